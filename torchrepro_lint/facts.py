@@ -1,0 +1,300 @@
+"""What one file says, as plain records: a slim syntax tree whose names are resolved.
+
+Nothing here knows a rule, torch, or another file. The records hold no libcst node, so they can be written to JSON
+and read back (``to_json`` and ``from_json`` in ``facts_json``) and kept for as long as the bytes of the file stay.
+
+Absolute names
+    ``torch.nn.Linear`` through whatever import, ``package.module.function`` for what the file defines,
+    ``package.module.function.<locals>.x`` for a local variable or parameter, ``builtins.len`` for a builtin, and
+    ``?.x`` for a name that nothing binds.
+Order
+    Bodies, operands and arguments stand in the order in which Python evaluates them.
+Offsets
+    ``start`` and ``end`` count code points; an expression's own parentheses are not in its span.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from torchrepro_lint.text import Span
+
+# --- expressions -----------------------------------------------------------------------------------------------------
+
+
+class Constant(NamedTuple):
+    """A literal: number, string (adjacent parts joined), bytes, ``True``, ``False``, ``None`` or ``...``."""
+
+    start: int
+    end: int
+    value: str | bytes | int | float | complex | bool | None
+
+
+class Ref(NamedTuple):
+    """A name with the attributes read from it: ``x``, ``torch.nn.Linear``, ``self.proj.weight``.
+
+    ``roots`` are the absolute names that its first word may be bound to, sorted; ``path`` are the attributes.
+    ``base_end`` is where the text before the last attribute ends (``x`` in ``x.T``), parentheses included.
+    """
+
+    start: int
+    end: int
+    roots: tuple[str, ...]
+    path: tuple[str, ...]
+    base_end: int
+
+
+class Attribute(NamedTuple):
+    """An attribute of what is not a name: ``f(x).T``."""
+
+    start: int
+    end: int
+    value: Expression
+    name: str
+    base_end: int
+
+
+class Arg(NamedTuple):
+    """An argument of a call. ``star`` is ``""``, ``"*"`` or ``"**"``; ``start`` to ``end`` spans the value with its
+    parentheses, but neither the keyword nor the comma."""
+
+    start: int
+    end: int
+    keyword: str | None
+    star: str
+    value: Expression
+
+
+class Call(NamedTuple):
+    """``func(args)``; ``open`` is the offset after the opening parenthesis of the arguments."""
+
+    start: int
+    end: int
+    func: Expression
+    args: tuple[Arg, ...]
+    open: int
+
+
+class Subscript(NamedTuple):
+    """``value[index]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
+
+    start: int
+    end: int
+    value: Expression
+    index: tuple[Expression, ...]
+    base_end: int
+
+
+class Collection(NamedTuple):
+    """A tuple, list, set or dict display. A dict's items are keys and values in turn; ``**d`` has the key ``None``."""
+
+    start: int
+    end: int
+    kind: str
+    items: tuple[Expression | None, ...]
+
+
+class Operation(NamedTuple):
+    """Anything else that is made of operands: ``op`` names it.
+
+    Binary operators and comparisons by their sign, ``and``/``or``/``not``, ``if`` (test, value, other value),
+    ``await``, ``yield``, ``*`` (starred), ``f`` (f-string), ``:`` (slice), ``:=`` (target, value).
+    A chained comparison is an ``and`` of comparisons.
+    """
+
+    start: int
+    end: int
+    op: str
+    operands: tuple[Expression, ...]
+
+
+class Lambda(NamedTuple):
+    """A lambda; ``function`` is the absolute name of its ``Function``, whose body is one ``Return``."""
+
+    start: int
+    end: int
+    function: str
+
+
+class Clause(NamedTuple):
+    """``for target in source if tests`` of a comprehension."""
+
+    target: Expression
+    source: Expression
+    tests: tuple[Expression, ...]
+
+
+class Comprehension(NamedTuple):
+    """``kind`` is ``list``, ``set``, ``dict`` or ``generator``; a dict comprehension has a key and a value."""
+
+    start: int
+    end: int
+    kind: str
+    elements: tuple[Expression, ...]
+    clauses: tuple[Clause, ...]
+
+
+Expression: TypeAlias = (
+    Constant | Ref | Attribute | Call | Subscript | Collection | Operation | Lambda | Comprehension
+)
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+class Do(NamedTuple):
+    """An expression that stands as a statement."""
+
+    start: int
+    end: int
+    value: Expression
+
+
+class Assign(NamedTuple):
+    """``targets = value``, ``target op= value`` or ``target: annotation [= value]``."""
+
+    start: int
+    end: int
+    targets: tuple[Expression, ...]
+    value: Expression | None
+    op: str
+    annotation: Expression | None
+
+
+class Import(NamedTuple):
+    """An import: the absolute names of the modules it loads, and what it binds: (local name, absolute name)."""
+
+    start: int
+    end: int
+    modules: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+
+
+class If(NamedTuple):
+    start: int
+    end: int
+    test: Expression
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+class Loop(NamedTuple):
+    """``for target in source`` or, without a target, ``while source``."""
+
+    start: int
+    end: int
+    target: Expression | None
+    source: Expression
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+class With(NamedTuple):
+    start: int
+    end: int
+    items: tuple[tuple[Expression, Expression | None], ...]
+    body: tuple[Statement, ...]
+
+
+class Try(NamedTuple):
+    """Handlers are (exception types or None, body)."""
+
+    start: int
+    end: int
+    body: tuple[Statement, ...]
+    handlers: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
+    orelse: tuple[Statement, ...]
+    final: tuple[Statement, ...]
+
+
+class Match(NamedTuple):
+    """``match subject``: the cases' patterns are not kept, their guards and bodies are."""
+
+    start: int
+    end: int
+    subject: Expression
+    cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
+
+
+class Define(NamedTuple):
+    """A ``def`` or ``class`` statement: where decorators, defaults and bases are evaluated and the name is bound."""
+
+    start: int
+    end: int
+    name: str
+    values: tuple[Expression, ...]
+
+
+class Leave(NamedTuple):
+    """``return``, ``raise``, ``assert``, ``del``, ``break`` or ``continue``, with its operands."""
+
+    start: int
+    end: int
+    kind: str
+    values: tuple[Expression, ...]
+
+
+Statement: TypeAlias = Do | Assign | Import | If | Loop | With | Try | Match | Define | Leave
+
+# --- definitions -----------------------------------------------------------------------------------------------------
+
+
+class Param(NamedTuple):
+    """A parameter; ``kind`` is ``""``, ``"/"`` (positional only), ``"kw"`` (keyword only), ``"*"`` or ``"**"``."""
+
+    name: str
+    kind: str
+    annotation: Expression | None
+    default: Expression | None
+
+
+class Function(NamedTuple):
+    """A ``def`` or lambda. ``name`` is absolute; ``owner`` is the class whose body it stands in."""
+
+    start: int
+    end: int
+    name: str
+    params: tuple[Param, ...]
+    decorators: tuple[Expression, ...]
+    body: tuple[Statement, ...]
+    owner: str | None
+    generator: bool
+    returns: Expression | None
+
+
+class Class(NamedTuple):
+    """A class. ``body`` runs where the class is defined; ``methods`` maps short names to functions, last one wins."""
+
+    start: int
+    end: int
+    name: str
+    bases: tuple[Arg, ...]
+    decorators: tuple[Expression, ...]
+    body: tuple[Statement, ...]
+    methods: tuple[tuple[str, str], ...]
+
+
+class Facts(NamedTuple):
+    """All that is kept of a module.
+
+    ``exports`` maps each name that the module binds at its top level to the absolute names it may stand for (an
+    import's target; else the name within this module itself). ``stars`` are the modules of star imports.
+    ``assigned`` maps the absolute name of each variable to what is assigned to it anywhere: the value, and how the
+    variable is reached in it (``"="`` whole, ``"[]"`` an element, as in a loop or unpacking, ``"with"`` entered,
+    ``"+="`` and the like, ``"?"`` otherwise).
+    ``imports_end`` is the offset after the last top-level import, or where one may be put.
+    """
+
+    module: str
+    package: bool
+    body: tuple[Statement, ...]
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    exports: tuple[tuple[str, tuple[str, ...]], ...]
+    stars: tuple[str, ...]
+    assigned: tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
+    imports_end: int
+
+
+def span(record: Expression | Statement | Arg | Function | Class) -> Span:
+    """The span of any record that has one."""
+    return Span(record.start, record.end)

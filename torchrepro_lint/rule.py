@@ -1,0 +1,48 @@
+"""What a rule is, what it is given, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.text import Fix, Lines, Span
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.settings import Settings
+
+SEVERITIES = ("note", "warning", "error")
+
+
+class Finding(NamedTuple):
+    """One cause at one place of the module under check."""
+
+    code: str
+    span: Span
+    message: str
+    fix: Fix | None = None
+
+
+class Context(NamedTuple):
+    """All that a rule may look at."""
+
+    facts: Facts
+    lines: Lines
+    project: Project
+    catalogue: Catalogue
+    settings: Settings
+
+
+class Rule(NamedTuple):
+    """A rule of the table in ``checks``; its page is ``rules/<code>-<name>.md``.
+
+    ``default`` says whether it belongs to the default selection. ``severity`` is one of ``SEVERITIES``.
+    """
+
+    code: str
+    name: str
+    severity: str
+    default: bool
+    check: Callable[[Context], Iterable[Finding]]
