@@ -1,12 +1,13 @@
 """What one file says, as plain records: a slim syntax tree whose names are resolved.
 
-Nothing here knows a rule, torch, or another file. The records hold no libcst node, so they can be written to JSON
-and read back (``to_json`` and ``from_json`` in ``facts_json``) and kept for as long as the bytes of the file stay.
+Nothing here knows a rule, torch, another file, or where the file lies: equal texts give equal facts. The records hold
+no libcst node, so they can be written to JSON and read back and kept for as long as the bytes of the file stay.
 
-Absolute names
-    ``torch.nn.Linear`` through whatever import, ``package.module.function`` for what the file defines,
-    ``package.module.function.<locals>.x`` for a local variable or parameter, ``builtins.len`` for a builtin, and
-    ``?.x`` for a name that nothing binds.
+Names in a file
+    ``:main`` is what the file itself defines, ``:Net.forward`` a method, ``:main.<locals>.x`` a local variable or
+    parameter, ``torch.nn.Linear`` what an import brings in (as written, ``.utils.seed`` for a relative one),
+    ``builtins.len`` a builtin, ``?x`` a name that nothing binds (a star import may). Linking turns them into names of
+    the project (``src/train.py:main``).
 Order
     Bodies, operands and arguments stand in the order in which Python evaluates them.
 Offsets
@@ -33,7 +34,7 @@ class Constant(NamedTuple):
 class Ref(NamedTuple):
     """A name with the attributes read from it: ``x``, ``torch.nn.Linear``, ``self.proj.weight``.
 
-    ``roots`` are the absolute names that its first word may be bound to, sorted; ``path`` are the attributes.
+    ``roots`` are the names that its first word may be bound to, sorted; ``path`` are the attributes.
     ``base_end`` is where the text before the last attribute ends (``x`` in ``x.T``), parentheses included.
     """
 
@@ -109,7 +110,7 @@ class Operation(NamedTuple):
 
 
 class Lambda(NamedTuple):
-    """A lambda; ``function`` is the absolute name of its ``Function``, whose body is one ``Return``."""
+    """A lambda; ``function`` is the name of its ``Function``, whose body is one ``Return``."""
 
     start: int
     end: int
@@ -161,7 +162,7 @@ class Assign(NamedTuple):
 
 
 class Import(NamedTuple):
-    """An import: the absolute names of the modules it loads, and what it binds: (local name, absolute name)."""
+    """An import: the modules it loads as written, and what it binds: (local name, name). A star binds ``*``."""
 
     start: int
     end: int
@@ -248,7 +249,7 @@ class Param(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A ``def`` or lambda. ``name`` is absolute; ``owner`` is the class whose body it stands in."""
+    """A ``def`` or lambda. ``name`` starts with a colon; ``owner`` is the class whose body it stands in."""
 
     start: int
     end: int
@@ -274,18 +275,15 @@ class Class(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """All that is kept of a module.
+    """All that is kept of a file.
 
-    ``exports`` maps each name that the module binds at its top level to the absolute names it may stand for (an
-    import's target; else the name within this module itself). ``stars`` are the modules of star imports.
-    ``assigned`` maps the absolute name of each variable to what is assigned to it anywhere: the value, and how the
-    variable is reached in it (``"="`` whole, ``"[]"`` an element, as in a loop or unpacking, ``"with"`` entered,
-    ``"+="`` and the like, ``"?"`` otherwise).
+    ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
+    modules of star imports, as written. ``assigned`` maps the name of each variable to what is assigned to it anywhere:
+    how the variable is reached in the value (``"="`` it is the value, ``"[]"`` an element of it, as in a loop or in
+    unpacking, ``"with"`` entered from it, ``"+="`` and the like, ``"?"`` otherwise), and the value.
     ``imports_end`` is the offset after the last top-level import, or where one may be put.
     """
 
-    module: str
-    package: bool
     body: tuple[Statement, ...]
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
