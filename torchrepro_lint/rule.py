@@ -26,8 +26,9 @@ class Finding(NamedTuple):
 
 
 class Context(NamedTuple):
-    """All that a rule may look at."""
+    """All that a rule may look at; ``path`` is the module's, with slashes, relative to the project's root."""
 
+    path: str
     facts: Facts
     lines: Lines
     project: Project

@@ -1,0 +1,141 @@
+"""Where each libcst node stands in the text: the only file that touches libcst's private parts.
+
+libcst keeps no positions; ``PositionProvider`` gets them by generating the code again and counting lines and columns at
+every token. Counting tokens for the wanted nodes only, and turning the counts into offsets afterwards, gives the same
+spans at a seventh of the time. Where a libcst release changes those internals, ``PositionProvider`` itself is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from itertools import accumulate
+from typing import Any
+
+import libcst
+from libcst._nodes.internal import CodegenState
+
+from torchrepro_lint.text import Lines
+
+
+class Offsets:
+    """The spans of the nodes of one module, by identity; the tree must outlive this."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, inner: dict[int, tuple[int, int]], outer: dict[int, tuple[int, int]]) -> None:
+        self._inner = inner
+        self._outer = outer
+
+    def inner(self, node: libcst.CSTNode) -> tuple[int, int]:
+        """The span without the node's own parentheses, leading lines and trailing whitespace."""
+        return self._inner[id(node)]
+
+    def outer(self, node: libcst.CSTNode) -> tuple[int, int]:
+        """The span of an expression with its own parentheses."""
+        key = id(node)
+        return self._outer.get(key) or self._inner[key]
+
+
+class _Span:
+    """Notes the number of tokens before and after a node: a context manager without a generator's cost."""
+
+    __slots__ = ("end_node", "node", "start", "start_node", "state")
+
+    def __init__(
+        self, state: _State, node: libcst.CSTNode, start_node: libcst.CSTNode | None, end_node: libcst.CSTNode | None
+    ) -> None:
+        self.state = state
+        self.node = node
+        self.start_node = start_node
+        self.end_node = end_node
+
+    def __enter__(self) -> None:
+        self.start = len(self.state.tokens)
+
+    def __exit__(self, *_: object) -> None:
+        inner = self.state.inner
+        start, end = self.start, len(self.state.tokens)
+        if self.start_node is not None:
+            start = inner.get(id(self.start_node), (start, end))[0]
+        if self.end_node is not None:
+            end = inner.get(id(self.end_node), (start, end))[1]
+        inner[id(self.node)] = (start, end)
+
+
+class _Nothing:
+    """A context manager for nodes whose span nobody asked for."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+_NOTHING = _Nothing()
+
+
+class _State(CodegenState):
+    """A code generation that notes token counts."""
+
+    def __init__(self, default_indent: str, default_newline: str, wanted: Container[type]) -> None:
+        super().__init__(default_indent, default_newline)
+        self.wanted = wanted
+        self.inner: dict[int, tuple[int, int]] = {}
+        self.outer: dict[int, tuple[int, int]] = {}
+        self.open: list[int] = []
+
+    def before_codegen(self, node: libcst.CSTNode) -> None:
+        if getattr(node, "lpar", ()):
+            self.open.append(len(self.tokens))
+
+    def after_codegen(self, node: libcst.CSTNode) -> None:
+        if getattr(node, "lpar", ()):
+            self.outer[id(node)] = (self.open.pop(), len(self.tokens))
+
+    def record_syntactic_position(  # type: ignore[override]  # a plain context manager, not a generator's
+        self,
+        node: libcst.CSTNode,
+        *,
+        start_node: libcst.CSTNode | None = None,
+        end_node: libcst.CSTNode | None = None,
+    ) -> _Span | _Nothing:
+        if type(node) in self.wanted:
+            return _Span(self, node, start_node, end_node)
+        return _NOTHING
+
+
+def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
+    """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from."""
+    state = _State(tree.default_indent, tree.default_newline, wanted)
+    tree._codegen(state)
+    ends = [0, *accumulate(map(len, state.tokens))]
+    if ends[-1] != len(text):
+        return by_provider(tree, text)
+    ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
+
+    def convert(spans: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+        return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}
+
+    return Offsets(convert(state.inner), convert(state.outer))
+
+
+def by_provider(tree: libcst.Module, text: str) -> Offsets:
+    """The same spans from libcst's public providers: slow, and the yardstick of the tests."""
+    from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
+
+    wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+    lines = Lines(text)
+
+    def convert(ranges: Any) -> dict[int, tuple[int, int]]:
+        return {
+            id(node): (
+                lines.offset(place.start.line, place.start.column + 1),
+                lines.offset(place.end.line, place.end.column + 1),
+            )
+            for node, place in ranges.items()
+        }
+
+    inner = convert(wrapper.resolve(PositionProvider))
+    whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
+    return Offsets(inner, convert({node: place for node, place in whole.items() if getattr(node, "lpar", ())}))
