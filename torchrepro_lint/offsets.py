@@ -75,6 +75,10 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
+# Wanted types for which libcst records no syntactic position: all that they write is theirs.
+_UNRECORDED = frozenset({libcst.Slice})
+
+
 class _State(CodegenState):
     """A code generation that notes token counts."""
 
@@ -86,12 +90,14 @@ class _State(CodegenState):
         self.open: list[int] = []
 
     def before_codegen(self, node: libcst.CSTNode) -> None:
-        if getattr(node, "lpar", ()):
+        if getattr(node, "lpar", ()) or type(node) in _UNRECORDED:
             self.open.append(len(self.tokens))
 
     def after_codegen(self, node: libcst.CSTNode) -> None:
         if getattr(node, "lpar", ()):
             self.outer[id(node)] = (self.open.pop(), len(self.tokens))
+        elif type(node) in _UNRECORDED:
+            self.inner[id(node)] = (self.open.pop(), len(self.tokens))
 
     def record_syntactic_position(  # type: ignore[override]  # a plain context manager, not a generator's
         self,

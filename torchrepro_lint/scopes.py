@@ -14,14 +14,14 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 class Scope:
-    """A module, class, function or comprehension. ``name`` prefixes what is bound in it."""
+    """A ``module``, ``class``, ``function`` or ``comprehension``. ``name`` prefixes what is bound in it."""
 
-    __slots__ = ("bound", "counters", "is_class", "name", "parent", "redirected")
+    __slots__ = ("bound", "counters", "kind", "name", "parent", "redirected")
 
-    def __init__(self, name: str, parent: Scope | None, *, is_class: bool = False) -> None:
+    def __init__(self, kind: str, name: str, parent: Scope | None) -> None:
+        self.kind = kind
         self.name = name
         self.parent = parent
-        self.is_class = is_class
         self.bound: dict[str, set[str]] = {}
         self.redirected: dict[str, Scope] = {}
         self.counters: dict[str, int] = {}
@@ -53,7 +53,7 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             target = scope.redirected.get(word, scope)
-            if (names := target.bound.get(word)) and (not scope.is_class or scope is self):
+            if (names := target.bound.get(word)) and (scope.kind != "class" or scope is self):
                 return tuple(sorted(names))
             scope = scope.parent
         return (f"builtins.{word}",) if word in _BUILTINS else (f"?{word}",)
@@ -61,7 +61,7 @@ class Scope:
     def function(self) -> Scope:
         """The nearest scope that is no comprehension: the one that a walrus binds in."""
         scope = self
-        while scope.name.endswith(">.") and scope.parent is not None and "<comp>" in scope.name.rsplit(".", 2)[1]:
+        while scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
         return scope
 
@@ -174,7 +174,7 @@ def _bind_global(scope: Scope, node: cst.Global) -> None:
 def _bind_nonlocal(scope: Scope, node: cst.Nonlocal) -> None:
     for item in node.names:
         word, owner = item.name.value, scope.parent
-        while owner is not None and (owner.is_class or word not in owner.bound):
+        while owner is not None and (owner.kind == "class" or word not in owner.bound):
             owner = owner.parent
         if owner is not None:
             scope.redirect(word, owner)

@@ -1,0 +1,169 @@
+"""source text → ``Facts``: one libcst parse and one walk over it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from torchrepro_lint.expressions import LOCATED, arguments, convert
+from torchrepro_lint.facts import Class, Expression, Facts, Function, Leave, Operation, Param, Statement
+from torchrepro_lint.offsets import locate
+from torchrepro_lint.scopes import Scope, bind_body, target_words
+from torchrepro_lint.statements import STATEMENTS, body_of, imports_end
+from torchrepro_lint.text import Lines
+
+# libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
+_DEEPEST = 400
+_BRACKET = re.compile(r"[\[({]|[\])}]")
+_OPENING = frozenset("[({")
+
+
+class CollectError(Exception):
+    """The text can't be analysed; ``offset`` is where."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+def collect(text: str) -> Facts:
+    """The facts of a module's text. Raises CollectError where it is no Python, or nested too deeply."""
+    _check_nesting(text)
+    try:
+        tree = cst.parse_module(text)
+        return Collector(tree, text).facts()
+    except cst.ParserSyntaxError as error:
+        offset = Lines(text).offset(error.raw_line, error.raw_column + 1)
+        raise CollectError(_reason(error), offset) from error
+    except RecursionError as error:
+        raise CollectError("nested too deeply to analyse", 0) from error
+
+
+def _reason(error: cst.ParserSyntaxError) -> str:
+    """libcst's message, without the place that it repeats."""
+    message = re.sub(r"\s+", " ", error.message).strip()
+    message = re.sub(r"^parser error: error at \d+:\d+: ", "", message)
+    return message.removeprefix("parser error: ") or "invalid syntax"
+
+
+def _check_nesting(text: str) -> None:
+    """A cheap upper bound: brackets in strings count too, so the limit is far above what people write."""
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        depth = depth + 1 if match[0] in _OPENING else max(depth - 1, 0)
+        if depth > _DEEPEST:
+            raise CollectError(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", match.start())
+
+
+class Collector:
+    """The state of one walk. What is defined inside functions is walked after what stands around it."""
+
+    def __init__(self, tree: cst.Module, text: str) -> None:
+        self.tree = tree
+        self.text = text
+        self.offsets = locate(tree, text, LOCATED | frozenset(STATEMENTS))
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.assigned: dict[str, list[tuple[str, Expression]]] = {}
+        self.generators: set[str] = set()
+        self.stars: list[str] = []
+
+    def facts(self) -> Facts:
+        scope = Scope("module", ":", None)
+        bind_body(scope, self.tree)
+        body = body_of(self, scope, self.tree)
+        return Facts(
+            body=body,
+            functions=tuple(sorted(self.functions)),
+            classes=tuple(sorted(self.classes)),
+            exports=tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items())),
+            stars=tuple(self.stars),
+            assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
+            imports_end=imports_end(self, body),
+        )
+
+    def assign(self, scope: Scope, target: cst.CSTNode, how: str, value: Expression) -> None:
+        """Note what the plain names of a target are assigned; targets and displays of one shape are paired."""
+        match target:
+            case cst.Name(value=word):
+                self.assigned.setdefault(scope.variable(word), []).append((how, value))
+            case cst.Tuple() | cst.List():
+                for word in target_words(target):
+                    self.assigned.setdefault(scope.variable(word), []).append(("[]", value))
+
+    def define_function(self, scope: Scope, node: cst.FunctionDef) -> tuple[Expression, ...]:
+        """Record a function; returns what its ``def`` statement evaluates: decorators, defaults, annotations."""
+        start, end = self.offsets.inner(node)
+        name = scope.own(node.name.value)
+        decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
+        params = tuple(self._params(scope, node.params))
+        returns = convert(self, scope, node.returns.annotation) if node.returns else None
+        inner = self._enter(scope, name, params)
+        bind_body(inner, node.body)
+        body = body_of(self, inner, node.body)
+        owner = scope.name[:-1] if scope.kind == "class" else None
+        generator = inner.name in self.generators
+        self.functions.append(Function(start, end, name, params, decorators, body, owner, generator, returns))
+        return (*decorators, *(param.default for param in params if param.default is not None))
+
+    def define_lambda(self, scope: Scope, node: cst.Lambda, start: int, end: int) -> str:
+        """Record a lambda; returns its name."""
+        name = scope.own(scope.numbered("<lambda>"))
+        params = tuple(self._params(scope, node.params))
+        value = convert(self, self._enter(scope, name, params), node.body)
+        body: tuple[Statement, ...] = (Leave(value.start, value.end, "return", (value,)),)
+        self.functions.append(Function(start, end, name, params, (), body, None, False, None))
+        return name
+
+    def define_class(self, scope: Scope, node: cst.ClassDef) -> tuple[Expression, ...]:
+        """Record a class; returns what its statement evaluates first: decorators and bases."""
+        start, end = self.offsets.inner(node)
+        name = scope.own(node.name.value)
+        decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
+        bases = tuple(arguments(self, scope, (*node.bases, *node.keywords)))
+        inner = Scope("class", f"{name}.", scope)
+        bind_body(inner, node.body)
+        body = body_of(self, inner, node.body)
+        methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
+        self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))
+        return (*decorators, *(base.value for base in bases))
+
+    def _enter(self, scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
+        inner = Scope("function", f"{name}.<locals>.", scope)
+        for param in params:
+            inner.bind(param.name)
+        return inner
+
+    def _params(self, scope: Scope, params: cst.Parameters) -> Iterator[Param]:
+        for kind, group in (("/", params.posonly_params), ("", params.params)):
+            yield from (self._param(scope, kind, param) for param in group)
+        if isinstance(params.star_arg, cst.Param):
+            yield self._param(scope, "*", params.star_arg)
+        yield from (self._param(scope, "kw", param) for param in params.kwonly_params)
+        if params.star_kwarg:
+            yield self._param(scope, "**", params.star_kwarg)
+
+    def _param(self, scope: Scope, kind: str, param: cst.Param) -> Param:
+        annotation = param.annotation and self.annotation(scope, param.annotation.annotation)
+        default = param.default and convert(self, scope, param.default)
+        return Param(param.name.value, kind, annotation, default)
+
+    def annotation(self, scope: Scope, node: cst.BaseExpression) -> Expression:
+        """An annotation; one in quotes is read as the expression that it quotes, all at the quotes' span."""
+        if isinstance(node, cst.SimpleString):
+            quoted = node.evaluated_value
+            start, end = self.offsets.inner(node)
+            if isinstance(quoted, str) and re.fullmatch(r"[\w.]+", quoted):
+                word, *path = quoted.split(".")
+                return Operation(start, end, "annotation", ()) if not word else _quoted(scope, word, path, start, end)
+        return convert(self, scope, node)
+
+
+def _quoted(scope: Scope, word: str, path: list[str], start: int, end: int) -> Any:
+    from torchrepro_lint.facts import Ref
+
+    return Ref(start, end, scope.resolve(word), tuple(path), end)
