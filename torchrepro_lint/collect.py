@@ -148,8 +148,8 @@ class Collector:
             yield self._param(scope, "**", params.star_kwarg)
 
     def _param(self, scope: Scope, kind: str, param: cst.Param) -> Param:
-        annotation = param.annotation and self.annotation(scope, param.annotation.annotation)
-        default = param.default and convert(self, scope, param.default)
+        annotation = self.annotation(scope, param.annotation.annotation) if param.annotation else None
+        default = convert(self, scope, param.default) if param.default else None
         return Param(param.name.value, kind, annotation, default)
 
     def annotation(self, scope: Scope, node: cst.BaseExpression) -> Expression:

@@ -77,12 +77,12 @@ class Call(NamedTuple):
 
 
 class Subscript(NamedTuple):
-    """``value[index]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
+    """``value[indices]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
 
     start: int
     end: int
     value: Expression
-    index: tuple[Expression, ...]
+    indices: tuple[Expression, ...]
     base_end: int
 
 

@@ -6,7 +6,8 @@ A word keeps all its candidates: ``try: import cupy as np`` beside ``import nump
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -197,7 +198,7 @@ def _bind_alias(scope: Scope, node: cst.TypeAlias) -> None:
     scope.bind(node.name.value)
 
 
-_BINDERS = {
+_BINDERS: dict[type, Callable[[Scope, Any], None]] = {
     cst.Import: _bind_import,
     cst.ImportFrom: _bind_import,
     cst.FunctionDef: _bind_definition,

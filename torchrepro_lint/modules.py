@@ -1,0 +1,139 @@
+"""Which file an import means, and what a name of a module stands for across re-exports.
+
+Names of the project are ``path:qualified.name`` (``src/train.py:main``; ``src/train.py:`` is the module itself), the path with
+slashes and relative to the root; names of everything else are dotted as imports write them (``torch.nn``).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+
+from torchrepro_lint.facts import Facts
+
+
+class Modules:
+    """The modules of a project and the imports between them."""
+
+    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str]) -> None:
+        self.files = files
+        self.source_roots = tuple("" if root == "." else root.strip("/") for root in source_roots)
+        self._exports = {path: dict(facts.exports) for path, facts in files.items()}
+        self._packages = {folder for path in files for folder in _parents(path)}
+        self._resolved: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def resolve(self, path: str, name: str) -> tuple[str, ...]:
+        """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
+        key = (path, name)
+        known = self._resolved.get(key)
+        if known is None:
+            self._resolved[key] = ()  # a cycle of re-exports contributes nothing
+            known = self._resolved[key] = tuple(sorted(set(self._resolve(path, name))))
+        return known
+
+    def _resolve(self, path: str, name: str) -> Iterator[str]:
+        if name[0] == ":":
+            yield path + name
+        elif name[0] == "?":
+            yield from self._from_stars(path, name[1:])
+        elif name[0] == ".":
+            dots = len(name) - len(name.lstrip("."))
+            folder = posixpath.dirname(path)
+            for _ in range(dots - 1):
+                folder = posixpath.dirname(folder)
+            yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
+        else:
+            parts = name.split(".")
+            for folder in self._search_path(path):
+                if self._module(posixpath.join(folder, parts[0])) is not None:
+                    yield from self._walk(folder, parts)
+                    return
+            yield name
+
+    def module(self, path: str, name: str) -> str | None:
+        """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""
+        for target in self.resolve(path, name):
+            file = target.partition(":")[0]
+            if file in self.files:
+                return file
+        return None
+
+    def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
+        """What ``word`` is in the module of ``path``; None where it has no such name."""
+        names = self._exports[path].get(word, ())
+        found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
+        if not found and posixpath.basename(path) == "__init__.py":
+            submodule = self._module(posixpath.join(posixpath.dirname(path), word))
+            found = (f"{submodule}:",) if submodule else ()
+        return found or tuple(self._from_stars(path, word)) or None
+
+    def _from_stars(self, path: str, word: str) -> Iterator[str]:
+        if word.startswith("_"):
+            return
+        for star in self.files[path].stars:
+            targets = self.resolve(path, star)
+            for target in targets:
+                file, colon, _ = target.partition(":")
+                if not colon:
+                    yield f"{target}.{word}"
+                elif file != path:
+                    key = (file, f"*{word}")
+                    if key not in self._resolved:
+                        self._resolved[key] = ()
+                        self._resolved[key] = self.attribute(file, word) or ()
+                    yield from self._resolved[key]
+
+    def _walk(self, folder: str, parts: list[str]) -> Iterator[str]:
+        """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""
+        file = self._module(folder) if folder in self._packages else None
+        for index, part in enumerate(parts):
+            if file and index == len(parts) - 1 and (found := self.attribute(file, part)):
+                yield from found
+                return
+            folder = posixpath.join(folder, part)
+            below = self._module(folder)
+            if below is None:
+                if file:
+                    yield from self._attributes(f"{file}:", parts[index:])
+                return
+            file = below
+        if file:
+            yield f"{file}:"
+
+    def _attributes(self, name: str, parts: list[str]) -> Iterator[str]:
+        """Follow the first part as an attribute of a module; the rest is left on the name for inference."""
+        file = name[:-1]
+        for found in self.attribute(file, parts[0]) or ():
+            target, colon, rest = found.partition(":")
+            if colon and not rest and len(parts) > 1:
+                yield from self._attributes(found, parts[1:])
+            else:
+                yield ".".join((found, *parts[1:]))
+
+    def _module(self, stem: str) -> str | None:
+        """The file of a module without its suffix; empty for a package without ``__init__``; None where none is."""
+        init = posixpath.join(stem, "__init__.py")
+        if init in self.files:
+            return init
+        if f"{stem}.py" in self.files:
+            return f"{stem}.py"
+        return "" if stem in self._packages and stem else None
+
+    def _search_path(self, path: str) -> Iterator[str]:
+        """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
+
+        The folder of a package's module is not on the path, however often it holds a ``random.py``.
+        """
+        folder = posixpath.dirname(path)
+        above = [folder, *_parents(folder)] if folder else [""]
+        plain = [each for each in above if posixpath.join(each, "__init__.py") not in self.files]
+        yield from plain[:1] if plain and plain[0] == folder else ()
+        yield from self.source_roots
+        yield from plain
+
+
+def _parents(path: str) -> Iterator[str]:
+    """The folders above a path, nearest first; the root, empty, is the last."""
+    while path:
+        path = posixpath.dirname(path)
+        yield path

@@ -1,0 +1,369 @@
+"""What an expression may stand for, as names: through variables, attributes, calls, and the classes of a project.
+
+A call's result is its name with ``()`` (``torch.Generator()``, ``src/model.py:Net()``), an element is ``[]``. Where
+several values are possible all are named; what can't be known gives no name at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.facts import (
+    Attribute,
+    Call,
+    Class,
+    Collection,
+    Constant,
+    Expression,
+    Facts,
+    Function,
+    Lambda,
+    Leave,
+    Operation,
+    Param,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.memo import Memo
+from torchrepro_lint.modules import Modules
+from torchrepro_lint.walk import instance_assignments, statements
+
+# Calls whose result stands for their first argument.
+_TRANSPARENT = frozenset(
+    {
+        "functools.partial",
+        "copy.copy",
+        "copy.deepcopy",
+        "torch.compile",
+        "torch.jit.script",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "builtins.iter",
+        "builtins.next",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.std.tqdm",
+        "tqdm.notebook.tqdm",
+    }
+)
+
+# Methods that return the object they are called on.
+_FLUENT = frozenset(
+    {"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_", "share_memory"}
+)
+
+
+class Names:
+    """Answers for all modules of a project; answers are remembered for the life of the project."""
+
+    def __init__(self, modules: Modules) -> None:
+        self.modules = modules
+        self._functions: dict[str, list[Function]] = {}
+        self._classes: dict[str, list[Class]] = {}
+        self._assigned: dict[str, tuple[tuple[str, Expression], ...]] = {}
+        self._params: dict[str, tuple[Function, Param, int]] = {}
+        self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
+        self._memo = Memo()
+        for path in sorted(modules.files):
+            self._index(path, modules.files[path])
+
+    def _index(self, path: str, facts: Facts) -> None:
+        for function in facts.functions:
+            self._functions.setdefault(path + function.name, []).append(function)
+            for position, param in enumerate(function.params):
+                self._params[f"{path}{function.name}.<locals>.{param.name}"] = (function, param, position)
+        for each in facts.classes:
+            self._classes.setdefault(path + each.name, []).append(each)
+        for name, values in facts.assigned:
+            self._assigned[path + name] = values
+
+    # --- look-ups ----------------------------------------------------------------------------------------------------
+
+    def functions(self, name: str) -> list[Function]:
+        """The definitions of a function of the project; none where it is no such name."""
+        return self._functions.get(name, [])
+
+    def classes(self, name: str) -> list[Class]:
+        """The definitions of a class of the project."""
+        return self._classes.get(name, [])
+
+    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+        """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
+        return self._assigned.get(variable, ())
+
+    def ancestry(self, name: str) -> tuple[str, ...]:
+        """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
+        order: dict[str, None] = {}
+        queue = [name]
+        while queue:
+            current = queue.pop(0)
+            if current in order:
+                continue
+            order[current] = None
+            path = current.partition(":")[0]
+            for each in self.classes(current):
+                for base in each.bases:
+                    if base.keyword is None and not base.star:
+                        queue += self.names(path, base.value)
+        return tuple(sorted(order, key=lambda each: ":" not in each))
+
+    def methods(self, owner: str, word: str) -> tuple[str, ...]:
+        """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases."""
+        outside = []
+        for each in self.ancestry(owner):
+            if ":" not in each:
+                outside.append(f"{each}().{word}")
+            for definition in self.classes(each):
+                methods = dict(definition.methods)
+                if word in methods:
+                    return (each.partition(":")[0] + methods[word],)
+        return tuple(outside)
+
+    # --- expressions -------------------------------------------------------------------------------------------------
+
+    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+        """The names that an expression of a file may stand for, sorted."""
+        return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+
+    def _names(self, path: str, expression: Expression) -> Iterator[str]:
+        match expression:
+            case Ref(roots=roots, path=words):
+                for root in roots:
+                    for name in self.modules.resolve(path, root):
+                        yield from self._follow(name, words)
+            case Attribute(value=value, name=word):
+                for name in self.names(path, value):
+                    yield from self._follow(name, (word,))
+            case Call():
+                yield from self._results(path, expression)
+            case Subscript(value=value, indices=index):
+                yield from self._elements(path, value, index)
+            case Operation(op="if", operands=(_, one, other)):
+                yield from (*self.names(path, one), *self.names(path, other))
+            case Operation(op="or" | "and", operands=operands):
+                for operand in operands:
+                    yield from self.names(path, operand)
+            case Operation(op="await" | "*", operands=(value,)) | Operation(op=":=", operands=(_, value)):
+                yield from self.names(path, value)
+            case Lambda(function=function):
+                yield path + function
+
+    def _follow(self, name: str, words: tuple[str, ...]) -> Iterator[str]:
+        """The values of a name, with attributes read from them one after the other."""
+        found = self._values(name)
+        for word in words:
+            found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
+        yield from found
+
+    def _values(self, name: str) -> tuple[str, ...]:
+        """What a name stands for: itself, or for a variable or parameter what it is given."""
+        path, colon, rest = name.partition(":")
+        if not colon or not rest or name in self._functions or name in self._classes or name.endswith(("()", "[]")):
+            return (name,)
+        return self._memo.solve(("value", name), lambda: self._variable(path, name))
+
+    def _variable(self, path: str, name: str) -> Iterator[str]:
+        if name in self._params:
+            yield from self._parameter(path, *self._params[name])
+        for how, value in self._assigned.get(name, ()):
+            if how in ("=", "with"):
+                yield from self.names(path, value)
+            elif how == "[]":
+                yield from self._elements(path, value, ())
+            elif how == ":":
+                yield from self._annotated(path, value)
+        if name not in self._params and name not in self._assigned:
+            yield from self._dangling(name)
+
+    def _dangling(self, name: str) -> Iterator[str]:
+        """``a.py:x.y.z`` that an import left together: the longest known beginning, then attributes."""
+        head, _, tail = name.rpartition(".")
+        if head and "<locals>" not in tail and head.partition(":")[2]:
+            yield from self._follow(head, (tail,))
+
+    def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
+        if position == 0 and function.owner and not param.kind.startswith("*"):
+            static = any(isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in function.decorators)
+            on_class = any(isinstance(each, Ref) and each.roots == ("builtins.classmethod",) for each in function.decorators)
+            if not static:
+                yield f"{path}{function.owner}" if on_class else f"{path}{function.owner}()"
+                return
+        if param.annotation is not None:
+            yield from self._annotated(path, param.annotation)
+        if param.default is not None:
+            yield from self.names(path, param.default)
+
+    def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
+        """An instance of what an annotation names; of a union or ``Optional``, of each."""
+        match annotation:
+            case Operation(op="|", operands=operands):
+                for operand in operands:
+                    yield from self._annotated(path, operand)
+            case Subscript(value=value, indices=index):
+                if set(self.names(path, value)) & {"typing.Optional", "typing.Union", "typing.Annotated"}:
+                    for each in index:
+                        yield from self._annotated(path, each)
+            case _:
+                for name in self.names(path, annotation):
+                    if not name.endswith(("()", "[]")) and name not in self._functions:
+                        yield f"{name}()"
+
+    def _attribute(self, name: str, word: str) -> tuple[str, ...]:
+        path, colon, rest = name.partition(":")
+        if not colon:
+            return (f"{name}.{word}",)
+        if not rest:
+            return self._each_value(self.modules.attribute(path, word) or ())
+        if name.endswith("()"):
+            return self._of_instance(name[:-2], word)
+        if name in self._classes:
+            inner = self._each_value((f"{name}.{word}",)) if f"{name}.{word}" in self._assigned else ()
+            return inner or tuple(each.replace("().", ".", 1) for each in self.methods(name, word))
+        return ()
+
+    def _each_value(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted({value for name in names for value in self._values(name)}))
+
+    def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
+        """A method, or what ``self.word`` is assigned anywhere in the class and its bases."""
+        found: set[str] = set()
+        for each in self.ancestry(owner):
+            if ":" not in each:
+                continue
+            path = each.partition(":")[0]
+            for how, _, value in self.instance_attributes(each).get(word, ()):
+                found.update(self.names(path, value) if how == "=" else ())
+            if f"{each}.{word}" in self._assigned:
+                found.update(self._values(f"{each}.{word}"))
+        return tuple(sorted(found)) or self.methods(owner, word)
+
+    def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
+        """What the methods of a class assign to ``self``: word → (how, method, value)."""
+        known = self._attributes.get(owner)
+        if known is None:
+            known = self._attributes[owner] = {}
+            path = owner.partition(":")[0]
+            for definition in self.classes(owner):
+                for _, method in definition.methods:
+                    for function in self.functions(path + method):
+                        for word, how, value in instance_assignments(function):
+                            known.setdefault(word, []).append((how, path + method, value))
+        return known
+
+    def _results(self, path: str, call: Call) -> Iterator[str]:
+        """What a call may return."""
+        for name in self.names(path, call.func):
+            word = name.rpartition(".")[2]
+            if name in _TRANSPARENT and call.args:
+                yield from self.names(path, call.args[0].value)
+            elif name in self._classes:
+                yield f"{name}()"
+            elif name in self._functions:
+                yield from self._returns(name)
+            elif ":" not in name:
+                fluent = word in _FLUENT and "()" in name
+                yield from self._receiver(path, call.func) if fluent else (f"{name}()",)
+            elif name.endswith("()"):
+                for method in self._call_methods(name[:-2]):
+                    yield from self._returns(method)
+
+    def _receiver(self, path: str, func: Expression) -> Iterator[str]:
+        match func:
+            case Ref(start=start, end=end, roots=roots, path=words, base_end=base_end) if words:
+                for root in roots:
+                    for name in self.modules.resolve(path, root):
+                        yield from self._follow(name, words[:-1])
+            case Attribute(value=value):
+                yield from self.names(path, value)
+
+    def _call_methods(self, owner: str) -> tuple[str, ...]:
+        """What calling an instance runs: ``__call__``, or a module's ``forward``."""
+        for word in ("__call__", "forward"):
+            own = tuple(name for name in self.methods(owner, word) if name in self._functions)
+            if own:
+                return own
+        return ()
+
+    def call_methods(self, instance: str) -> tuple[str, ...]:
+        """The functions of the project that calling ``path:Class()`` runs."""
+        return self._call_methods(instance[:-2])
+
+    def _returns(self, name: str) -> tuple[str, ...]:
+        """What a function of the project returns; a generator gives its elements no names."""
+        return self._memo.solve(("returns", name), lambda: self._returned(name))
+
+    def _returned(self, name: str) -> Iterator[str]:
+        path = name.partition(":")[0]
+        for function in self.functions(name):
+            for statement in statements(function.body):
+                if isinstance(statement, Leave) and statement.kind == "return" and not function.generator:
+                    for value in statement.values:
+                        yield from self.names(path, value)
+
+    def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
+        """An element of a display (the one that a literal key picks, else any), or ``name[]``."""
+        for display in self.displays(path, value):
+            yield from self._items(path, display, index)
+        for name in self.names(path, value):
+            yield f"{name}[]"
+
+    def _items(self, path: str, display: Collection, index: tuple[Expression, ...]) -> Iterator[str]:
+        key = index[0].value if len(index) == 1 and isinstance(index[0], Constant) else None
+        if display.kind != "dict":
+            items = [item for item in display.items if item is not None]
+            if type(key) is int and -len(items) <= key < len(items):
+                items = [items[key]]
+        else:
+            pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
+            picked = [v for k, v in pairs if key is not None and isinstance(k, Constant) and k.value == key]
+            items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
+        for item in items:
+            yield from self.names(path, item)
+
+    def displays(self, path: str, value: Expression) -> Iterator[Collection]:
+        """The literal displays that an expression may be: itself, or what its variable is assigned."""
+        for _, found in self.values(path, value):
+            if isinstance(found, Collection):
+                yield found
+
+    def values(self, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
+        """The expressions that an expression stands for, with their files: a variable's values, else itself.
+
+        A parameter without a default stands for itself, and so does whatever is not followed.
+        """
+        if isinstance(expression, Ref) and depth < 8:
+            found = [pair for root in expression.roots for pair in self._values_of(path, root, expression.path)]
+            if found:
+                for file, value in found:
+                    yield from self.values(file, value, depth + 1)
+                return
+        yield path, expression
+
+    def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
+        for name in self.modules.resolve(path, root):
+            file, colon, rest = name.partition(":")
+            if not colon:
+                continue
+            if not words:
+                yield from ((file, value) for how, value in self._assigned.get(name, ()) if how == "=")
+            elif len(words) == 1 and not rest:
+                for target in self.modules.attribute(file, words[0]) or ():
+                    owner = target.partition(":")[0]
+                    yield from ((owner, value) for how, value in self._assigned.get(target, ()) if how == "=")
+            elif len(words) == 1:
+                for owner_instance in self._values(name):
+                    if owner_instance.endswith("()") and ":" in owner_instance:
+                        yield from self._attribute_values(owner_instance[:-2], words[0])
+
+    def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+        for each in self.ancestry(owner):
+            if ":" in each:
+                path = each.partition(":")[0]
+                for how, _, value in self.instance_attributes(each).get(word, ()):
+                    if how == "=":
+                        yield path, value
+                for how, value in self._assigned.get(f"{each}.{word}", ()):
+                    if how == "=":
+                        yield path, value
