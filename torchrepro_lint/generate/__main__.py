@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.generate import index, listing, remote, render
-from torchrepro_lint.generate.grammar import Unknown
+from torchrepro_lint.generate.grammar import UnknownLineError
 
 _MEMBER = "torch/__init__.py"
 _OUTPUT = Path("rules/catalogue")
@@ -37,25 +37,25 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             source = make()
             text = generate(source)
-        except (Unknown, LookupError, OSError) as error:
-            print(f"error: {error}", file=sys.stderr)
+        except (UnknownLineError, LookupError, OSError) as error:
+            sys.stderr.write(f"error: {error}\n")
             return 2
         path = options.output / f"torch-{render.minor(source.version)}.toml"
         if options.check:
             status |= _differs(path, text)
         else:
             path.write_text(text, encoding="utf-8")
-            print(path)
+            sys.stdout.write(f"{path}\n")
     return status
 
 
 def generate(source: Source) -> str:
-    """The catalogue file of a source. Raises ``Unknown`` naming the line that is not understood."""
+    """The catalogue file of a source. Raises ``UnknownLineError`` naming the line that is not understood."""
     try:
         documented = listing.docstring(source.text)
         rows = listing.read(documented)
-    except Unknown as error:
-        raise Unknown(f"torch {source.version}: {error}") from error
+    except UnknownLineError as error:
+        raise UnknownLineError(f"torch {source.version}: {error}") from error
     function = next(name for name in listing.FUNCTIONS if f"def {name}(" in source.text)
     return render.render(source.version, function, rows)
 
@@ -107,7 +107,7 @@ def _release(release: str) -> _Make:
 def _differs(path: Path, text: str) -> int:
     same = path.is_file() and path.read_bytes() == text.encode()
     if not same:
-        print(f"{path} differs from what is generated", file=sys.stderr)
+        sys.stderr.write(f"{path} differs from what is generated\n")
     return 0 if same else 1
 
 

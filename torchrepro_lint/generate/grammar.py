@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 Test: TypeAlias = dict[str, Any]
 
 
-class Unknown(ValueError):
+class UnknownLineError(ValueError):
     """A line of the documentation that is not understood; the message quotes it."""
 
 
@@ -79,7 +79,7 @@ _FLOATING = _is("input.dtype", "floating", "complex")
 def rows(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = ()) -> list[Row]:
     """The rows of one item of the list, its lines joined by single blanks.
 
-    ``device`` and ``when`` are what the section's heading says of all its items. Raises ``Unknown``.
+    ``device`` and ``when`` are what the section's heading says of all its items. Raises ``UnknownLineError``.
     """
     at = 0
     names: list[str] = []
@@ -87,8 +87,8 @@ def rows(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = (
         names.append(_public(match[1]))
         at = match.end()
     if not names:
-        raise Unknown(f"names no operation: {item!r}")
-    devices = (device,) if device else ("any",)
+        raise UnknownLineError(f"names no operation: {item!r}")
+    devices: tuple[str, ...] = (device,) if device else ("any",)
     backward = False
     conditions = list(when)
     for phrase, match in _phrases(item, at):
@@ -117,7 +117,7 @@ def _phrases(item: str, at: int) -> list[tuple[_Phrase, re.Match[str]]]:
                 at = match.end()
                 break
         else:
-            raise Unknown(f"does not understand {rest!r} in {item!r}")
+            raise UnknownLineError(f"does not understand {rest!r} in {item!r}")
     return found
 
 

@@ -81,7 +81,10 @@ def _index() -> str:
     """Where pip looks: ``PIP_INDEX_URL``, pip's configuration, or the public index."""
     url = os.environ.get("PIP_INDEX_URL", "")
     for key in ("global.index-url", "install.index-url"):
-        url = url or subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "pip", "config", "get", key], capture_output=True, text=True, check=False
-        ).stdout.strip()
+        url = (
+            url
+            or subprocess.run(  # noqa: S603
+                [sys.executable, "-m", "pip", "config", "get", key], capture_output=True, text=True, check=False
+            ).stdout.strip()
+        )
     return (url or _PUBLIC_INDEX).rstrip("/")

@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.generate.grammar import Row, Test, Unknown, rows
+from torchrepro_lint.generate.grammar import Row, Test, UnknownLineError, rows
 
 FUNCTIONS = ("use_deterministic_algorithms", "set_deterministic")
 _WORKSPACES: Test = {"of": "program.CUBLAS_WORKSPACE_CONFIG", "none_of": [":4096:8", ":16:8"]}
@@ -39,17 +39,17 @@ _NESTED = re.compile(r"\s+- ")
 def docstring(source: str) -> str:
     """The docstring of the switch in the text of ``torch/__init__.py``, without its indentation.
 
-    Raises ``Unknown`` when neither the function nor its predecessor of 1.7 has one.
+    Raises ``UnknownLineError`` when neither the function nor its predecessor of 1.7 has one.
     """
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name in FUNCTIONS:
         if name in functions and (text := ast.get_docstring(functions[name])):
             return text
-    raise Unknown(f"torch/__init__.py has no documented function {' or '.join(FUNCTIONS)}")
+    raise UnknownLineError(f"torch/__init__.py has no documented function {' or '.join(FUNCTIONS)}")
 
 
 def read(text: str) -> list[Row]:
-    """All rows of a docstring, in its order. Raises ``Unknown`` with the line that is not understood."""
+    """All rows of a docstring, in its order. Raises ``UnknownLineError`` with the line that is not understood."""
     found: list[Row] = []
     seen: set[str] = set()
     section: _Section | None = None
@@ -58,11 +58,11 @@ def read(text: str) -> list[Row]:
             section = _section(paragraph)
             seen |= {section.behaviour} if section else set()
         elif section is None:
-            raise Unknown(f"an item outside the known lists: {paragraph!r}")
+            raise UnknownLineError(f"an item outside the known lists: {paragraph!r}")
         else:
             found += rows(paragraph[2:], section.behaviour, section.device, section.when)
     if missing := {"deterministic", "raises"} - seen:
-        raise Unknown(f"the list of operations that are {' or '.join(sorted(missing))} is missing")
+        raise UnknownLineError(f"the list of operations that are {' or '.join(sorted(missing))} is missing")
     return found
 
 
@@ -71,7 +71,7 @@ def _section(paragraph: str) -> _Section | None:
         if section.heading.search(paragraph):
             return section
     if re.search(r"operations.*:$", paragraph):
-        raise Unknown(f"a list under an unknown heading: {paragraph!r}")
+        raise UnknownLineError(f"a list under an unknown heading: {paragraph!r}")
     return None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.request import Request, urlopen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TIMEOUT = 60  # seconds
 _BLOCK = 1 << 16  # bytes
@@ -34,7 +36,7 @@ def _open(url: str) -> io.BufferedIOBase:
 def _fetch(url: str, start: int, end: int) -> bytes:
     request = Request(url, headers={"Range": f"bytes={start}-{end - 1}"})  # noqa: S310
     with urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-        return cast(bytes, answer.read())
+        return cast("bytes", answer.read())
 
 
 class Ranges(io.RawIOBase):

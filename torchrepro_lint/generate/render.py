@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.generate.grammar import Row
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchrepro_lint.generate.grammar import Row
 
 _HEADER = """\
 # What the documentation of torch {version} lists under torch.{function}.

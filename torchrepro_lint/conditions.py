@@ -1,0 +1,162 @@
+"""Whether the conditions of a catalogue row hold for a call, as far as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import TypeAlias
+
+from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
+from torchrepro_lint.facts import Call, Constant, Expression, Ref
+from torchrepro_lint.signatures import OPEN, Argument, Literal, literal
+
+# What inference knows of a call: "input.ndim", "input.dtype" (floating, complex, integer), "input.layout",
+# "program.warn_only", …, or a parameter whose value it found; and "device" (cuda, cpu, mps).
+Known: TypeAlias = Mapping[str, Scalar]
+
+NOTHING: Known = {}
+
+
+class Truth(IntEnum):
+    """Three values, ordered: a conjunction is the least of its parts."""
+
+    FAILS = 0
+    UNKNOWN = 1
+    HOLDS = 2
+
+
+# Rare cases: where they are not known to be there, they are not.
+_RARE = ("input.ndim", "input.layout", "input.quantized", "input.index", "program.")
+
+
+def applicable(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) -> list[tuple[Row, Truth]]:
+    """The rows of an operation that a call may be a case of, in their order.
+
+    A row that is known to hold hides the later ones of its devices. A row with an unknown condition is a case, but for
+    the rare ones: what is said of a number of dimensions, of a layout or of the program must be known.
+    """
+    found: list[tuple[Row, Truth]] = []
+    settled: set[str] = set()
+    for row in rows:
+        if settled >= set(row.devices) or "any" in settled or not _on(row, known):
+            continue
+        truth = evaluate(row.when, row.spelling, argument, known)
+        if truth is not Truth.FAILS:
+            found.append((row, truth))
+        if truth is Truth.HOLDS:
+            settled.update(row.devices)
+    return found
+
+
+def evaluate(when: Iterable[Condition], spelling: Spelling, argument: Argument, known: Known = NOTHING) -> Truth:
+    """The conjunction of conditions for one call of a spelling."""
+    return min((_strict(one, _one(one, spelling, argument, known)) for one in when), default=Truth.HOLDS)
+
+
+def _on(row: Row, known: Known) -> bool:
+    return "device" not in known or "any" in row.devices or known["device"] in row.devices
+
+
+def _strict(condition: Condition, truth: Truth) -> Truth:
+    rare = condition.of.startswith(_RARE) or condition.test == "length"
+    return Truth.FAILS if rare and truth is Truth.UNKNOWN else truth
+
+
+def _one(condition: Condition, spelling: Spelling, argument: Argument, known: Known) -> Truth:
+    expression = argument(condition.of)
+    if condition.test == "given" and condition.of not in known:
+        return _same(_given(expression), bool(condition.values[0]))
+    return _TESTS[condition.test](_value(condition.of, expression, spelling, argument, known), condition.values)
+
+
+def _value(of: str, expression: Expression | None, spelling: Spelling, argument: Argument, known: Known) -> Literal:
+    """The value of a subject: what inference knows, the constant argument, or the default."""
+    if of == "input.dtype" and (dtype := argument("dtype")) is not None:
+        return _dtype(dtype)
+    if of in known:
+        return known[of]
+    if "." in of:
+        return OPEN
+    if expression is None:
+        return dict(spelling.defaults).get(of)
+    return literal(expression)
+
+
+def _dtype(expression: Expression) -> Literal:
+    """The class of a dtype that is written out: ``torch.long`` is ``integer``."""
+    if not isinstance(expression, Ref) or len(expression.roots) != 1:
+        return OPEN
+    module, _, name = ".".join((*expression.roots, *expression.path)).rpartition(".")
+    return _DTYPES.get(name, OPEN) if module in ("torch", "numpy") else OPEN
+
+
+_DTYPES: Mapping[str, Literal] = {
+    **dict.fromkeys(("float", "float16", "float32", "float64", "bfloat16", "half", "double"), "floating"),
+    **dict.fromkeys(("complex32", "complex64", "complex128", "cfloat", "cdouble", "chalf"), "complex"),
+    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "short", "int", "long", "bool"), "integer"),
+}
+
+
+def _given(expression: Expression | None) -> Truth:
+    if expression is None or (isinstance(expression, Constant) and expression.value is None):
+        return Truth.FAILS
+    return Truth.HOLDS if isinstance(expression, Constant | Call) else Truth.UNKNOWN
+
+
+def _same(truth: Truth, wanted: bool) -> Truth:
+    return truth if wanted else Truth(Truth.HOLDS - truth)
+
+
+def _one_of(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+    if value is OPEN:
+        return Truth.UNKNOWN
+    if isinstance(value, int) and all(isinstance(one, bool) for one in values):
+        value = bool(value)
+    return _truth(any(type(value) is type(one) and value == one for one in values))
+
+
+def _all(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+    """Whether all elements of a size are a number. ``None`` keeps the input's size, which is open."""
+    elements = value if isinstance(value, tuple) else (value,)
+    numbers = [0 if one == "valid" else one for one in elements]
+    if any(isinstance(one, int) and one != values[0] for one in numbers):
+        return Truth.FAILS
+    return Truth.HOLDS if numbers and all(isinstance(one, int) for one in numbers) else Truth.UNKNOWN
+
+
+def _length(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+    return _truth(len(value) == values[0]) if isinstance(value, tuple) else Truth.UNKNOWN
+
+
+def _constant(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+    return Truth.UNKNOWN if value is OPEN else _truth(type(value).__name__ in values)
+
+
+def _number(holds: Callable[[float, float], bool]) -> Callable[[Literal, tuple[Scalar, ...]], Truth]:
+    def test(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+        limit = values[0]
+        if isinstance(value, int | float) and isinstance(limit, int | float):
+            return _truth(holds(value, limit))
+        return Truth.UNKNOWN
+
+    return test
+
+
+def _truth(value: bool) -> Truth:
+    return Truth.HOLDS if value else Truth.FAILS
+
+
+_TESTS: Mapping[str, Callable[[Literal, tuple[Scalar, ...]], Truth]] = {
+    "one_of": _one_of,
+    "none_of": lambda value, values: _same(_one_of(value, values), False),
+    "all": _all,
+    "not_all": lambda value, values: _same(_all(value, values), False),
+    "length": _length,
+    "constant": _constant,
+    "above": _number(lambda value, limit: value > limit),
+    "at_least": _number(lambda value, limit: value >= limit),
+    "at_most": _number(lambda value, limit: value <= limit),
+    "given": lambda value, values: _same(
+        Truth.UNKNOWN if value is OPEN else _truth(value is not None), bool(values[0])
+    ),
+}

@@ -1,0 +1,132 @@
+"""The records of the catalogue, and how its TOML tables become records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Scalar: TypeAlias = str | int | float | bool
+
+# What a row says happens with the flag on.
+BEHAVIOURS = ("raises", "deterministic", "silent", "warns", "ties", "fills", "none")
+
+
+class Condition(NamedTuple):
+    """One test of a call; all tests of a row must pass.
+
+    ``of`` is a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``, ``layout``, …),
+    ``program.*`` of what surrounds the call, ``module.*`` of the module's state. ``test`` says how ``values`` are meant:
+    ``one_of``, ``none_of``, ``all`` and ``not_all`` (elements of a size equal the value), ``length`` (of a literal),
+    ``above``, ``at_least``, ``at_most`` (numbers), ``given`` (the parameter is passed and not None), ``constant``.
+    """
+
+    of: str
+    test: str
+    values: tuple[Scalar, ...]
+
+
+class Spelling(NamedTuple):
+    """A public name of an operation: ``parameters`` by position (a method's without the tensor), ``keywords`` by name
+    only, and ``defaults`` of what the call leaves out or the spelling has no parameter for.
+    """
+
+    name: str
+    parameters: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, Scalar], ...] = ()
+    when: tuple[Condition, ...] = ()
+
+
+class Row(NamedTuple):
+    """What one operation does with deterministic algorithms on, in the torch version of the catalogue.
+
+    ``devices`` are of cuda, cpu, mps, or ``("any",)``; ``phase`` is forward or backward. ``listed`` says whether torch's
+    documentation tells the same. ``kind`` and ``evidence`` are of ``effective.toml``, empty in a documented row.
+    """
+
+    operation: str
+    behaviour: str
+    devices: tuple[str, ...]
+    phase: str
+    when: tuple[Condition, ...]
+    listed: bool
+    spelling: Spelling
+    kind: str = ""
+    evidence: str = ""
+
+
+class Consumer(NamedTuple):
+    """A callable that draws from a global generator of ``family`` (torch, numpy, python).
+
+    ``phase`` says when: ``construct`` or ``call`` (of what is constructed, for a class), ``iterate``.
+    Passing the parameter ``generator`` makes it draw from that instead.
+    """
+
+    spelling: Spelling
+    family: str
+    phase: str
+    generator: str | None
+    when: tuple[Condition, ...]
+    evidence: str
+
+
+class Seeder(NamedTuple):
+    """A callable that seeds ``families`` (torch: CPU and devices, torch-cuda: devices only, numpy, python) or sets flags.
+
+    ``sets`` are of ``deterministic-algorithms``, ``cudnn-deterministic``, ``cublas-workspace``; ``sets_when`` is the
+    condition for them. ``default`` says what leaving the seed out (or None) means: ``entropy``, ``constant``,
+    ``nothing`` or ``required``.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    sets: tuple[str, ...]
+    sets_when: tuple[Condition, ...]
+    default: str
+    verified: bool
+    evidence: str
+
+
+class ErrorName(NamedTuple):
+    """The name in a run-time error, ``index_add_cuda_``; it exists from ``since`` to ``until`` (None: still there)."""
+
+    name: str
+    since: str
+    until: str | None
+    operations: tuple[str, ...]
+    calls: tuple[str, ...]
+    devices: tuple[str, ...]
+    phase: str
+    when: tuple[Condition, ...]
+    evidence: str
+
+
+def conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
+    """``when`` of a table. Raises ``ValueError`` for a test that is not one key beside ``of``."""
+    found: list[Condition] = []
+    for test in tests:
+        (name, value), *more = ((key, value) for key, value in test.items() if key != "of")
+        if more:
+            raise ValueError(f"more than one test in {test}")
+        found.append(Condition(test["of"], name, tuple(value) if isinstance(value, list) else (value,)))
+    return tuple(found)
+
+
+def spelling(table: dict[str, Any], name: str = "") -> Spelling:
+    """The spelling that a table describes."""
+    return Spelling(
+        name or table["name"],
+        tuple(table.get("parameters", ())),
+        tuple(table.get("keywords", ())),
+        tuple(table.get("defaults", {}).items()),
+        conditions(table.get("when", ())),
+    )
+
+
+def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
+    """Whether both may hold at once: no subject has two lists of values without a common one."""
+    return not any(
+        a.of == b.of and a.test == b.test == "one_of" and not set(a.values) & set(b.values) for a in one for b in other
+    )
