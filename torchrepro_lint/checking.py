@@ -1,0 +1,114 @@
+"""The later stages: link the project, run the rules on a file, drop what is suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.exclusion import globs
+from torchrepro_lint.files import Tree, source_roots
+from torchrepro_lint.problem import Fault, guarded
+from torchrepro_lint.reading import Reading
+from torchrepro_lint.selection import Selection, matching, require_known, selected
+from torchrepro_lint.settings import SEVERITIES
+from torchrepro_lint.suppressions import suppressions
+from torchrepro_lint.text import Lines, Span
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.rule import Finding, Rule
+
+SYNTAX_ERROR = "TRL001"
+
+
+class Checker(NamedTuple):
+    """What the files of one tree are checked with.
+
+    ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
+    ignored in the files that a test accepts.
+    """
+
+    tree: Tree
+    rules: tuple[Rule, ...]
+    fixable: frozenset[str]
+    ignores: tuple[tuple[Callable[[str], bool], frozenset[str]], ...]
+    catalogue: Catalogue
+    honour_comments: bool
+
+
+class Checked(NamedTuple):
+    """What is found in one file, by place and code; ``errors`` are faults of the tool."""
+
+    findings: tuple[Finding, ...]
+    errors: tuple[str, ...] = ()
+
+
+def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
+    """Resolve the settings of a tree; raises ``UsageError`` for a selector that fits no rule."""
+    settings = tree.root.settings
+    origin = str(tree.root.config)
+    codes = selected(rules, settings.selections)
+    fixing = Selection(settings.fixable, (), settings.unfixable, f"the fixable rules of {origin}")
+    ignores = []
+    for pattern, selectors in settings.per_file_ignores:
+        require_known(rules, selectors, f"per-file-ignores of {origin}")
+        ignores.append((_test(tree.root.path, pattern), matching(rules, selectors)))
+    floor = SEVERITIES.index(settings.min_severity)
+    kept = (rule for rule in rules if rule.code in codes and SEVERITIES.index(rule.severity) >= floor)
+    return Checker(tree, tuple(kept), selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments)
+
+
+def link(tree: Tree, files: Mapping[str, Reading]) -> Project:
+    """The project that the facts of all files make."""
+    from torchrepro_lint.project import Project
+
+    facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
+    return Project(facts, tree.root.settings, source_roots(tree))
+
+
+def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+    """All that is to be said about one file."""
+    ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
+    rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
+    raw = _run(checker, rules, path, reading, project)
+    names = {rule.code: rule.name for rule in rules}
+    lines = Lines(reading.text)
+    hiding = suppressions(lines) if checker.honour_comments and raw.findings else ()
+    findings = [
+        finding if finding.code in checker.fixable else finding._replace(fix=None)
+        for finding in raw.findings
+        if not any(
+            one.covers(lines.position(finding.span.start).row, finding.code, names[finding.code]) for one in hiding
+        )
+    ]
+    return Checked(tuple(sorted(findings, key=lambda one: (one.span, one.code, one.message))), raw.errors)
+
+
+def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
+    """Everything that the rules say; a rule that breaks is an error, and the others go on."""
+    from torchrepro_lint.rule import Context, Finding
+
+    if reading.facts is None:
+        assert reading.problem is not None
+        place = Span(reading.problem.offset, reading.problem.offset)
+        found = Finding(SYNTAX_ERROR, place, reading.problem.message)
+        return Checked((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
+    settings = checker.tree.root.settings
+    context = Context(path, reading.facts, Lines(reading.text), project, checker.catalogue, settings)
+    findings: list[Finding] = []
+    errors: list[str] = []
+    for rule in rules:
+        answer = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
+        if isinstance(answer, Fault):
+            errors.append(f"{path}: {rule.code} broke off: {answer.message}")
+        else:
+            findings += answer
+    return Checked(tuple(findings), tuple(errors))
+
+
+def _test(root: str, pattern: str) -> Callable[[str], bool]:
+    """Whether a path from the root fits a glob; a leading ``!`` turns the answer round."""
+    spec = globs(root, [pattern.removeprefix("!")])
+    wanted = not pattern.startswith("!")
+    return lambda path: spec.match_file(path) is wanted

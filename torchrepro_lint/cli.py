@@ -1,0 +1,113 @@
+"""The command line: ``torchrepro-lint [PATHS]`` and ``torchrepro-lint rule``.
+
+Only click is imported here. What a command needs is imported when it runs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from torchrepro_lint import __version__
+
+_EPILOG = """\b
+Other commands (their first word comes first; ./rule is a folder of that name):
+  torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
+
+Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and exit with its status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    command = COMMANDS.get(given[0] if given else "", check)
+    words = given[1:] if given and given[0] in COMMANDS else given
+    try:
+        status = command.main(words, prog_name="torchrepro-lint", standalone_mode=False)
+    except click.ClickException as error:
+        status = _fail(error.format_message())
+    except click.Abort:
+        status = 130
+    sys.exit(status or 0)
+
+
+def _fail(message: str) -> int:
+    """One clear line on standard error; the status of an error."""
+    click.echo(f"torchrepro-lint: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def _words(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    """An option that takes a list, by commas or by repetition; ``None`` where it was not given."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip()) if values else None
+
+
+def _listing(name: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, multiple=True, metavar="A,B,…", callback=_words, help=text)
+
+
+@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
+@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix: apply the unsafe fixes, too.")
+@click.option(
+    "--diff", is_flag=True, help="Show what --fix would change, write nothing; status 1 if there is anything."
+)
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 when something was fixed.")
+@_listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
+@_listing("--extend-select", "Rules to run as well.")
+@_listing("--ignore", "Rules not to run.")
+@click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
+@click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
+@click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
+@click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
+@click.option("--output-format", type=click.Choice(("flake8", "json")), help="The format of findings.")
+@click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
+@click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
+@click.option(
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
+)
+@click.option("--isolated", is_flag=True, help="Ignore all settings files.")
+@_listing("--exclude", "Globs to leave out instead of those of the settings.")
+@_listing("--extend-exclude", "Globs to leave out as well.")
+@click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
+@click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be linted.")
+@click.option("--show-settings", is_flag=True, help="Print the settings in force and the target torch.")
+@click.version_option(__version__, message="torchrepro-lint %(version)s")
+def check(**options: Any) -> int:
+    """Find what makes PyTorch training irreproducible in PATHS (the current directory by default; - is standard input).
+
+    The code is read, never run.
+    """
+    from torchrepro_lint.command import Arguments, run_check
+    from torchrepro_lint.problem import UsageError
+
+    try:
+        return run_check(Arguments(**options))
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("wanted", metavar="[CODE|NAME]", required=False)
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="Text is Markdown.")
+def rule(wanted: str | None, output_format: str) -> int:
+    """Print the page of a rule; without an argument, a table of all rules."""
+    from torchrepro_lint.pages import render
+    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.terminal import out
+
+    try:
+        out(render(wanted, output_format))
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None
+    return 0
+
+
+COMMANDS: dict[str, click.Command] = {"check": check, "rule": rule}

@@ -1,0 +1,158 @@
+"""``torchrepro-lint check``: arguments to a run, a run to output and an exit status."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from torchrepro_lint import terminal
+from torchrepro_lint.engine import Outcome, prepare, run
+from torchrepro_lint.files import Given, Plan, plan
+from torchrepro_lint.fixer import Change, write
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.report import flake8, json, show, statistics, summary
+from torchrepro_lint.roots import Options
+from torchrepro_lint.selection import Selection
+from torchrepro_lint.settings import Settings, version
+
+STDIN = "-"
+
+
+class Arguments(NamedTuple):
+    """The options of the command line; ``None`` is what was not given."""
+
+    paths: tuple[str, ...]
+    fix: bool
+    unsafe_fixes: bool | None
+    diff: bool
+    exit_non_zero_on_fix: bool
+    select: tuple[str, ...] | None
+    extend_select: tuple[str, ...] | None
+    ignore: tuple[str, ...] | None
+    min_severity: str | None
+    ignore_noqa: bool
+    torch_version: str | None
+    device: str | None
+    output_format: str | None
+    exit_zero: bool
+    quiet: bool
+    statistics: bool
+    config: Path | None
+    isolated: bool
+    exclude: tuple[str, ...] | None
+    extend_exclude: tuple[str, ...] | None
+    force_exclude: bool
+    stdin_filename: str | None
+    show_files: bool
+    show_settings: bool
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings with what the command line says instead."""
+        names = ("unsafe_fixes", "min_severity", "torch_version", "device", "output_format", "exclude")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        layer = Selection(self.select, self.extend_select or (), self.ignore or ())
+        return settings._replace(
+            selections=(*settings.selections, layer),
+            extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())),
+            **given,
+        )
+
+
+def run_check(arguments: Arguments) -> int:
+    """Do what was asked for; the exit status. Raises ``UsageError``."""
+    planned = _plan(arguments)
+    if arguments.show_files:
+        terminal.out(show.files(planned))
+        return _complain(planned.errors)
+    if arguments.show_settings:
+        terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
+        return _complain(planned.errors)
+    changing = arguments.fix or arguments.diff
+    outcome = run(planned, changing, not arguments.ignore_noqa, terminal.progress)
+    if arguments.diff:
+        return _diff(outcome) or _complain(outcome.errors)
+    return _finish(arguments, planned, outcome)
+
+
+def _plan(arguments: Arguments) -> Plan:
+    if arguments.torch_version is not None:
+        try:
+            version(arguments.torch_version)
+        except ValueError as error:
+            raise UsageError(f"--torch-version: {error}") from None
+    options = Options(arguments.config, arguments.isolated, arguments.over)
+    if STDIN not in arguments.paths:
+        return plan(arguments.paths or (".",), options, arguments.force_exclude)
+    if len(arguments.paths) > 1:
+        raise UsageError("- (standard input) cannot be combined with other paths")
+    name = arguments.stdin_filename or "stdin"
+    return plan((), options, arguments.force_exclude, Given(name, os.path.abspath(name), sys.stdin.buffer.read()))
+
+
+def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
+    """Write the fixed files, then the report and the summary."""
+    piped = STDIN in arguments.paths
+    errors = list(outcome.errors)
+    if piped and arguments.fix:
+        _pass_on(planned, outcome)
+    else:
+        errors += [error for change in outcome.changes if (error := write(change))]
+    settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())
+    report = _report(arguments, outcome, settings)
+    # With --fix the fixed text has standard output for itself.
+    (_aside if piped and arguments.fix else terminal.out)(report)
+    fixed = sum(change.settled for change in outcome.changes)
+    if not arguments.quiet:
+        for note in outcome.notes:
+            terminal.note(note)
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
+    left = bool(outcome.diagnostics) or (arguments.exit_non_zero_on_fix and fixed > 0)
+    return _complain(errors) or int(left and not arguments.exit_zero)
+
+
+def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
+    as_json = settings.output_format == "json"
+    if arguments.statistics:
+        counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
+        return statistics.render_json(counts) if as_json else statistics.render(counts)
+    if as_json:
+        return json.render(outcome.diagnostics)
+    return flake8.render(outcome.diagnostics, terminal.coloured())
+
+
+def _pass_on(planned: Plan, outcome: Outcome) -> None:
+    """Standard input to standard output, fixed."""
+    for change in outcome.changes:
+        sys.stdout.buffer.write(change.encoded())
+    if not outcome.changes:
+        sys.stdout.buffer.write(planned.stdin or b"")
+    sys.stdout.buffer.flush()
+
+
+def _aside(report: str) -> None:
+    if report:
+        terminal.note(report.rstrip("\n"))
+
+
+def _diff(outcome: Outcome) -> int:
+    for change in outcome.changes:
+        terminal.out(_unified(change))
+    count = sum(change.settled for change in outcome.changes)
+    if count:
+        terminal.note(f"Would fix {count} error{'s' * (count != 1)}")
+    return int(count > 0)
+
+
+def _unified(change: Change) -> str:
+    before, after = (text.splitlines(keepends=True) for text in (change.before.text, change.after))
+    lines = difflib.unified_diff(before, after, change.given.display, change.given.display)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _complain(errors: tuple[str, ...] | list[str]) -> int:
+    for error in errors:
+        terminal.note(f"torchrepro-lint: {error}")
+    return 2 if errors else 0

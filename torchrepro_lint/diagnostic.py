@@ -1,0 +1,46 @@
+"""A finding as it is reported: with its file, and with rows and columns for offsets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchrepro_lint.files import Given
+from torchrepro_lint.rule import Finding, Rule
+from torchrepro_lint.text import Fix, Lines, Position
+
+
+class Diagnostic(NamedTuple):
+    """What every report is made from. ``display`` is the path as it is printed, ``filename`` the absolute one."""
+
+    display: str
+    start: Position
+    code: str
+    message: str
+    filename: str
+    end: Position
+    name: str
+    severity: str
+    fix: Fix | None
+    lines: Lines
+
+
+def diagnose(given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagnostic:
+    """Place a finding."""
+    start, end = lines.position(finding.span.start), lines.position(finding.span.end)
+    return Diagnostic(
+        given.display,
+        start,
+        finding.code,
+        finding.message,
+        given.path,
+        end,
+        rule.name,
+        rule.severity,
+        finding.fix,
+        lines,
+    )
+
+
+def order(diagnostic: Diagnostic) -> tuple[str, Position, str, str]:
+    """The order of every report: path, row, column, code."""
+    return diagnostic.display, diagnostic.start, diagnostic.code, diagnostic.message

@@ -1,0 +1,96 @@
+"""The one place where the stages meet: discover, read, link, check, and report or fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from torchrepro_lint import catalogue
+from torchrepro_lint.checking import Checker, check, link, make_checker
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
+from torchrepro_lint.files import Plan, Tree
+from torchrepro_lint.fixer import Change, Fixed, fix_tree
+from torchrepro_lint.reading import Reading, read_tree
+from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.target import Target, find_target
+from torchrepro_lint.text import Lines
+
+
+class Progress(Protocol):
+    """Is told how many files there are, then of each that was read."""
+
+    def __call__(self, total: int) -> Callable[[], None]: ...
+
+
+class Outcome(NamedTuple):
+    """What a run found, in the order of every report.
+
+    ``changes`` are the files that fixes changed, not yet written; ``notes`` are for the user to know, ``errors`` make the
+    run fail.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    files: int
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress) -> Outcome:
+    """Lint what was planned; raises ``UsageError`` for settings that do not fit the rules."""
+    prepared = [prepare(tree, honour_comments) for tree in plan.trees]
+    advance = progress(sum(len(tree.files) for tree in plan.trees))
+    outcomes = [_run_tree(checker, fix, advance) for checker, _ in prepared]
+    notes = [note for _, target in prepared if (note := _note(target))]
+    return Outcome(
+        tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=order)),
+        sum(outcome.files for outcome in outcomes),
+        tuple(change for outcome in outcomes for change in outcome.changes),
+        tuple(dict.fromkeys(notes)),
+        (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
+    )
+
+
+def prepare(tree: Tree, honour_comments: bool) -> tuple[Checker, Target]:
+    """What a tree is checked with, and for which torch."""
+    target = target_of(tree)
+    return make_checker(tree, RULES, catalogue.load(target.version), honour_comments), target
+
+
+def target_of(tree: Tree) -> Target:
+    """The torch that a project will run."""
+    return find_target(Path(tree.root.path), tree.root.settings.torch_version, documented_versions())
+
+
+def _run_tree(checker: Checker, fix: bool, advance: Callable[[], None]) -> Outcome:
+    readings = read_tree(checker.tree, advance)
+    fixed = Fixed(readings.files, {}, ())
+    if fix:
+        fixed = fix_tree(checker, readings.files, checker.tree.root.settings.unsafe_fixes)
+    diagnostics, faults = _report(checker, fixed.files)
+    changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
+    errors = (*readings.errors, *fixed.errors, *faults)
+    return Outcome(tuple(diagnostics), len(checker.tree.given) - len(readings.errors), changes, (), errors)
+
+
+def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnostic], list[str]]:
+    rules = {rule.code: rule for rule in RULES}
+    project = link(checker.tree, files)
+    diagnostics: list[Diagnostic] = []
+    faults: list[str] = []
+    for path, given in checker.tree.given:
+        if (reading := files.get(path)) is None:
+            continue
+        checked = check(checker, path, reading, project)
+        lines = Lines(reading.text)
+        diagnostics += (diagnose(given, lines, one, rules[one.code]) for one in checked.findings)
+        faults += checked.errors
+    return diagnostics, faults
+
+
+def _note(target: Target) -> str | None:
+    if target.asked is None:
+        return None
+    return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"

@@ -1,0 +1,97 @@
+"""Which files are linted, and which are linked with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from torchrepro_lint.exclusion import Exclusion, relative, walk
+from torchrepro_lint.roots import Options, Root, Roots
+
+
+class Given(NamedTuple):
+    """A file to report on: as it is printed, where it is (absolute), and its bytes where they come from elsewhere."""
+
+    display: str
+    path: str
+    data: bytes | None = None
+
+
+class Tree(NamedTuple):
+    """A project: all its Python files and those to report on, both by their path from the root, with slashes."""
+
+    root: Root
+    files: tuple[str, ...]
+    given: tuple[tuple[str, Given], ...]
+
+
+class Plan(NamedTuple):
+    """What a run is about, in order; ``errors`` are the given paths that do not exist, ``stdin`` what was piped in."""
+
+    trees: tuple[Tree, ...]
+    errors: tuple[str, ...]
+    stdin: bytes | None = None
+
+
+def plan(paths: Sequence[str], options: Options, force_exclude: bool = False, stdin: Given | None = None) -> Plan:
+    """Find the files below ``paths`` and the projects they belong to; raises ``UsageError`` for bad settings."""
+    missing = tuple(f"{path}: no such file or directory" for path in paths if not os.path.lexists(path))
+    present = [path for path in paths if os.path.lexists(path)]
+    finder = _Finder(options, _common_parent([*present, *([stdin.path] if stdin else [])]))
+    found = [stdin] if stdin else []
+    found += [given for path in present for given in finder.expand(path)]
+    by_root: dict[str, dict[str, Given]] = {}
+    for given in found:
+        root = finder.roots.of(os.path.dirname(given.path))
+        if force_exclude and finder.exclusion(root).excludes(given.path):
+            continue
+        by_root.setdefault(root.path, {}).setdefault(relative(given.path, root.path), given)
+    return Plan(
+        tuple(finder.tree(root, by_root[root]) for root in sorted(by_root)), missing, stdin.data if stdin else None
+    )
+
+
+def source_roots(tree: Tree) -> tuple[str, ...]:
+    """Directories, from the root, in which absolute imports are looked up after the importing script's own."""
+    src = ("src",) if any(path.startswith("src/") for path in tree.files) else ()
+    return tuple(dict.fromkeys((*tree.root.settings.source_roots, *src, ".")))
+
+
+class _Finder:
+    def __init__(self, options: Options, common: str) -> None:
+        self.roots = Roots(options, common)
+        self._exclusions: dict[str, Exclusion] = {}
+
+    def exclusion(self, root: Root) -> Exclusion:
+        if root.path not in self._exclusions:
+            patterns = (*root.settings.exclude, *root.settings.extend_exclude)
+            self._exclusions[root.path] = Exclusion(root.path, patterns)
+        return self._exclusions[root.path]
+
+    def expand(self, path: str) -> Iterator[Given]:
+        """A given file is taken as it is, a given directory is searched even where it is excluded itself."""
+        place = os.path.abspath(path)
+        if not os.path.isdir(path):
+            yield Given(path, place)
+            return
+        root = self.roots.of(place)
+        exclusion = self.exclusion(root)
+        if place != root.path and exclusion.excludes(place, directory=True):
+            exclusion = Exclusion(place, ())
+        for file in walk(path, exclusion):
+            found = Given(file, os.path.abspath(file))
+            own = self.roots.of(os.path.dirname(found.path))
+            if own == root or not self.exclusion(own).matches(found.path):
+                yield found
+
+    def tree(self, path: str, given: dict[str, Given]) -> Tree:
+        """The whole project below a root."""
+        root = self.roots.of(path)
+        below = {relative(file, path) for file in map(os.path.abspath, walk(path, self.exclusion(root)))}
+        return Tree(root, tuple(sorted(below | set(given))), tuple(sorted(given.items())))
+
+
+def _common_parent(paths: Iterable[str]) -> str:
+    parents = [place if os.path.isdir(place) else os.path.dirname(place) for place in map(os.path.abspath, paths)]
+    return os.path.commonpath(parents) if parents else os.getcwd()

@@ -1,0 +1,84 @@
+"""The rules' pages: documentation that the ``rule`` command prints and the reports link to."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.resources import rules_dir
+
+if TYPE_CHECKING:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
+
+_FILE = re.compile(r"(TRL\d{3})-([a-z0-9-]+)\.md")
+_TITLE = re.compile(r"# (TRL\d{3}) ([a-z0-9-]+)\n")
+_SITE = "https://github.com/torchrepro/torchrepro-lint/blob/main/rules"
+
+
+class Page(NamedTuple):
+    """A page: ``summary`` is its first paragraph on one line, ``text`` the whole Markdown."""
+
+    code: str
+    name: str
+    summary: str
+    text: str
+
+
+def pages() -> tuple[Page, ...]:
+    """All pages in the order of their codes."""
+    files = (entry for entry in rules_dir().iterdir() if _FILE.fullmatch(entry.name))
+    return tuple(page(entry) for entry in sorted(files, key=lambda entry: entry.name))
+
+
+def find(wanted: str) -> Page | None:
+    """The page of a code or name, ``None`` where there is none."""
+    return next((one for one in pages() if wanted in (one.code, one.name)), None)
+
+
+def page(file: Traversable) -> Page:
+    """Parse a page; raises ``ValueError`` where it does not begin with ``# CODE name`` as its file name does."""
+    text = file.read_text(encoding="utf-8")
+    title, named = _TITLE.match(text), _FILE.fullmatch(file.name)
+    if title is None or named is None or title.groups() != named.groups():
+        raise ValueError(f"{file.name}: the first line must be '# CODE name' with the code and name of the file")
+    summary = text[title.end() :].strip().partition("\n\n")[0]
+    return Page(title[1], title[2], " ".join(summary.split()), text)
+
+
+def url(code: str, name: str) -> str:
+    """Where a rule's page can be read."""
+    return f"{_SITE}/{code}-{name}.md"
+
+
+def render(wanted: str | None, output_format: str) -> str:
+    """A rule's Markdown, or a table of all rules; as JSON one object or a list. Raises ``UsageError``."""
+    if wanted is None:
+        every = pages()
+        return _json([_record(one) for one in every]) if output_format == "json" else _table(every)
+    found = find(wanted)
+    if found is None:
+        names = [name for one in pages() for name in (one.code, one.name)]
+        near = difflib.get_close_matches(wanted, names, 1)
+        raise UsageError(f"no rule {wanted!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return _json(_record(found)) if output_format == "json" else found.text
+
+
+def _table(every: tuple[Page, ...]) -> str:
+    width = max((len(one.name) for one in every), default=0)
+    return "".join(f"{one.code}  {one.name:<{width}}  {one.summary}\n" for one in every)
+
+
+def _record(one: Page) -> dict[str, str]:
+    return {**one._asdict(), "url": url(one.code, one.name)}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"

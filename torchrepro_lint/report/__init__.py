@@ -1,0 +1,1 @@
+"""How findings are written down: one small module per format, each with ``render``."""

@@ -1,0 +1,62 @@
+"""A list of objects in the shape of Ruff's ``--output-format json``, so that what reads Ruff's reads this."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.pages import url
+from torchrepro_lint.suppressions import joined_rows
+from torchrepro_lint.text import Fix, Lines, Position
+
+
+def render(diagnostics: Iterable[Diagnostic]) -> str:
+    """JSON in ASCII, so that a path which is not UTF-8 survives (as lone surrogates)."""
+    rows: dict[int, dict[int, tuple[int, int]]] = {}
+    objects = []
+    for one in diagnostics:
+        joined = rows.get(id(one.lines)) or rows.setdefault(id(one.lines), joined_rows(one.lines))
+        objects.append(_finding(one, joined[one.start.row][1]))
+    return dumps(objects)
+
+
+def dumps(value: object) -> str:
+    """The layout of every JSON that the tool prints."""
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
+    return {
+        "cell": None,
+        "code": one.code,
+        "end_location": _place(one.end),
+        "filename": one.filename,
+        "fix": _fix(one.fix, one.lines) if one.fix else None,
+        "location": _place(one.start),
+        "message": one.message,
+        "name": one.name,
+        "noqa_row": noqa_row,
+        "severity": one.severity,
+        "url": url(one.code, one.name),
+    }
+
+
+def _fix(fix: Fix, lines: Lines) -> dict[str, Any]:
+    return {
+        "applicability": "safe" if fix.safe else "unsafe",
+        "edits": [
+            {
+                "content": edit.text,
+                "end_location": _place(lines.position(edit.span.end)),
+                "location": _place(lines.position(edit.span.start)),
+            }
+            for edit in sorted(fix.edits)
+        ],
+        "message": fix.title,
+    }
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"column": position.column, "row": position.row}

@@ -1,0 +1,42 @@
+"""What a run would do: its files, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchrepro_lint.checking import Checker
+from torchrepro_lint.files import Plan, source_roots
+from torchrepro_lint.target import Target
+
+
+def files(plan: Plan) -> str:
+    """The files that would be reported on, one a line."""
+    return "".join(f"{name}\n" for name in sorted(given.display for tree in plan.trees for _, given in tree.given))
+
+
+def settings(checker: Checker, target: Target) -> str:
+    """The settings of a project as they are in force, and what decided the target torch."""
+    root = checker.tree.root
+    asked = f", nearest to {target.asked}" if target.asked else ""
+    rows = {
+        "root": root.path,
+        "settings": str(root.config or "defaults"),
+        "target-torch": f"{target.version} ({target.decided_by}{asked})",
+        "rules": _words(rule.code for rule in checker.rules),
+        "files": f"{len(checker.tree.given)} to report on, {len(checker.tree.files)} in the project",
+        "source-roots": _words(source_roots(checker.tree)),
+        "exclude": _words((*root.settings.exclude, *root.settings.extend_exclude)),
+        "per-file-ignores": _words(f"{glob}: {' '.join(codes)}" for glob, codes in root.settings.per_file_ignores),
+        "unfixable": _words(root.settings.unfixable),
+        "seeders": _words(f"{name}: {' '.join(families)}" for name, families in root.settings.seeders),
+        "entry-points": _words(root.settings.entry_points),
+        "device": root.settings.device,
+        "min-severity": root.settings.min_severity,
+        "unsafe-fixes": str(root.settings.unsafe_fixes).lower(),
+        "output-format": root.settings.output_format,
+    }
+    return "".join(f"{key} = {value}".rstrip() + "\n" for key, value in rows.items())
+
+
+def _words(values: Iterable[str]) -> str:
+    return ", ".join(values)

@@ -1,0 +1,31 @@
+"""The line on standard error that ends a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from torchrepro_lint.diagnostic import Diagnostic
+
+
+def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:
+    """What was found and what could be done about it: ``files`` were linted, ``fixed`` findings are settled."""
+    if not diagnostics and not fixed:
+        return f"No errors in {_count(files, 'file')}"
+    where = len({one.filename for one in diagnostics})
+    found = f"Found {_count(len(diagnostics) + fixed, 'error')}"
+    if fixed:
+        return f"{found} ({fixed} fixed, {len(diagnostics)} remaining){_fixable(diagnostics, unsafe)}"
+    return f"{found} in {_count(where, 'file')}{_fixable(diagnostics, unsafe)}"
+
+
+def _fixable(diagnostics: Collection[Diagnostic], unsafe: bool) -> str:
+    fixes = [one.fix for one in diagnostics if one.fix]
+    ready = sum(fix.safe or unsafe for fix in fixes)
+    more = len(fixes) - ready
+    if ready:
+        return f"; {ready} fixable with --fix" + (f", {more} more with --unsafe-fixes" if more else "")
+    return f"; {more} fixable with --fix --unsafe-fixes" if more else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,141 @@
+"""What a project says about the torch it needs: lock files, pins and specifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from torchrepro_lint.toml import TOMLDecodeError, loads
+
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
+_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?:pytorch|torch)(?![\w-])\s*(?P<spec>[^"'#\s]*)""")
+
+
+class Demand(NamedTuple):
+    """One statement about torch. ``exact`` is the pinned version where it is a pin."""
+
+    file: str
+    specifiers: SpecifierSet
+    exact: Version | None
+
+
+def locked(root: Path) -> Iterator[Demand]:
+    """The torch in each lock file of a project, the newest where a file holds several."""
+    for name in LOCKS:
+        packages = _toml(root / name).get("package", [])
+        versions = [_version(one.get("version")) for one in packages if one.get("name") == "torch"]
+        known = [version for version in versions if version is not None]
+        if known:
+            yield Demand(name, SpecifierSet(f"=={max(known)}"), max(known))
+
+
+def declared(root: Path) -> Iterator[Demand]:
+    """What pyproject.toml, requirements*.txt and environment.yml ask for, in this order."""
+    for text in _pyproject(_toml(root / "pyproject.toml")):
+        yield from _demand("pyproject.toml", text)
+    for path in sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")]):
+        for line in _lines(path):
+            yield from _demand(path.relative_to(root).as_posix(), line)
+    for path in sorted([*root.glob("environment*.yml"), *root.glob("environment*.yaml")]):
+        for line in _lines(path):
+            if match := _CONDA.match(line):
+                yield from _specified(path.name, _conda(match["spec"]))
+
+
+def _demand(file: str, text: str) -> Iterator[Demand]:
+    """A requirement by PEP 508, where it is one of torch."""
+    try:
+        requirement = Requirement(text.partition(" #")[0].strip())
+    except InvalidRequirement:
+        return
+    if requirement.name.lower() == "torch":
+        yield _pinned(file, requirement.specifier)
+
+
+def _specified(file: str, text: str) -> Iterator[Demand]:
+    try:
+        yield _pinned(file, SpecifierSet(text))
+    except InvalidSpecifier:
+        return
+
+
+def _pinned(file: str, specifiers: SpecifierSet) -> Demand:
+    """``==2.1.2`` is a pin; ``==2.1.*`` pins the minor release, which the specifier says by itself."""
+    exact = [_version(one.version) for one in specifiers if one.operator in ("==", "===")]
+    return Demand(file, specifiers, next((version for version in exact if version is not None), None))
+
+
+def _pyproject(data: dict[str, Any]) -> Iterator[str]:
+    project = _table(data, "project")
+    yield from _strings(project.get("dependencies"))
+    for table in (_table(project, "optional-dependencies"), _table(data, "dependency-groups")):
+        for group in table.values():
+            yield from _strings(group)
+    poetry = _table(_table(data, "tool"), "poetry")
+    groups = [_table(group, "dependencies") for group in _table(poetry, "group").values() if isinstance(group, dict)]
+    for table in (_table(poetry, "dependencies"), *groups):
+        wanted = table.get("torch")
+        text = wanted.get("version") if isinstance(wanted, dict) else wanted
+        if isinstance(text, str):
+            yield f"torch{_poetry(text)}"
+
+
+def _poetry(text: str) -> str:
+    """Poetry's constraints as specifiers: ``^1.8``, ``~1.8`` and a bare version have no such form of their own."""
+    parts = []
+    for part in (piece.strip() for piece in text.split(",")):
+        bare = part.lstrip("^~= ")
+        release = bare.split(".")
+        if part in ("", "*"):
+            continue
+        if part.startswith("^") and release[0].isdecimal():
+            parts.append(f">={bare},<{int(release[0]) + 1}")
+        elif part.startswith("~") and not part.startswith("~="):
+            parts.append(f"=={'.'.join(release[:2])}.*,>={bare}")
+        else:
+            parts.append(part if part[0] in "<>=!~" else f"=={part}")
+    return ",".join(parts)
+
+
+def _conda(text: str) -> str:
+    """Conda's ``=1.8`` fits 1.8.1 too, and a build string may follow; the rest is as in a specifier."""
+    if match := re.match(r"=(?!=)([\d.]+)(?:\.\*|=.*)?$", text):
+        return f"=={match[1].rstrip('.')}.*"
+    return re.sub(r"^(==[^=,]+)=.*$", r"\1", text)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        data: dict[str, Any] = loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, TOMLDecodeError):
+        return {}
+    return data
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _strings(value: object) -> Iterable[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _version(text: object) -> Version | None:
+    try:
+        return Version(str(text))
+    except InvalidVersion:
+        return None

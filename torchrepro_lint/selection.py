@@ -1,0 +1,86 @@
+"""Which rules run: codes, prefixes and names, of which the more specific one decides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.problem import UsageError
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Rule
+
+EVERYTHING = "ALL"
+_BY_NAME = 1000
+
+
+class Selection(NamedTuple):
+    """One layer of choices; ``origin`` says where they were made. ``select=None`` keeps what the layer below has."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    origin: str = "the command line"
+
+
+def selected(rules: Sequence[Rule], layers: Iterable[Selection]) -> frozenset[str]:
+    """The codes of the rules that run.
+
+    As in Ruff: within a layer the most specific selector decides and, at equal specificity, ``ignore`` does; a later
+    layer overrules an earlier one. Raises ``UsageError`` for a selector that fits no rule.
+    """
+    chosen = frozenset(rule.code for rule in rules if rule.default)
+    for layer in layers:
+        validate(rules, layer)
+        start = frozenset[str]() if layer.select is not None else chosen
+        chosen = frozenset(rule.code for rule in rules if _decide(rule, layer, rule.code in start))
+    return chosen
+
+
+def matching(rules: Iterable[Rule], selectors: Iterable[str]) -> frozenset[str]:
+    """The codes of the rules that any of the selectors fits."""
+    wanted = tuple(selectors)
+    return frozenset(rule.code for rule in rules if any(_specificity(rule, one) is not None for one in wanted))
+
+
+def validate(rules: Sequence[Rule], layer: Selection) -> None:
+    """Raise ``UsageError`` for the first selector of a layer that fits no rule."""
+    for key, selectors in (
+        ("select", layer.select or ()),
+        ("extend-select", layer.extend_select),
+        ("ignore", layer.ignore),
+    ):
+        require_known(rules, selectors, f"{key} of {layer.origin}")
+
+
+def require_known(rules: Sequence[Rule], selectors: Iterable[str], where: str) -> None:
+    """Raise ``UsageError`` for the first selector that fits no rule, suggesting the nearest one."""
+    for selector in selectors:
+        if all(_specificity(rule, selector) is None for rule in rules):
+            names = [name for rule in rules for name in (rule.code, rule.name)]
+            near = difflib.get_close_matches(selector, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"unknown rule {selector!r} in {where}{hint}")
+
+
+def _decide(rule: Rule, layer: Selection, before: bool) -> bool:
+    added = _strongest(rule, (*(layer.select or ()), *layer.extend_select))
+    removed = _strongest(rule, layer.ignore)
+    if added < 0 and removed < 0:
+        return before
+    return added > removed
+
+
+def _strongest(rule: Rule, selectors: Iterable[str]) -> int:
+    ranks = (_specificity(rule, selector) for selector in selectors)
+    return max((rank for rank in ranks if rank is not None), default=-1)
+
+
+def _specificity(rule: Rule, selector: str) -> int | None:
+    """How closely a selector names a rule: 0 for ALL, the length of a prefix, most for a name; None if it does not."""
+    if selector == EVERYTHING:
+        return 0
+    if selector and rule.code.startswith(selector):
+        return _BY_NAME if selector == rule.code else len(selector)
+    return _BY_NAME if selector == rule.name else None

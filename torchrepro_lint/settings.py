@@ -1,0 +1,162 @@
+"""The settings of a project: what ``[tool.torchrepro-lint]`` or ``torchrepro-lint.toml`` may say, checked and frozen."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.selection import EVERYTHING, Selection
+from torchrepro_lint.toml import TOMLDecodeError, loads
+
+PYPROJECT = "pyproject.toml"
+OWN_FILE = "torchrepro-lint.toml"
+TABLE = "torchrepro-lint"
+DEVICES = ("auto", "cuda", "mps", "cpu")
+FAMILIES = ("torch", "numpy", "python")
+FORMATS = ("flake8", "json")
+SEVERITIES = ("note", "warning", "error")
+# What Ruff leaves out by default.
+DEFAULT_EXCLUDE = (
+    *(
+        ".bzr",
+        ".direnv",
+        ".eggs",
+        ".git",
+        ".git-rewrite",
+        ".hg",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".nox",
+        ".pants.d",
+    ),
+    *(".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pypackages__"),
+    *("_build", "buck-out", "dist", "node_modules", "site-packages", "venv"),
+)
+
+
+class Settings(NamedTuple):
+    """What a project asks for. Globs are those of .gitignore, relative to the project's root."""
+
+    selections: tuple[Selection, ...] = ()
+    fixable: tuple[str, ...] = (EVERYTHING,)
+    unfixable: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    extend_exclude: tuple[str, ...] = ()
+    torch_version: str | None = None
+    device: str = "auto"
+    seeders: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    entry_points: tuple[str, ...] = ()
+    source_roots: tuple[str, ...] = ()
+    min_severity: str = "note"
+    unsafe_fixes: bool = False
+    output_format: str = "flake8"
+
+
+def load(path: Path) -> Settings:
+    """The settings in a file; a pyproject.toml without our table has the defaults. Raises ``UsageError``."""
+    return parse(table(path) or {}, str(path), f"tool.{TABLE}." if path.name == PYPROJECT else "")
+
+
+@cache
+def table(path: Path) -> dict[str, Any] | None:
+    """Our table of a file as TOML has it, ``None`` where a pyproject.toml has none. Raises ``UsageError``."""
+    try:
+        data: dict[str, Any] = loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: invalid TOML: {' '.join(str(error).split())}") from None
+    if path.name != PYPROJECT:
+        return data
+    tools = data.get("tool", {})
+    ours = tools.get(TABLE) if isinstance(tools, dict) else None
+    if ours is not None and not isinstance(ours, dict):
+        raise UsageError(f"{path}: tool.{TABLE}: expected a table")
+    return ours
+
+
+def parse(data: dict[str, Any], origin: str, prefix: str = "") -> Settings:
+    """Settings from a table; ``origin`` and ``prefix`` name it in the ``UsageError`` of a bad key or value."""
+    values: dict[str, Any] = {}
+    for key, value in data.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            raise UsageError(f"{origin}: {prefix}{key}: unknown key{_nearest(key)}")
+        try:
+            values[key.replace("-", "_")] = reader(value)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{origin}: {prefix}{key}: {error}") from None
+    select, extend = values.pop("select", None), values.pop("extend_select", ())
+    layer = Selection(select, extend, values.pop("ignore", ()), origin)
+    return Settings(selections=(layer,), **values)
+
+
+def _nearest(key: str) -> str:
+    near = difflib.get_close_matches(key.replace("_", "-"), _READERS, 1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("expected a list of strings")
+    return tuple(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("expected true or false")
+    return value
+
+
+def _one_of(*choices: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
+        return str(value)
+
+    return read
+
+
+def _lists(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise TypeError("expected a table of lists of strings")
+    return tuple((key, _strings(item)) for key, item in sorted(value.items()))
+
+
+def _seeders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = _lists(value)
+    family = _one_of(*FAMILIES)
+    return tuple((name, tuple(family(item) for item in families)) for name, families in found)
+
+
+def version(value: object) -> str:
+    """A torch version as the user writes it: ``"2.1"``, ``"2.1.2"`` or ``"minimum"``; ``ValueError`` otherwise."""
+    parts = value.split("+")[0].split(".") if isinstance(value, str) else []
+    if value != "minimum" and not (len(parts) >= 2 and parts[0].isdecimal() and parts[1].isdecimal()):
+        raise ValueError(f'expected a string like "2.1" or "minimum", not {value!r}')
+    return str(value)
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "select": _strings,
+    "extend-select": _strings,
+    "ignore": _strings,
+    "fixable": _strings,
+    "unfixable": _strings,
+    "per-file-ignores": _lists,
+    "exclude": _strings,
+    "extend-exclude": _strings,
+    "torch-version": version,
+    "device": _one_of(*DEVICES),
+    "seeders": _seeders,
+    "entry-points": _strings,
+    "source-roots": _strings,
+    "min-severity": _one_of(*SEVERITIES),
+    "unsafe-fixes": _flag,
+    "output-format": _one_of(*FORMATS),
+}

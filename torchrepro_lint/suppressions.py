@@ -1,0 +1,108 @@
+"""The comments that suppress findings: flake8's ``# noqa`` and our own ``# torchrepro: ignore[...]``."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchrepro_lint.text import Lines, Span
+
+_ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
+# What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask
+# whether the match stands in a comment, so neither do we.
+_NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+_NOQA_FILE = re.compile(
+    r"^\s*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE | re.MULTILINE
+)
+_IGNORE = re.compile(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])(?:\[(?P<codes>[^\]]*)\])?")
+_CODE = re.compile(r"[A-Z]+[0-9]*")
+_EVERYWHERE = (0, 1 << 60)
+_LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.NEWLINE})
+
+
+class Suppression(NamedTuple):
+    """A comment that hides findings which start in its rows (both ends included).
+
+    ``codes`` are codes, prefixes of codes or names of rules; ``None`` hides everything. ``span`` is the comment's.
+    """
+
+    rows: tuple[int, int]
+    codes: tuple[str, ...] | None
+    span: Span
+
+    def covers(self, row: int, code: str, name: str) -> bool:
+        """Whether a finding that starts in ``row`` is hidden."""
+        if not self.rows[0] <= row <= self.rows[1]:
+            return False
+        if self.codes is None:
+            return True
+        return any(name == item or (_CODE.fullmatch(item) and code.startswith(item)) for item in self.codes)
+
+
+def suppressions(lines: Lines) -> tuple[Suppression, ...]:
+    """All suppressions of a file, in the order of their comments."""
+    if not _ANY.search(lines.text):
+        return ()
+    tokens = tuple(_tokens(lines.text))
+    ranges = joined_rows(lines, tokens)
+    found = {*_noqa(lines, ranges), *_ignore(lines, tokens, ranges)}
+    return tuple(sorted(found, key=lambda one: (one.span, one.rows)))
+
+
+def joined_rows(lines: Lines, tokens: Iterable[tokenize.TokenInfo] | None = None) -> dict[int, tuple[int, int]]:
+    """For each row the first and the last row that flake8 reads as one line with it when it looks for ``# noqa``.
+
+    Rows are joined where a string or a backslash continues over them, not where a bracket does.
+    """
+    found = {row: (row, row) for row in range(1, len(lines) + 1)}
+    first, last = len(lines) + 1, 0
+    for token in _tokens(lines.text) if tokens is None else tokens:
+        if token.type in (tokenize.ENDMARKER, tokenize.DEDENT):
+            continue
+        first, last = min(first, token.start[0]), max(last, token.end[0])
+        if token.type in (tokenize.NL, tokenize.NEWLINE):
+            found.update(dict.fromkeys(range(first, last + 1), (first, last)))
+            first, last = len(lines) + 1, 0
+    return found
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The tokens of a text, up to where it stops being Python."""
+    plain = re.sub(r"\r\n?", "\n", text)
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(plain).readline)
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def _noqa(lines: Lines, ranges: dict[int, tuple[int, int]]) -> Iterator[Suppression]:
+    for match in _NOQA_FILE.finditer(lines.text):
+        yield Suppression(_EVERYWHERE, _split(match["codes"]), Span(*match.span()))
+    for rows in sorted(set(ranges.values())):
+        start = lines.offset(rows[0])
+        if found := _NOQA.search(lines.text, start, lines.offset(rows[1] + 1)):
+            yield Suppression(rows, _split(found["codes"]), Span(*found.span()))
+
+
+def _ignore(
+    lines: Lines, tokens: tuple[tokenize.TokenInfo, ...], ranges: dict[int, tuple[int, int]]
+) -> Iterator[Suppression]:
+    heading = True
+    for token in tokens:
+        heading = heading and token.type in _LAYOUT
+        if token.type != tokenize.COMMENT:
+            continue
+        start = lines.offset(token.start[0], token.start[1] + 1)
+        for match in _IGNORE.finditer(token.string):
+            span = Span(start + match.start(), start + match.end())
+            if not match["file"]:
+                yield Suppression(ranges[token.start[0]], _split(match["codes"]), span)
+            elif heading:
+                yield Suppression(_EVERYWHERE, _split(match["codes"]), span)
+
+
+def _split(codes: str | None) -> tuple[str, ...] | None:
+    return None if codes is None else tuple(code for code in re.split(r"[,\s]+", codes) if code)

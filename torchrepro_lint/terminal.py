@@ -1,0 +1,70 @@
+"""Writing to the standard streams: paths of any bytes, pipes that close, colour and progress for people only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+_WIDTH = 30
+_PATIENCE = 1.0
+_REDRAW = 0.1
+
+
+def out(text: str) -> None:
+    """Write to standard output; a reader that has gone away is no error."""
+    _write(sys.stdout, text)
+
+
+def note(text: str) -> None:
+    """Write a line to standard error."""
+    _write(sys.stderr, text + "\n")
+
+
+def coloured() -> bool:
+    """Whether standard output is a terminal that may be written to in colour."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def progress(total: int) -> Callable[[], None]:
+    """A function to call after each of ``total`` files: on a terminal it draws a bar once a second has passed."""
+    if not sys.stderr.isatty():
+        return lambda: None
+    started = drawn = time.monotonic()
+    done = 0
+
+    def advance() -> None:
+        nonlocal done, drawn
+        done += 1
+        now = time.monotonic()
+        if now - started < _PATIENCE:
+            return
+        if done == total:
+            sys.stderr.write("\r\033[K")
+        elif now - drawn >= _REDRAW:
+            drawn = now
+            full = _WIDTH * done // total
+            sys.stderr.write(f"\r[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files")
+        sys.stderr.flush()
+
+    return advance
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.flush()
+        stream.buffer.write(_encode(text, stream.encoding or "utf-8"))
+        stream.buffer.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Bytes for a stream. A path that is not in the file system's encoding comes out as the bytes that it is."""
+    try:
+        return text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace")
