@@ -61,6 +61,8 @@ def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: i
 
 def _call(collector: Collector, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
     func = convert(collector, scope, node.func)
+    if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
+        func = func._replace(roots=(f"{owner}<super>",))
     gap = node.whitespace_after_func
     width = len(gap.value) if type(gap) is cst.SimpleWhitespace else len(collector.tree.code_for_node(gap))
     opening = collector.offsets.outer(node.func)[1] + width + 1

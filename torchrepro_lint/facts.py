@@ -6,7 +6,7 @@ no libcst node, so they can be written to JSON and read back and kept for as lon
 Names in a file
     ``:main`` is what the file itself defines, ``:Net.forward`` a method, ``:main.<locals>.x`` a local variable or
     parameter, ``torch.nn.Linear`` what an import brings in (as written, ``.utils.seed`` for a relative one),
-    ``builtins.len`` a builtin, ``?x`` a name that nothing binds (a star import may). Linking turns them into names of
+    ``builtins.len`` a builtin, ``:Net.<super>`` the ``super`` of a method, ``?x`` a name that nothing binds (a star import may). Linking turns them into names of
     the project (``src/train.py:main``).
 Order
     Bodies, operands and arguments stand in the order in which Python evaluates them.

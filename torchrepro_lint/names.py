@@ -55,6 +55,9 @@ _FLUENT = frozenset(
 )
 
 
+_RESULTS = ("()", "[]", ".<super>")
+
+
 class Names:
     """Answers for all modules of a project; answers are remembered for the life of the project."""
 
@@ -110,9 +113,13 @@ class Names:
         return tuple(sorted(order, key=lambda each: ":" not in each))
 
     def methods(self, owner: str, word: str) -> tuple[str, ...]:
-        """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases."""
+        """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases.
+
+        ``Net.<super>`` as the owner starts above ``Net``.
+        """
         outside = []
-        for each in self.ancestry(owner):
+        above = owner.endswith(".<super>")
+        for each in self.ancestry(owner.removesuffix(".<super>"))[above:]:
             if ":" not in each:
                 outside.append(f"{each}().{word}")
             for definition in self.classes(each):
@@ -160,7 +167,7 @@ class Names:
     def _values(self, name: str) -> tuple[str, ...]:
         """What a name stands for: itself, or for a variable or parameter what it is given."""
         path, colon, rest = name.partition(":")
-        if not colon or not rest or name in self._functions or name in self._classes or name.endswith(("()", "[]")):
+        if not colon or not rest or name in self._functions or name in self._classes or name.endswith(_RESULTS):
             return (name,)
         return self._memo.solve(("value", name), lambda: self._variable(path, name))
 
@@ -228,6 +235,8 @@ class Names:
 
     def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
         """A method, or what ``self.word`` is assigned anywhere in the class and its bases."""
+        if owner.endswith(".<super>"):
+            return self.methods(owner, word)
         found: set[str] = set()
         for each in self.ancestry(owner):
             if ":" not in each:
@@ -262,6 +271,8 @@ class Names:
                 yield f"{name}()"
             elif name in self._functions:
                 yield from self._returns(name)
+            elif name.endswith(".<super>"):
+                yield f"{name}()"
             elif ":" not in name:
                 fluent = word in _FLUENT and "()" in name
                 yield from self._receiver(path, call.func) if fluent else (f"{name}()",)

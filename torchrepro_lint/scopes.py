@@ -66,6 +66,13 @@ class Scope:
             scope = scope.parent
         return scope
 
+    def owner(self) -> str | None:
+        """The prefix of the nearest class around, in whose methods ``super()`` means its bases."""
+        scope: Scope | None = self
+        while scope is not None and scope.kind != "class":
+            scope = scope.parent
+        return scope.name if scope else None
+
     def module(self) -> Scope:
         """The outermost scope."""
         scope = self
