@@ -6,15 +6,12 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
+from torchrepro_lint.toml import loads
 
-    if TYPE_CHECKING:
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
         from importlib.resources.abc import Traversable
-else:
-    import tomli as tomllib
-
-    if TYPE_CHECKING:
+    else:
         from importlib.abc import Traversable
 
 
@@ -27,7 +24,7 @@ def rules_dir() -> Traversable:
 
 def read_table(name: str) -> dict[str, Any]:
     """A TOML file of the catalogue, ``effective.toml``."""
-    table: dict[str, Any] = tomllib.loads((rules_dir() / "catalogue" / name).read_text(encoding="utf-8"))
+    table: dict[str, Any] = loads((rules_dir() / "catalogue" / name).read_text(encoding="utf-8"))
     return table
 
 
