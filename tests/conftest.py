@@ -1,0 +1,94 @@
+"""Fixtures: a project on disk, and the tool run over it in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+
+class Ran(NamedTuple):
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str | bytes]], Path]:
+    """Write files below a fresh current directory; returns it."""
+
+    def make(files: Mapping[str, str | bytes]) -> Path:
+        for path, content in files.items():
+            place = tmp_path / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content.encode() if isinstance(content, str) else content)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture
+def lint(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run the command line as the console script does."""
+    from torchrepro_lint.cli import main
+    from torchrepro_lint.settings import table
+
+    def run(*arguments: str, stdin: bytes | None = None) -> Ran:
+        table.cache_clear()
+        capfdbinary.readouterr()
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", _Piped(stdin))
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        captured = capfdbinary.readouterr()
+        status = ended.value.code
+        assert isinstance(status, int)
+        return Ran(
+            status, captured.out.decode("utf-8", "surrogateescape"), captured.err.decode("utf-8", "surrogateescape")
+        )
+
+    return run
+
+
+class _Piped:
+    def __init__(self, data: bytes) -> None:
+        import io
+
+        self.buffer = io.BytesIO(data)
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules of a few lines instead of the real ones: they look at the text only."""
+    from torchrepro_lint.rule import Rule
+
+    rules = (
+        Rule("TRL001", "syntax-error", "error", True, lambda context: ()),
+        Rule("TRL901", "bad-word", "warning", True, _toy("TRL901", "BAD", "GOOD", safe=True)),
+        Rule("TRL902", "risky-word", "note", True, _toy("TRL902", "RISKY", "CALM", safe=False)),
+        Rule("TRL911", "rare-word", "error", False, _toy("TRL911", "RARE", None, safe=True)),
+        Rule("TRL912", "breaking-fix", "error", False, _toy("TRL912", "BREAK", "(", safe=True)),
+        Rule("TRL913", "broken-rule", "error", False, lambda context: 1 // 0),  # type: ignore[arg-type, return-value]
+    )
+    monkeypatch.setattr("torchrepro_lint.engine.RULES", rules)
+
+
+def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..., object]:
+    import re
+
+    from torchrepro_lint.rule import Context, Finding
+    from torchrepro_lint.text import Edit, Fix, Span
+
+    def check(context: Context) -> Iterator[Finding]:
+        for match in re.finditer(rf"\b{word}\b", context.lines.text):
+            span = Span(*match.span())
+            fix = None if better is None else Fix(f"write {better}", (Edit(span, better),), safe)
+            yield Finding(code, span, f"{word} is not {better or 'wanted'}", fix)
+
+    return check

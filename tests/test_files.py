@@ -1,0 +1,184 @@
+"""Discovery: what is linted, what is linked, and where a project begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.files import Plan, plan, source_roots
+from torchrepro_lint.roots import Options
+
+Maker = Callable[[Mapping[str, str]], Path]
+
+
+def given(planned: Plan) -> list[str]:
+    return sorted(one.display for tree in planned.trees for _, one in tree.given)
+
+
+def found(*paths: str, force_exclude: bool = False) -> list[str]:
+    return given(plan(paths or (".",), Options(), force_exclude))
+
+
+def test_python_files_below_a_directory(project: Maker) -> None:
+    project({"b.py": "", "a/c.py": "", "a/d.pyi": "", "notes.txt": "", "run": ""})
+    assert found() == ["./a/c.py", "./b.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "printed"),
+    [
+        ("src", "src/pkg/a.py"),
+        ("src/", "src/pkg/a.py"),
+        ("./src", "./src/pkg/a.py"),
+        ("src/pkg/a.py", "src/pkg/a.py"),
+        ("../{name}/src", "../{name}/src/pkg/a.py"),
+        (".", "./src/pkg/a.py"),
+    ],
+)
+def test_paths_are_printed_as_they_were_given(project: Maker, path: str, printed: str) -> None:
+    name = project({"src/pkg/a.py": ""}).name
+    assert found(path.format(name=name)) == [printed.format(name=name)]
+
+
+def test_what_ruff_skips_is_skipped(project: Maker) -> None:
+    project({f"{name}/x.py": "" for name in (".venv", "venv", ".git", "dist", "node_modules", "a/__pypackages__")})
+    assert found() == []
+
+
+def test_gitignore_is_honoured_like_git_does(project: Maker) -> None:
+    folder = project(
+        {
+            ".gitignore": "/build/\n*_pb2.py\n!keep_pb2.py\ndata/**/raw.py\n",
+            "a_pb2.py": "",
+            "keep_pb2.py": "",
+            "build/x.py": "",
+            "sub/build/x.py": "",
+            "data/one/raw.py": "",
+            "data/one/clean.py": "",
+            "sub/.gitignore": "local.py\n!a_pb2.py\n",
+            "sub/local.py": "",
+            "sub/a_pb2.py": "",
+            "local.py": "",
+        }
+    )
+    assert found() == ["./data/one/clean.py", "./keep_pb2.py", "./local.py", "./sub/a_pb2.py", "./sub/build/x.py"]
+    os.chdir(folder / "sub")
+    assert found() == ["./a_pb2.py", "./build/x.py"]
+
+
+def test_gitignore_above_the_project_counts_up_to_the_repository(project: Maker) -> None:
+    folder = project(
+        {".gitignore": "*.py\n", "repo/.gitignore": "a.py\n", "repo/p/pyproject.toml": "", "repo/p/a.py": ""}
+    )
+    (folder / "repo/.git/info").mkdir(parents=True)
+    (folder / "repo/.git/info/exclude").write_text("c.py\n", encoding="utf-8")
+    for name in ("b.py", "c.py"):
+        (folder / "repo/p" / name).touch()
+    assert found("repo/p") == ["repo/p/b.py"]
+
+
+def test_exclude_and_extend_exclude(project: Maker) -> None:
+    settings = '[tool.torchrepro-lint]\nexclude = ["vendor", "src/gen/*.py"]\nextend-exclude = ["*_old.py"]\n'
+    project(
+        {
+            "pyproject.toml": settings,
+            "a/vendor/x.py": "",
+            "src/gen/y.py": "",
+            "z_old.py": "",
+            "venv/v.py": "",
+            "k.py": "",
+        }
+    )
+    assert found() == ["./k.py", "./venv/v.py"]
+
+
+def test_a_given_file_is_linted_unless_exclusion_is_forced(project: Maker) -> None:
+    project({"venv/x.py": "", "script": "", "a.py": ""})
+    assert found("venv/x.py", "script") == ["script", "venv/x.py"]
+    assert found("venv") == ["venv/x.py"]
+    assert found("venv/x.py", "a.py", force_exclude=True) == ["a.py"]
+
+
+def test_a_file_given_twice_is_reported_once(project: Maker) -> None:
+    project({"a.py": ""})
+    assert found("a.py", ".", "./a.py") == ["a.py"]
+
+
+def test_a_missing_path_is_an_error_and_the_others_go_on(project: Maker) -> None:
+    project({"a.py": ""})
+    planned = plan(("nowhere", "a.py"), Options())
+    assert planned.errors == ("nowhere: no such file or directory",)
+    assert given(planned) == ["a.py"]
+
+
+def test_loops_of_links_and_odd_files_are_safe(project: Maker) -> None:
+    folder = project({"a/b.py": ""})
+    (folder / "a/loop").symlink_to(folder)
+    (folder / "self.py").symlink_to(folder / "self.py")
+    (folder / "gone.py").symlink_to(folder / "nowhere")
+    (folder / "linked.py").symlink_to(folder / "a/b.py")
+    (folder / "folder.py").mkdir()
+    os.mkfifo(folder / "pipe.py")
+    assert found() == ["./a/b.py", "./linked.py"]
+
+
+def test_a_name_that_is_not_utf8(project: Maker) -> None:
+    folder = project({})
+    name = b"caf\xe9.py"
+    try:
+        with open(os.path.join(os.fsencode(folder), name), "wb"):
+            pass
+    except OSError:
+        pytest.skip("the file system takes UTF-8 only")
+    assert [os.fsencode(path) for path in found()] == [b"./" + name]
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        ({"p/pyproject.toml": "[tool.torchrepro-lint]\n", "p/q/pyproject.toml": ""}, "p"),
+        ({"p/torchrepro-lint.toml": "", "p/q/pyproject.toml": ""}, "p"),
+        ({"pyproject.toml": "", "p/q/pyproject.toml": ""}, "p/q"),
+        ({"p/pyproject.toml": "", "p/q/.git/HEAD": ""}, "p"),
+        ({"p/.git/HEAD": ""}, "p"),
+        ({}, "p/q/r"),
+    ],
+)
+def test_the_root(project: Maker, files: dict[str, str], root: str) -> None:
+    folder = project({**files, "p/q/r/a.py": ""})
+    assert [tree.root.path for tree in plan(("p/q/r/a.py",), Options()).trees] == [str(folder / root)]
+
+
+def test_the_whole_project_is_linked_whatever_is_given(project: Maker) -> None:
+    project({"pyproject.toml": "", "src/a.py": "", "src/b.py": "", "venv/c.py": ""})
+    (tree,) = plan(("src/b.py",), Options()).trees
+    assert tree.files == ("src/a.py", "src/b.py")
+    assert [path for path, _ in tree.given] == ["src/b.py"]
+    assert source_roots(tree) == ("src", ".")
+
+
+def test_files_of_several_projects(project: Maker) -> None:
+    project(
+        {
+            "one/pyproject.toml": "",
+            "one/a.py": "",
+            "two/torchrepro-lint.toml": 'exclude = ["c.py"]\n',
+            "two/b.py": "",
+            "two/c.py": "",
+        }
+    )
+    planned = plan((".",), Options())
+    assert [Path(tree.root.path).name for tree in planned.trees] == ["one", "two"]
+    assert given(planned) == ["./one/a.py", "./two/b.py"]
+
+
+def test_config_and_isolated_overrule_what_is_near(project: Maker) -> None:
+    folder = project({"torchrepro-lint.toml": 'device = "cpu"\n', "other.toml": 'device = "mps"\n', "a.py": ""})
+    devices = [
+        plan(("a.py",), options).trees[0].root.settings.device
+        for options in (Options(), Options(config=folder / "other.toml"), Options(isolated=True))
+    ]
+    assert devices == ["cpu", "mps", "auto"]

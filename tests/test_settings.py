@@ -1,0 +1,141 @@
+"""Settings files, selection of rules, and the errors for what they may not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.rule import Rule
+from torchrepro_lint.selection import Selection, matching, selected
+from torchrepro_lint.settings import Settings, load, parse, table
+
+RULES = tuple(
+    Rule(code, name, "warning", default, lambda context: ())
+    for code, name, default in (
+        ("TRL101", "unseeded-torch", True),
+        ("TRL301", "dataloader-worker-init", True),
+        ("TRL302", "dataloader-generator", True),
+        ("TRL306", "machine-dependent-workers", False),
+    )
+)
+
+
+def codes(*layers: Selection) -> list[str]:
+    return sorted(selected(RULES, layers))
+
+
+def test_without_settings_the_default_rules_run() -> None:
+    assert codes() == ["TRL101", "TRL301", "TRL302"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"),
+    [
+        (Selection(("ALL",)), ["TRL101", "TRL301", "TRL302", "TRL306"]),
+        (Selection(("TRL3",)), ["TRL301", "TRL302", "TRL306"]),
+        (Selection(("machine-dependent-workers",)), ["TRL306"]),
+        (Selection(None, ("TRL306",)), ["TRL101", "TRL301", "TRL302", "TRL306"]),
+        (Selection(None, (), ("TRL3",)), ["TRL101"]),
+        (Selection(("TRL301",), (), ("TRL3",)), ["TRL301"]),
+        (Selection(("TRL3",), (), ("TRL301",)), ["TRL302", "TRL306"]),
+        (Selection(("TRL301",), (), ("dataloader-worker-init",)), []),
+        (Selection(()), []),
+    ],
+)
+def test_the_more_specific_selector_decides(layer: Selection, expected: list[str]) -> None:
+    assert codes(layer) == expected
+
+
+def test_a_later_layer_overrules_an_earlier_one() -> None:
+    file = Selection(("TRL301",), (), ("TRL101",))
+    assert codes(file, Selection(None, ("TRL101",))) == ["TRL101", "TRL301"]
+    assert codes(file, Selection(None, (), ("TRL3",))) == []
+    assert codes(file, Selection(("ALL",))) == ["TRL101", "TRL301", "TRL302", "TRL306"]
+
+
+def test_an_unknown_rule_suggests_the_nearest() -> None:
+    with pytest.raises(
+        UsageError, match=r"unknown rule 'dataloader-generater' in ignore of x; did you mean 'dataloader-gen"
+    ):
+        codes(Selection(None, (), ("dataloader-generater",), "x"))
+
+
+def test_matching_takes_codes_prefixes_and_names() -> None:
+    assert matching(RULES, ["TRL30", "unseeded-torch"]) == {rule.code for rule in RULES}
+
+
+def test_every_key_is_read() -> None:
+    data = {
+        "select": ["TRL3"],
+        "extend-select": ["TRL101"],
+        "ignore": ["TRL302"],
+        "fixable": ["ALL"],
+        "unfixable": ["TRL401"],
+        "per-file-ignores": {"tests/*": ["TRL1"]},
+        "exclude": ["vendor"],
+        "extend-exclude": ["gen"],
+        "torch-version": "1.8.1",
+        "device": "cuda",
+        "seeders": {"acme.seed": ["torch", "numpy"]},
+        "entry-points": ["scripts/*.py"],
+        "source-roots": ["lib"],
+        "min-severity": "warning",
+        "unsafe-fixes": True,
+        "output-format": "json",
+    }
+    assert parse(data, "here") == Settings(
+        selections=(Selection(("TRL3",), ("TRL101",), ("TRL302",), "here"),),
+        unfixable=("TRL401",),
+        per_file_ignores=(("tests/*", ("TRL1",)),),
+        exclude=("vendor",),
+        extend_exclude=("gen",),
+        torch_version="1.8.1",
+        device="cuda",
+        seeders=(("acme.seed", ("torch", "numpy")),),
+        entry_points=("scripts/*.py",),
+        source_roots=("lib",),
+        min_severity="warning",
+        unsafe_fixes=True,
+        output_format="json",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"selct": []}, "here: t.selct: unknown key; did you mean 'select'?"),
+        ({"per_file_ignores": {}}, "here: t.per_file_ignores: unknown key; did you mean 'per-file-ignores'?"),
+        ({"zzz": 1}, "here: t.zzz: unknown key"),
+        ({"select": "TRL3"}, "here: t.select: expected a list of strings"),
+        ({"torch-version": 2.1}, 'here: t.torch-version: expected a string like "2.1" or "minimum", not 2.1'),
+        ({"device": "tpu"}, "here: t.device: expected one of auto, cuda, mps, cpu, not 'tpu'"),
+        ({"seeders": {"f": ["jax"]}}, "here: t.seeders: expected one of torch, numpy, python, not 'jax'"),
+        ({"unsafe-fixes": "yes"}, "here: t.unsafe-fixes: expected true or false"),
+        ({"per-file-ignores": ["x"]}, "here: t.per-file-ignores: expected a table of lists of strings"),
+    ],
+)
+def test_a_mistake_names_file_and_key(data: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(data, "here", "t.")
+    assert str(error.value) == message
+
+
+def test_files_are_read_by_their_kind(tmp_path: Path) -> None:
+    shared, own = tmp_path / "pyproject.toml", tmp_path / "torchrepro-lint.toml"
+    shared.write_text('[project]\nname = "x"\n', encoding="utf-8")
+    own.write_text('device = "cpu"\n', encoding="utf-8")
+    assert table(shared) is None
+    assert load(shared).device == "auto"
+    assert load(own).device == "cpu"
+
+
+@pytest.mark.parametrize("text", ["select = [\n", "a = 1\na = 2\n", "\xff"])
+def test_bad_toml_is_one_line_that_names_the_file(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "torchrepro-lint.toml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError) as error:
+        load(file)
+    assert str(error.value).startswith(f"{file}: invalid TOML: ")
+    assert "\n" not in str(error.value)
