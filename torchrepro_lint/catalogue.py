@@ -53,7 +53,10 @@ class Catalogue:
         """How a callable draws from a global generator; empty when it does not."""
         found = consumers()
         name = canonical(name)
-        return found.named.get(name) or next((rows for match, rows in found.patterns if match(name)), ())
+        if name in found.named:
+            return found.named[name]
+        rows = next((rows for match, rows in found.patterns if match(name)), ())
+        return tuple(row._replace(spelling=row.spelling._replace(name=name)) for row in rows)
 
     def seeder(self, name: str) -> Seeder | None:
         """What a callable seeds or sets."""

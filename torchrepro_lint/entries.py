@@ -76,8 +76,8 @@ class Seeder(NamedTuple):
     """A callable that seeds ``families`` (torch: CPU and devices, torch-cuda: devices only, numpy, python) or sets flags.
 
     ``sets`` are of ``deterministic-algorithms``, ``cudnn-deterministic``, ``cublas-workspace``; ``sets_when`` is the
-    condition for them. ``default`` says what leaving the seed out (or None) means: ``entropy``, ``constant``,
-    ``nothing`` or ``required``.
+    condition for them. ``default`` says what leaving the seed out means, ``none`` what None means: ``entropy``,
+    ``constant``, ``nothing`` or ``required``.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Seeder(NamedTuple):
     sets: tuple[str, ...]
     sets_when: tuple[Condition, ...]
     default: str
+    none: str
     verified: bool
     evidence: str
 

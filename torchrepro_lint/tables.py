@@ -75,6 +75,7 @@ def seeders() -> dict[str, Seeder]:
             tuple(table.get("sets", ())),
             conditions(table.get("sets_when", ())),
             table.get("default", "required"),
+            table.get("none", table.get("default", "required")),
             table.get("verified", True),
             table["evidence"],
         )
