@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree, source_roots
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
+from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.selection import Selection, matching, require_known, selected
 from torchrepro_lint.settings import SEVERITIES
 from torchrepro_lint.suppressions import suppressions
@@ -59,12 +61,14 @@ def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour
     return Checker(tree, tuple(kept), selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments)
 
 
-def link(tree: Tree, files: Mapping[str, Reading]) -> Project:
+def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
     """The project that the facts of all files make."""
     from torchrepro_lint.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
-    return Project(facts, tree.root.settings, source_roots(tree))
+    tree = checker.tree
+    scripts = console_scripts(Path(tree.root.path))
+    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts)
 
 
 def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:

@@ -77,7 +77,7 @@ def _run_tree(checker: Checker, fix: bool, advance: Callable[[], None]) -> Outco
 
 def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnostic], list[str]]:
     rules = {rule.code: rule for rule in RULES}
-    project = link(checker.tree, files)
+    project = link(checker, files)
     diagnostics: list[Diagnostic] = []
     faults: list[str] = []
     for path, given in checker.tree.given:

@@ -43,7 +43,7 @@ def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool) -> Fixed
     state = Fixed(dict(files), {}, ())
     broken: set[str] = set()
     for _ in range(ROUNDS):
-        project = link(checker.tree, state.files)
+        project = link(checker, state.files)
         found = {
             path: check(checker, path, state.files[path], project).findings
             for path, _ in checker.tree.given

@@ -1,4 +1,4 @@
-"""What a project says about the torch it needs: lock files, pins and specifiers."""
+"""What a project's files say about it: the torch it needs (lock files, pins, specifiers) and its commands."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ def declared(root: Path) -> Iterator[Demand]:
         for line in _lines(path):
             if match := _CONDA.match(line):
                 yield from _specified(path.name, _conda(match["spec"]))
+
+
+def console_scripts(root: Path) -> tuple[str, ...]:
+    """What pyproject.toml exposes as commands: ``package.module:function``."""
+    data = _toml(root / "pyproject.toml")
+    tables = [_table(_table(data, "project"), key) for key in ("scripts", "gui-scripts")]
+    tables.append(_table(_table(_table(data, "tool"), "poetry"), "scripts"))
+    return tuple(sorted({target for table in tables for target in table.values() if isinstance(target, str)}))
 
 
 def _demand(file: str, text: str) -> Iterator[Demand]:
