@@ -68,7 +68,11 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
     tree = checker.tree
     scripts = console_scripts(Path(tree.root.path))
-    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts)
+
+    def row(path: str, offset: int) -> int:
+        return Lines(files[path].text).position(offset).row
+
+    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, row)
 
 
 def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:

@@ -1,0 +1,67 @@
+"""Whether code names an accelerator: a program that never does runs on the CPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torchrepro_lint.facts import Call, Constant, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.walk import expressions, statements, within
+
+_DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d+)?")
+_OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
+# What may be asked of CUDA by a program that does not use it.
+_HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
+# Frameworks that pick a device by themselves.
+_PICKS = re.compile(
+    r"(lightning|pytorch_lightning|lightning_fabric)\b.*\.(Trainer|Fabric|LightningCLI)|accelerate\.\w*\.?Accelerator|"
+    r"(transformers|trl|sentence_transformers)\..*(Trainer|TrainingArguments|SentenceTransformer|pipeline)|ultralytics\.\w+|"
+    r"torch\.accelerator\..*|fastai\..*|composer\.\w*\.?Trainer|ignite\.distributed\..*|deepspeed\..*|horovod\..*"
+)
+
+
+def names_accelerator(body: Iterable[Statement]) -> bool:
+    """Whether statements name CUDA or another accelerator, a framework that picks one, or a device from an option."""
+    return any(
+        _names(each)
+        for statement in statements(body)
+        if not _asks_tensor(statement)
+        for expression in expressions(statement)
+        for each in within(expression)
+    )
+
+
+def _asks_tensor(statement: Statement) -> bool:
+    return isinstance(statement, If) and isinstance(statement.test, Ref) and statement.test.path[-1:] == ("is_cuda",)
+
+
+def _names(expression: Expression) -> bool:
+    match expression:
+        case Constant(value=str(text)):
+            return bool(_DEVICE.fullmatch(text))
+        case Operation(op="f", operands=()):
+            return False
+        case Ref(roots=roots, path=path):
+            return any(_names_ref(".".join((root, *path))) for root in roots)
+        case Call(func=Ref(path=(*_, "cuda"))):
+            return True
+        case Call(func=Ref(path=(*_, "to")), args=args):
+            return any(_is_option(arg.value) for arg in args)
+        case Call(func=Ref(roots=("torch",), path=("device",)), args=args):
+            return any(not isinstance(arg.value, Constant) for arg in args)
+    return False
+
+
+def _names_ref(name: str) -> bool:
+    if name.startswith("torch.cuda.") or name.startswith("torch.backends.cudnn."):
+        return name.startswith("torch.cuda.") and name.split(".")[2] not in _HARMLESS
+    return bool(_PICKS.fullmatch(name))
+
+
+def _is_option(expression: Expression) -> bool:
+    """``args.device``, ``cfg.train.device``: may be anything; a tensor's own ``x.device`` names nothing new."""
+    match expression:
+        case Ref(roots=roots, path=(*before, word)) if "device" in word or word == "gpu":
+            holder = before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
+            return bool(_OPTION_HOLDER.fullmatch(holder.lower()))
+    return False

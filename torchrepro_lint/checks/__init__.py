@@ -1,0 +1,17 @@
+"""The one table of rules."""
+
+from __future__ import annotations
+
+from torchrepro_lint.checks import cudnn_benchmark, dataloader, operations, syntax_error, unseeded
+from torchrepro_lint.rule import Rule
+
+RULES: tuple[Rule, ...] = (
+    Rule("TRL001", "syntax-error", "error", True, syntax_error.check),
+    Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
+    Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
+    Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),
+    Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
+    Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
+    Rule("TRL302", "dataloader-generator", "note", True, dataloader.generator),
+    Rule("TRL402", "no-deterministic-implementation", "warning", True, operations.check),
+)

@@ -1,0 +1,67 @@
+"""TRL301 and TRL302: DataLoaders whose workers or order depend on the global generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import span
+from torchrepro_lint.loaders import Loader, loaders, may_draw, owns_generator
+from torchrepro_lint.resources import release
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+
+_PASS = "pass generator=torch.Generator().manual_seed(...)"
+# From this release on, workers seed numpy too.
+_WORKERS_SEED_NUMPY = (1, 9)
+
+
+def worker_init(context: Context) -> Iterator[Finding]:
+    """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
+    before = release(context.catalogue.version) < _WORKERS_SEED_NUMPY
+    for loader in loaders(context.project, context.path):
+        given = loader.arguments
+        if not loader.has_workers or given.passes("worker_init_fn") or _seeds_its_workers(context, loader):
+            continue
+        owns = any(owns_generator(context.project, *each) for each in given.given.get("dataset", ()))
+        if not before and not owns and given.passes("generator"):
+            continue
+        if owns or may_draw(context.project, context.path, given):
+            yield Finding("TRL301", span(loader.site.call), _message(loader, before=before, owns=owns))
+
+
+def _message(loader: Loader, *, before: bool, owns: bool) -> str:
+    if owns:
+        cause = "the dataset keeps a generator of its own, and every worker gets a copy in the same state"
+        return f"{loader.label}: {cause}; pass a worker_init_fn that seeds it from torch.initial_seed()"
+    if before:
+        cause = "workers share numpy's state, so each repeats the same draws"
+        return f"{loader.label}: {cause}; pass a worker_init_fn that seeds numpy and random, and a seeded generator"
+    return f"{loader.label} workers take their seeds from the global generator; {_PASS} (or worker_init_fn)"
+
+
+def _seeds_its_workers(context: Context, loader: Loader) -> bool:
+    """MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders."""
+    if any(name.startswith("monai.") for name in loader.site.names):
+        return True
+    return context.project.seeds_workers
+
+
+def generator(context: Context) -> Iterator[Finding]:
+    """TRL302: a shuffled loader whose order comes from the global generator."""
+    for loader in loaders(context.project, context.path):
+        if not loader.shuffles or loader.arguments.passes("generator"):
+            continue
+        known = loader.arguments.constants("shuffle")
+        call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
+        message = f"{call} draws its order from the global generator; {_PASS}"
+        if _seeded(context, loader):
+            message += "; as it is, the order repeats only while every earlier draw stays the same"
+        yield Finding("TRL302", span(loader.site.call), message)
+
+
+def _seeded(context: Context, loader: Loader) -> bool:
+    programs = context.project.reaching(loader.site.function)
+    return bool(programs) and all("torch" in program.effects.seeds for program in programs)

@@ -1,0 +1,14 @@
+"""TRL001: the engine itself reports what can't be parsed; a file that has facts has no such finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context, Finding
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Nothing: there are facts."""
+    return iter(())

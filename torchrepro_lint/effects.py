@@ -1,0 +1,192 @@
+"""What a run does to random generators, and whether it is a run that matters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.runs import LOADERS, Happening, Run
+from torchrepro_lint.signatures import arguments
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.entries import Consumer, Seeder
+    from torchrepro_lint.names import Names
+
+# A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
+_SEEDER_WORD = re.compile(
+    r"(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
+    r"seed_\w+|seeding|\w*(determinis|reproduc)\w*"
+)
+
+_SAVERS = re.compile(
+    r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
+    r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
+    r"(pickle|joblib|json|yaml|dill)\.(dump|safe_dump)|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
+)
+_SAVING_METHODS = frozenset(
+    {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
+)
+_TRAINERS = re.compile(
+    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
+)
+_OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg]")
+
+
+class Draw(NamedTuple):
+    """The first draw of a family: what draws, as people write it, and where it happens."""
+
+    label: str
+    happening: Happening
+
+
+class Effects:
+    """The first draw of each family in a run, what it seeds, and whether it leaves or measures something."""
+
+    def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
+        self.draws: dict[str, Draw] = {}
+        self.seeds: dict[str, Happening] = {}
+        self.matters = False
+        self.unknown_calls: set[str] = set()
+        self.unknown_seeder = False
+        self._names = names
+        self._catalogue = catalogue
+        self._user = user_seeders
+        iterated: dict[str, Draw] = {}
+        for happening in run.happenings:
+            value = happening.event.value
+            if happening.event.kind == "call" and isinstance(value, Call):
+                self._call(happening, value, iterated)
+            elif happening.event.kind == "iterate":
+                self._iterate(happening)
+        for family, draw in iterated.items():
+            self.draws.setdefault(family, draw)
+
+    def _call(self, happening: Happening, call: Call, iterated: dict[str, Draw]) -> None:
+        self.matters = self.matters or self._is_result(happening, call)
+        if not happening.names and (word := called_value(call.func)):
+            self.unknown_calls.add(word)
+        for name in happening.names or _method_name(call):
+            plain = name.replace("().", ".")
+            if ":" in name:
+                continue
+            for row in self._consumers(name, plain):
+                if self._draws(row, happening, call):
+                    kept = iterated if row.phase == "iterate" else self.draws
+                    kept.setdefault(self._family(row, happening), Draw(label(plain), happening))
+            self._seed(happening, call, plain)
+
+    def _iterate(self, happening: Happening) -> None:
+        if happening.event.value is None or not any(name.removesuffix("()") in LOADERS for name in happening.names):
+            return
+        for _, value in self._names.values(happening.path, happening.event.value):
+            if isinstance(value, Call):
+                for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
+                    if row.phase == "iterate" and self._draws(row, happening, value):
+                        self.draws.setdefault("torch", Draw("DataLoader(shuffle=True)", happening))
+
+    def _consumers(self, name: str, plain: str) -> Iterator[Consumer]:
+        """The rows of what is called: a class constructs, a function or an instance draws when called."""
+        called = name.endswith("()")
+        for row in self._catalogue.consumer(plain.removesuffix("()")):
+            is_class = plain.removesuffix("()").rpartition(".")[2][:1].isupper()
+            if called == (row.phase == "call" and is_class):
+                yield row
+
+    def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
+        if happening.mode == "loaded" and row.family == "torch":
+            return False
+        argument = arguments(row.spelling, call)
+        if row.generator and (given := argument(row.generator)) is not None:
+            return isinstance(given, Constant) and given.value is None
+        return evaluate(row.when, row.spelling, argument) is not Truth.FAILS
+
+    def _family(self, row: Consumer, happening: Happening) -> str:
+        """Workers' Python and NumPy generators are seeded from torch's (NumPy's from torch 1.9)."""
+        if happening.mode != "worker" or row.family == "torch":
+            return row.family
+        before = tuple(map(int, self._catalogue.version.split("."))) < (1, 9)
+        return "numpy" if row.family == "numpy" and before else "torch"
+
+    def _seed(self, happening: Happening, call: Call, name: str) -> None:
+        families = self._user.get(name)
+        if families is None:
+            seeder = self._catalogue.seeder(name)
+            if seeder is None:
+                self._suspect(name)
+                return
+            families = () if _from_entropy(seeder, call) else seeder.families
+        if happening.mode != "worker":
+            for family in families:
+                self.seeds.setdefault(family, happening)
+
+    def _suspect(self, name: str) -> None:
+        """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
+        root, _, word = name.partition(".")[0], "", name.rpartition(".")[2]
+        if root not in _KNOWN_PACKAGES and "()" not in name and _SEEDER_WORD.fullmatch(word.lower()):
+            self.unknown_seeder = True
+
+    def _is_result(self, happening: Happening, call: Call) -> bool:
+        for name in happening.names:
+            if ":" not in name and (name in LOADERS or _SAVERS.fullmatch(name) or _TRAINERS.match(name)):
+                return True
+            if ":" in name and set(self._names.ancestry(name)) & LOADERS:
+                return True
+        word, receiver = _method(call.func)
+        return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
+
+
+# Whose functions are known: one that is called like a seeder and is not in the catalogue seeds none of our families.
+_KNOWN_PACKAGES = frozenset(
+    {"torch", "numpy", "random", "tensorflow", "jax", "dgl", "gym", "gymnasium", "builtins", "os", "time", "cupy"}
+)
+
+
+def _from_entropy(seeder: Seeder, call: Call) -> bool:
+    """Whether a seeder gets no seed, or None, where that means entropy."""
+    if seeder.default != "entropy":
+        return False
+    first = call.args[0].value if call.args else None
+    return first is None or (isinstance(first, Constant) and first.value is None)
+
+
+def _method(func: Expression) -> tuple[str, str]:
+    """The method's word, and the last word of what it is called on."""
+    match func:
+        case Ref(roots=roots, path=(*before, word)):
+            return word, before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
+        case Attribute(name=word):
+            return word, ""
+    return "", ""
+
+
+def _method_name(call: Call) -> tuple[str, ...]:
+    """An in-place sampler of tensors, on a receiver that nothing is known of: only torch has such names."""
+    word, _ = _method(call.func)
+    return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
+
+
+def called_value(func: Expression) -> str:
+    """The last word where a variable or an attribute of ``self`` is called as it is: ``self.transform(x)``."""
+    match func:
+        case Ref(roots=roots, path=(word,)) if any(root.endswith(".<locals>.self") for root in roots):
+            return word
+        case Ref(roots=roots, path=()) if any(".<locals>." in root for root in roots):
+            return roots[0].rpartition(".")[2]
+    return ""
+
+
+_SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.data.", ""), ("numpy.", "np."))
+
+
+def label(name: str) -> str:
+    """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
+    plain = name.replace("()", "")
+    for prefix, short in _SHORT:
+        if plain.startswith(prefix):
+            return short + plain[len(prefix) :]
+    return plain

@@ -1,0 +1,114 @@
+"""Where a run starts: ``__main__`` blocks, scripts, command-line functions, and what settings and pyproject name."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchrepro_lint.events import events, is_main_test
+from torchrepro_lint.facts import Call, Expression, Facts, Function, If, Import, Ref, Statement
+from torchrepro_lint.names import Names
+from torchrepro_lint.walk import statements
+
+# Decorators that expose a function on a command line: their packages, and their last words.
+_PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
+_WORDS = frozenset({"command", "group", "callback"})
+
+
+class Entry(NamedTuple):
+    """A place where a run starts: a module that is executed, or (``function``) a function that is called."""
+
+    path: str
+    function: str | None
+
+
+def entry_points(names: Names, scripts: Sequence[str]) -> tuple[Entry, ...]:
+    """All entry points of a project, sorted; ``scripts`` are the targets of ``[project.scripts]``."""
+    files = names.modules.files
+    imported = {target for path, facts in files.items() if not is_test(path, facts) for target in _imports(names, path)}
+    found = {Entry(path, None) for path, facts in files.items() if _is_script(path, facts, path in imported)}
+    for path, facts in files.items():
+        if not is_test(path, facts):
+            found |= {Entry(path, path + each.name) for each in facts.functions if _is_command(names, path, each)}
+    for script in scripts:
+        found |= set(_named(names, script))
+    return tuple(sorted(found, key=lambda entry: (entry.path, entry.function or "")))
+
+
+def is_test(path: str, facts: Facts) -> bool:
+    """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts."""
+    *folders, name = path.split("/")
+    if name == "conftest.py":
+        return True
+    if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):
+        return not has_main_guard(facts) or "tests" in folders
+    return False
+
+
+def has_main_guard(facts: Facts) -> bool:
+    """Whether the module has an ``if __name__ == "__main__":`` block."""
+    return any(isinstance(each, If) and is_main_test(each.test) for each in facts.body)
+
+
+def _is_script(path: str, facts: Facts, imported: bool) -> bool:
+    if is_test(path, facts):
+        return False
+    if has_main_guard(facts):
+        return True
+    special = posixpath.basename(path) in ("__init__.py", "setup.py")
+    return not imported and not special and any(_acts(each) for each in facts.body)
+
+
+def _acts(statement: Statement) -> bool:
+    """Whether a top-level statement may do work: anything that calls."""
+    return any(event.kind == "call" for event in events((statement,), main=True))
+
+
+def _imports(names: Names, path: str) -> Iterator[str]:
+    facts = names.modules.files[path]
+    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        for statement in statements(body):
+            if isinstance(statement, Import):
+                for module in (*statement.modules, *(name for _, name in statement.names)):
+                    file = names.modules.module(path, module)
+                    if file and file != path:
+                        yield file
+
+
+def _is_command(names: Names, path: str, function: Function) -> bool:
+    if function.owner is not None:
+        return False
+    return any(
+        _exposes(names, path, decorator.func if isinstance(decorator, Call) else decorator)
+        for decorator in function.decorators
+    )
+
+
+def _exposes(names: Names, path: str, decorator: Expression) -> bool:
+    """``click.command``, ``typer.Typer().command``, ``hydra.main``, or ``command`` of a group that is a function."""
+    for name in names.names(path, decorator):
+        package, word = name.partition(".")[0], name.rpartition(".")[2]
+        if name == "hydra.main" or (package in _PACKAGES and word in _WORDS):
+            return True
+    if isinstance(decorator, Ref) and decorator.path[-1:] == ("command",):
+        groups = (name for root in decorator.roots for name in names.modules.resolve(path, root))
+        return any(
+            _is_command(names, group.partition(":")[0], each)
+            for group in groups
+            for each in names.functions(group)
+            if each.decorators
+        )
+    return False
+
+
+def _named(names: Names, script: str) -> Iterator[Entry]:
+    """The function that ``package.module:main`` of ``[project.scripts]`` means, wherever the package lies."""
+    module, _, function = script.partition(":")
+    tail = module.replace(".", "/")
+    for path in names.modules.files:
+        stem = path.removesuffix(".py").removesuffix("/__init__")
+        if stem == tail or stem.endswith(f"/{tail}"):
+            for target in names.modules.attribute(path, function.partition(".")[0]) or ():
+                if names.functions(target):
+                    yield Entry(target.partition(":")[0], target)

@@ -1,0 +1,149 @@
+"""A linked project: names, calls and runs across its modules. Every answer is worked out when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.accelerator import names_accelerator
+from torchrepro_lint.effects import Effects
+from torchrepro_lint.entrypoints import Entry, entry_points
+from torchrepro_lint.events import Guard, events
+from torchrepro_lint.facts import Call, Constant, Expression, Facts, Statement
+from torchrepro_lint.modules import Modules
+from torchrepro_lint.names import Names
+from torchrepro_lint.runs import EventCache, Run
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.settings import Settings
+
+
+class Site(NamedTuple):
+    """A call of a module: its function (``path:`` for the top level), what is called, and what surrounds it."""
+
+    call: Call
+    function: str
+    names: tuple[str, ...]
+    guards: tuple[Guard, ...]
+    statement: Statement
+
+
+class Program(NamedTuple):
+    """An entry point, what its run reaches, and what that does."""
+
+    entry: Entry
+    run: Run
+    effects: Effects
+
+
+class Project:
+    """The modules of a project (by path from its root), linked.
+
+    ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
+    ``[project.scripts]``; ``row`` tells the row of an offset in a file, for messages.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, Facts],
+        settings: Settings,
+        catalogue: Catalogue,
+        source_roots: Sequence[str] = (".",),
+        scripts: Sequence[str] = (),
+        row: Callable[[str, int], int] = lambda path, offset: 0,
+    ) -> None:
+        self.files = files
+        self.row = row
+        self.resolver = Names(Modules(files, source_roots))
+        self._settings = settings
+        self._catalogue = catalogue
+        self._scripts = scripts
+        self._sites: dict[str, tuple[Site, ...]] = {}
+        self._accelerator: dict[str, bool] = {}
+        self._cache = EventCache(self.resolver)
+        self._worker_effects: dict[tuple[str, ...], Effects] = {}
+
+    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+        """The names that an expression of a file may stand for; see ``names``."""
+        return self.resolver.names(path, expression)
+
+    def values(self, path: str, expression: Expression) -> list[tuple[str, Expression]]:
+        """The expressions behind a variable, each with its file; anything else stands for itself."""
+        return list(self.resolver.values(path, expression))
+
+    def calls(self, path: str) -> tuple[Site, ...]:
+        """All calls of a module in the order of the text, but for those that constant tests rule out."""
+        if path not in self._sites:
+            self._sites[path] = tuple(sorted(self._calls(path), key=lambda site: (site.call.start, -site.call.end)))
+        return self._sites[path]
+
+    def _calls(self, path: str) -> Iterator[Site]:
+        facts = self.files[path]
+        bodies = [("", facts.body)]
+        bodies += ((each.name, each.body) for each in facts.functions)
+        bodies += ((each.name, each.body) for each in facts.classes)
+        for name, body in bodies:
+            function = f"{path}{name or ':'}"
+            for event in events(body, main=True):
+                if event.kind == "call" and isinstance(event.value, Call):
+                    found = self.resolver.names(path, event.value.func)
+                    yield Site(event.value, function, found, event.guards, event.statement)
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """What each entry point of the project runs, sorted by path."""
+        entries = entry_points(self.resolver, self._scripts)
+        runs = [(entry, Run.from_entry(entry, self.resolver, self._cache)) for entry in entries]
+        return tuple(Program(entry, run, self._effects(run)) for entry, run in runs)
+
+    def _effects(self, run: Run) -> Effects:
+        return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))
+
+    def effects_of(self, functions: Sequence[str]) -> Effects:
+        """What functions of the project do when a loader's workers run them."""
+        key = tuple(functions)
+        if key not in self._worker_effects:
+            self._worker_effects[key] = self._effects(Run(self.resolver, self._cache, key, mode="worker"))
+        return self._worker_effects[key]
+
+    @cached_property
+    def seeds_workers(self) -> bool:
+        """Whether the project calls Lightning's ``seed_everything(workers=True)``."""
+        return any(
+            site.names and any(name.endswith("seed_everything") for name in site.names) and _passes_workers(site.call)
+            for path in self.files
+            for site in self.calls(path)
+        )
+
+    def reaching(self, function: str) -> tuple[Program, ...]:
+        """The programs that reach a function (``path:`` is a module's top level)."""
+        return tuple(program for program in self.programs if function in program.run.functions)
+
+    def on_accelerator(self, program: Program) -> bool:
+        """Whether a program may run on an accelerator: whether anything that it reaches names one."""
+        return any(self._names_accelerator(function) for function in sorted(program.run.functions))
+
+    def _names_accelerator(self, function: str) -> bool:
+        if function not in self._accelerator:
+            if function.endswith(":"):
+                bodies = [self.files[function[:-1]].body]
+            else:
+                bodies = [each.body for each in self.resolver.functions(function)]
+            self._accelerator[function] = any(names_accelerator(body) for body in bodies)
+        return self._accelerator[function]
+
+    def may_use_accelerator(self, function: str) -> bool:
+        """Whether a call in ``function`` may run on an accelerator, under the ``device`` setting.
+
+        Under ``auto`` it may, unless programs reach the function and none of them names an accelerator.
+        """
+        if self._settings.device != "auto":
+            return self._settings.device != "cpu"
+        programs = self.reaching(function)
+        return not programs or any(self.on_accelerator(program) for program in programs)
+
+
+def _passes_workers(call: Call) -> bool:
+    return any(arg.keyword == "workers" and isinstance(arg.value, Constant) and arg.value.value for arg in call.args)

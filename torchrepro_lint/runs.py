@@ -1,0 +1,243 @@
+"""What a run does: an entry point's events in order, through every function of the project that it reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchrepro_lint.entrypoints import Entry
+from torchrepro_lint.events import Event, events
+from torchrepro_lint.facts import Assign, Call, Constant, Lambda, Ref, Statement
+from torchrepro_lint.names import Names
+
+
+class Step(NamedTuple):
+    """One step of the way from an entry point: the event of a file that enters the function ``into``."""
+
+    path: str
+    event: Event
+    into: str
+
+
+class Happening(NamedTuple):
+    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for.
+
+    ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
+    weights are all replaced afterwards, else empty. ``function`` is where it happens.
+    """
+
+    path: str
+    function: str
+    event: Event
+    names: tuple[str, ...]
+    mode: str
+    way: tuple[Step, ...]
+
+
+class _Frame(NamedTuple):
+    """A function that is being run, and the events that are left of it."""
+
+    function: str
+    path: str
+    rest: Iterator[Event]
+    way: tuple[Step, ...]
+    mode: str
+    loaded: frozenset[int]
+
+
+class Run:
+    """All that some functions reach, each function once, in evaluation order.
+
+    ``starts`` are functions or modules (``path:``) that run one after the other; a first module runs as ``__main__``
+    where ``main`` says so. With ``mode`` they run in workers.
+
+    Entering a function a second time could not show anything earlier, so the first occurrence of everything is exact,
+    and recursion ends by itself.
+    """
+
+    def __init__(
+        self, names: Names, cache: EventCache, starts: Iterable[str], *, main: bool = False, mode: str = ""
+    ) -> None:
+        self._names = names
+        self._cache = cache
+        self._seen: set[tuple[str, str]] = set()
+        self.happenings: list[Happening] = []
+        for name in starts:
+            self._execute(name, mode, main=main and name.endswith(":"))
+
+    @classmethod
+    def from_entry(cls, entry: Entry, names: Names, cache: EventCache) -> Run:
+        """The run that an entry point starts."""
+        starts = (f"{entry.path}:", *([entry.function] if entry.function else []))
+        return cls(names, cache, starts, main=entry.function is None)
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions of the project that the run reaches; ``path:`` is a module's top level."""
+        return frozenset(name for name, _ in self._seen)
+
+    def _execute(self, name: str, mode: str, *, main: bool) -> None:
+        """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
+        if (name, mode) in self._seen:
+            return
+        stack = [self._frame(name, (), mode, main=main)]
+        self._seen.add((name, mode))
+        while stack:
+            frame = stack[-1]
+            event = next(frame.rest, None)
+            if event is None:
+                stack.pop()
+                continue
+            entered = []
+            for target, mode in self._happen(frame, event):
+                if (target, mode) not in self._seen:
+                    self._seen.add((target, mode))
+                    entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target)), mode))
+            stack.extend(reversed(entered))
+
+    def _frame(self, name: str, way: tuple[Step, ...], mode: str, *, main: bool = False) -> _Frame:
+        found = self._cache.of(name, main=main)
+        return _Frame(name, name.partition(":")[0], iter(found), way, mode, self._cache.loaded(name, found))
+
+    def _happen(self, frame: _Frame, event: Event) -> Iterator[tuple[str, str]]:
+        """Record an event; yields the functions that it enters, each with its mode."""
+        if event.kind == "import":
+            yield from ((f"{file}:", frame.mode) for file in self._imported(frame.path, event))
+            return
+        assert event.value is not None
+        value = event.value
+        found = self._names.names(frame.path, value.func if isinstance(value, Call) and event.kind == "call" else value)
+        mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
+        self.happenings.append(Happening(frame.path, frame.function, event, found, mode, frame.way))
+        for name in found:
+            if ":" in name:
+                yield from ((target, mode) for target in entered(self._names, name, event.kind))
+        if event.kind == "call" and isinstance(value, Call):
+            yield from self._handed_over(frame.path, value, found, mode)
+
+    def _imported(self, path: str, event: Event) -> Iterator[str]:
+        """The project's modules that an import runs: each package on the way, then the module."""
+        for module in event.modules:
+            file = self._names.modules.module(path, module)
+            if file and file != path:
+                yield from _packages(file, self._names)
+                yield file
+
+    def _handed_over(self, path: str, call: Call, found: tuple[str, ...], mode: str) -> Iterator[tuple[str, str]]:
+        """Functions, lambdas and callable objects passed as arguments, which the callee is taken to call."""
+        inside = "worker" if fetches(self._names, path, call, found) else mode
+        for arg in call.args:
+            if arg.keyword == "worker_init_fn" or not isinstance(arg.value, (Ref, Lambda, Call)):
+                continue
+            for name in self._names.names(path, arg.value):
+                if self._names.functions(name) and not isinstance(arg.value, Call):
+                    yield name, inside
+                elif ":" in name and name.endswith("()") and not any(":" in each for each in found):
+                    yield from ((target, inside) for target in self._names.call_methods(name))
+                    if inside == "worker" or any(each in LOADERS for each in found):
+                        yield from ((target, inside) for target in entered(self._names, name, "iterate"))
+
+
+class EventCache:
+    """The events of each function and module of a project, made once."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._known: dict[tuple[str, bool], tuple[Event, ...]] = {}
+        self._loaded: dict[str, frozenset[int]] = {}
+
+    def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
+        """The events of a function (of all its definitions), or of a module (``path:``)."""
+        key = (name, main)
+        if key not in self._known:
+            self._known[key] = tuple(event for body in self._bodies(name) for event in events(body, main))
+        return self._known[key]
+
+    def _bodies(self, name: str) -> Iterator[tuple[Statement, ...]]:
+        if name.endswith(":"):
+            yield self._names.modules.files[name[:-1]].body
+        else:
+            yield from (each.body for each in self._names.functions(name))
+
+    def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
+        """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""
+        if name not in self._loaded:
+            self._loaded[name] = frozenset(_loaded(found))
+        return self._loaded[name]
+
+
+# Where the same arguments mean a DataLoader's; their datasets' methods run in its workers.
+LOADERS = frozenset(
+    {
+        "torch.utils.data.DataLoader",
+        "torch.utils.data.dataloader.DataLoader",
+        "torch_geometric.loader.DataLoader",
+        "torch_geometric.data.DataLoader",
+        "torch_geometric.loader.NeighborLoader",
+        "torchdata.stateful_dataloader.StatefulDataLoader",
+        "monai.data.DataLoader",
+        "monai.data.dataloader.DataLoader",
+    }
+)
+
+_FETCHED = frozenset({"collate_fn", "transform", "target_transform", "transforms", "pre_transform"})
+
+
+def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
+    """Whether what is handed to a call runs where samples are fetched, in workers as far as can be known."""
+    if any(name in LOADERS for name in found):
+        given = {arg.keyword: arg.value for arg in call.args}
+        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        workers = given.get("num_workers", positional[5] if len(positional) > 5 else None)
+        if workers is None:
+            return None in given  # from a ** that is not looked into here
+        return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
+    if any(arg.keyword in _FETCHED for arg in call.args):
+        return True
+    return any("datasets." in name or "transforms." in name or name.startswith("torch.utils.data") for name in found)
+
+
+def entered(names: Names, name: str, kind: str) -> Iterator[str]:
+    """The functions of the project that calling, iterating or indexing a value of the project runs."""
+    if kind == "call" and names.functions(name):
+        yield name
+    elif kind == "call" and names.classes(name):
+        yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
+    elif kind == "call" and name.endswith("()"):
+        yield from names.call_methods(name)
+    elif name.endswith("()"):
+        words = ("__iter__", "__next__", "__getitem__", "__getitems__") if kind == "iterate" else ("__getitem__",)
+        yield from _methods(names, name[:-2], words)
+
+
+def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
+    for word in words:
+        yield from (target for target in names.methods(owner, word) if names.functions(target))
+
+
+def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
+    loads = [
+        (event.value.func.roots, event.guards)
+        for event in found
+        if isinstance(event.value, Call)
+        and isinstance(event.value.func, Ref)
+        and event.value.func.path == ("load_state_dict",)
+        and not any(arg.keyword == "strict" or arg.star for arg in event.value.args)
+        and len(event.value.args) == 1
+    ]
+    for event in found:
+        statement = event.statement
+        if isinstance(statement, Assign) and event.kind == "call":
+            for target in statement.targets:
+                if isinstance(target, Ref) and not target.path:
+                    if any(roots == target.roots and event.guards[: len(g)] == g for roots, g in loads):
+                        yield id(statement)
+
+
+def _packages(file: str, names: Names) -> Iterator[str]:
+    folder = file.rpartition("/")[0]
+    while folder:
+        init = f"{folder}/__init__.py"
+        if init in names.modules.files and init != file:
+            yield init
+        folder = folder.rpartition("/")[0]
