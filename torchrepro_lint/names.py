@@ -238,15 +238,18 @@ class Names:
         if owner.endswith(".<super>"):
             return self.methods(owner, word)
         found: set[str] = set()
+        assigned = False
         for each in self.ancestry(owner):
             if ":" not in each:
                 continue
             path = each.partition(":")[0]
             for how, _, value in self.instance_attributes(each).get(word, ()):
+                assigned = True
                 found.update(self.names(path, value) if how == "=" else ())
             if f"{each}.{word}" in self._assigned:
+                assigned = True
                 found.update(self._values(f"{each}.{word}"))
-        return tuple(sorted(found)) or self.methods(owner, word)
+        return tuple(sorted(found)) if assigned else self.methods(owner, word)
 
     def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
