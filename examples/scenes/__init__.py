@@ -1,0 +1,1 @@
+"""Classify outdoor scenes: a small convolutional network with an attention head."""
