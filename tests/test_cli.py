@@ -154,7 +154,9 @@ def test_a_mistake_is_one_clear_line_and_status_2(
 
 @toys
 def test_show_files_and_settings(project: Maker, lint: Lint) -> None:
-    folder = project({"b.py": "", "a.py": "", "requirements.txt": "torch==1.8.1\n", "torchrepro-lint.toml": 'device = "cpu"\n'})
+    folder = project(
+        {"b.py": "", "a.py": "", "requirements.txt": "torch==1.8.1\n", "torchrepro-lint.toml": 'device = "cpu"\n'}
+    )
     assert lint("--show-files").out == "./a.py\n./b.py\n"
     shown = lint("--show-settings", "--ignore", "TRL902").out.splitlines()
     assert f"root = {folder}" in shown
@@ -221,7 +223,9 @@ def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_colour_on_a_terminal(project: Maker, environment: dict[str, str], coloured: bool) -> None:
     import pty
 

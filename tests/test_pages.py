@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from page_examples import Example, Expected, examples
 
+from page_examples import Example, Expected, examples
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.engine import Outcome, run
 from torchrepro_lint.files import plan

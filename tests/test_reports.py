@@ -86,9 +86,16 @@ def test_flake8_in_colour() -> None:
 
 
 def test_statistics() -> None:
-    found = [diagnostic("TRL302", SAFE), *[diagnostic("TRL101", fix) for fix in (SAFE, UNSAFE, None)], diagnostic("TRL201")]
+    found = [
+        diagnostic("TRL302", SAFE),
+        *[diagnostic("TRL101", fix) for fix in (SAFE, UNSAFE, None)],
+        diagnostic("TRL201"),
+    ]
     counts = statistics.count(found, unsafe=False)
-    assert statistics.render(counts) == "3\tTRL101\t[-] name-TRL101\n1\tTRL201\t[ ] name-TRL201\n1\tTRL302\t[*] name-TRL302\n"
+    assert (
+        statistics.render(counts)
+        == "3\tTRL101\t[-] name-TRL101\n1\tTRL201\t[ ] name-TRL201\n1\tTRL302\t[*] name-TRL302\n"
+    )
     assert json.loads(statistics.render_json(counts))[0] == {
         "code": "TRL101",
         "count": 3,
@@ -96,7 +103,9 @@ def test_statistics() -> None:
         "fixable_count": 1,
         "name": "name-TRL101",
     }
-    assert statistics.render(statistics.count([diagnostic("TRL101", UNSAFE)], unsafe=False)) == "1\tTRL101\tname-TRL101\n"
+    assert (
+        statistics.render(statistics.count([diagnostic("TRL101", UNSAFE)], unsafe=False)) == "1\tTRL101\tname-TRL101\n"
+    )
     assert statistics.count([], unsafe=False) == []
 
 
@@ -106,7 +115,12 @@ def test_statistics() -> None:
         ([], 0, False, "No errors in 7 files"),
         ([None], 0, False, "Found 1 error in 1 file"),
         ([None, SAFE], 0, False, "Found 2 errors in 1 file; 1 fixable with --fix"),
-        ([SAFE, UNSAFE, UNSAFE], 0, False, "Found 3 errors in 1 file; 1 fixable with --fix, 2 more with --unsafe-fixes"),
+        (
+            [SAFE, UNSAFE, UNSAFE],
+            0,
+            False,
+            "Found 3 errors in 1 file; 1 fixable with --fix, 2 more with --unsafe-fixes",
+        ),
         ([UNSAFE], 0, False, "Found 1 error in 1 file; 1 fixable with --fix --unsafe-fixes"),
         ([SAFE, UNSAFE], 0, True, "Found 2 errors in 1 file; 2 fixable with --fix"),
         ([], 3, False, "Found 3 errors (3 fixed, 0 remaining)"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.exclusion import globs
+from torchrepro_lint.exclusion import glob
 from torchrepro_lint.files import Tree, source_roots
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
@@ -117,6 +117,6 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
 
 def _test(root: str, pattern: str) -> Callable[[str], bool]:
     """Whether a path from the root fits a glob; a leading ``!`` turns the answer round."""
-    spec = globs(root, [pattern.removeprefix("!")])
+    fits = glob(root, pattern.removeprefix("!"))
     wanted = not pattern.startswith("!")
-    return lambda path: spec.match_file(path) is wanted
+    return lambda path: fits(path) is wanted

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import pathspec
+from pathspec import GitIgnoreSpec as Spec
+
+_NAME = re.compile(r"[\w.-]+")
 
 
 class Exclusion:
     """The exclusions of one project. Paths are absolute; a directory that is excluded is not looked into."""
 
-    def __init__(self, root: str, patterns: Iterable[str]) -> None:
+    def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self.root = root
-        self._patterns = globs(root, patterns)
-        self._ignores: dict[str, pathspec.GitIgnoreSpec | None] = {}
+        # Most patterns are plain names, which need no regular expression; a negated one makes the order matter.
+        plain = not any(one.startswith("!") for one in patterns)
+        self._names = frozenset(one for one in patterns if plain and _NAME.fullmatch(one))
+        self._patterns = _spec(_anchored(root, (one for one in patterns if one not in self._names)))
+        self._ignores: dict[str, tuple[tuple[str, Spec], ...]] = {}
         self._repository = next((at for at in _upwards(root) if os.path.exists(os.path.join(at, ".git"))), root)
 
     def excludes(self, path: str, directory: bool = False) -> bool:
@@ -23,39 +29,43 @@ class Exclusion:
 
     def matches(self, path: str, directory: bool = False) -> bool:
         """Whether the globs of the settings match a path or a directory above it."""
-        return self._patterns.match_file(relative(path, self.root) + "/" * directory)
+        place = relative(path, self.root)
+        if not self._names.isdisjoint(place.split("/")):
+            return True
+        return self._patterns is not None and self._patterns.match_file(place + "/" * directory)
 
     def _ignored(self, path: str, directory: bool) -> bool:
         """What git says: the deepest file that has an opinion decides, within it the last line that matches."""
-        for parent in _upwards(os.path.dirname(path)):
-            spec = self._spec(parent)
-            verdict = spec.check_file(relative(path, parent) + "/" * directory).include if spec else None
+        for parent, spec in self._chain(os.path.dirname(path)):
+            verdict = spec.check_file(relative(path, parent) + "/" * directory).include
             if verdict is not None:
                 return verdict
-            if parent == self._repository:
-                break
         return False
 
-    def _spec(self, directory: str) -> pathspec.GitIgnoreSpec | None:
+    def _chain(self, directory: str) -> tuple[tuple[str, Spec], ...]:
+        """The ignore files that apply in a directory, each with where it lies, the deepest first."""
         if directory not in self._ignores:
+            parent = os.path.dirname(directory)
+            above = () if directory in (self._repository, parent) else self._chain(parent)
             lines = _lines(os.path.join(directory, ".gitignore"))
             if directory == self._repository:
                 lines = _lines(os.path.join(directory, ".git", "info", "exclude")) + lines
-            self._ignores[directory] = pathspec.GitIgnoreSpec.from_lines(lines) if lines else None
+            spec = _spec(lines)
+            self._ignores[directory] = above if spec is None else ((directory, spec), *above)
         return self._ignores[directory]
 
 
-def globs(root: str, patterns: Iterable[str]) -> pathspec.GitIgnoreSpec:
-    """Globs as .gitignore reads them; an absolute path under the root means what it names."""
-    prefix = root.replace(os.sep, "/").rstrip("/") + "/"
-    return pathspec.GitIgnoreSpec.from_lines(
-        "/" + one[len(prefix) :] if one.startswith(prefix) else one for one in patterns
-    )
+def glob(root: str, pattern: str) -> Callable[[str], bool]:
+    """Whether a path from the root fits a glob as .gitignore reads them."""
+    spec = _spec(_anchored(root, [pattern]))
+    return lambda path: spec is not None and spec.match_file(path)
 
 
 def relative(path: str, root: str) -> str:
     """A path below a root, with slashes; both are absolute and normal."""
-    return os.path.relpath(path, root).replace(os.sep, "/")
+    prefix = root if root.endswith(os.sep) else root + os.sep
+    below = path[len(prefix) :] if path.startswith(prefix) else os.path.relpath(path, root)
+    return below.replace(os.sep, "/")
 
 
 def walk(top: str, exclusion: Exclusion) -> Iterator[str]:
@@ -79,6 +89,18 @@ def walk(top: str, exclusion: Exclusion) -> Iterator[str]:
                 waiting.append(entry.path)
             else:
                 yield entry.path
+
+
+def _spec(lines: Iterable[str]) -> Spec | None:
+    patterns = tuple(lines)
+    return Spec.from_lines(patterns) if patterns else None
+
+
+def _anchored(root: str, patterns: Iterable[str]) -> Iterator[str]:
+    """Patterns below a root; an absolute path under it means what it names."""
+    prefix = root.replace(os.sep, "/").rstrip("/") + "/"
+    for one in patterns:
+        yield "/" + one[len(prefix) :] if one.startswith(prefix) else one
 
 
 def _regular(entry: os.DirEntry[str]) -> bool:

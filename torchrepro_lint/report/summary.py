@@ -9,6 +9,8 @@ from torchrepro_lint.diagnostic import Diagnostic
 
 def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:
     """What was found and what could be done about it: ``files`` were linted, ``fixed`` findings are settled."""
+    if not files:
+        return "No Python files found"
     if not diagnostics and not fixed:
         return f"No errors in {_count(files, 'file')}"
     where = len({one.filename for one in diagnostics})
