@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.arguments import Arguments, read_arguments
+from torchrepro_lint.passing import Arguments, read_arguments
 from torchrepro_lint.facts import Call, Collection, Constant, Expression, Ref
 from torchrepro_lint.project import Project, Site
 from torchrepro_lint.runs import LOADERS
