@@ -1,0 +1,58 @@
+"""TRL401: ``index_select``, whose gradient is summed up in no fixed order on CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.determinism import enabled
+from torchrepro_lint.facts import Constant, span
+from torchrepro_lint.operations import without_gradient
+from torchrepro_lint.project import Site
+from torchrepro_lint.rewrites.fix_index_select import Fixes
+from torchrepro_lint.rewrites.selecting import Selecting, selecting
+from torchrepro_lint.rule import Context, Finding
+from torchrepro_lint.tensors import Tensors
+
+CODE = "TRL401"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each call on an input that may need a gradient, in a program that does not ask for the deterministic version."""
+    fixes: Fixes | None = None
+    for site in context.project.calls(context.path):
+        parts = selecting(context.project, context.path, site)
+        if parts is None or not _counts(context, site, parts):
+            continue
+        fixes = fixes or Fixes(context)
+        yield Finding(CODE, span(site.call), _message(context, parts), fixes.fix(site, parts))
+
+
+def _counts(context: Context, site: Site, parts: Selecting) -> bool:
+    project, tensors = context.project, Tensors(context.project, context.path)
+    if parts.out is not None or not project.may_use_accelerator(site.function):
+        return False  # torch refuses out= where anything needs a gradient
+    if without_gradient(project, context.path, site) or tensors.without_gradient(parts.source):
+        return False
+    return not (_has_deterministic_version(context) and enabled(project, site.function))
+
+
+def _has_deterministic_version(context: Context) -> bool:
+    rows = context.catalogue.operation("torch.index_select")
+    return any(row.behaviour == "deterministic" for row in rows)
+
+
+def _message(context: Context, parts: Selecting) -> str:
+    cause = "index_select sums up its gradient in no fixed order on CUDA"
+    if not _has_deterministic_version(context):
+        cause += f", and torch {context.catalogue.version} has no deterministic version"
+    return f"{cause}; {_cure(parts)}"
+
+
+def _cure(parts: Selecting) -> str:
+    match parts.dim.value:
+        case Constant(value=int(dim)) if dim in _WRITTEN and not isinstance(dim, bool):
+            return f"index instead: {_WRITTEN[dim]}"
+    return "index instead, or call torch.use_deterministic_algorithms(True)"
+
+
+_WRITTEN = {0: "x[index]", 1: "x[:, index]", 2: "x[:, :, index]", -1: "x[..., index]", -2: "x[..., index, :]"}

@@ -1,0 +1,119 @@
+"""Helper functions that fixes call: written once per file, or imported from the module of the project that has it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from torchrepro_lint.facts import Facts, Function, Import
+from torchrepro_lint.insertions import free_word, insert_function, insert_import, shadowed
+from torchrepro_lint.project import Project
+from torchrepro_lint.text import Edit
+from torchrepro_lint.walk import statements
+
+_PLACES = frozenset({"start", "end", "base_end", "open", "name"})
+
+
+class Helper(NamedTuple):
+    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but builtins."""
+
+    word: str
+    source: str
+
+
+def provide(project: Project, path: str, text: str, helper: Helper, before: int) -> tuple[str, tuple[Edit, ...]] | None:
+    """The name under which a file has a helper, and the edits that give it to the file, none where it is there.
+
+    ``before`` is the start of the first top-level statement that may call it. None where there is no room above it.
+    """
+    facts = project.files[path]
+    for function in _definitions(facts, helper):
+        if not shadowed(facts, function.name[1:]):
+            return function.name[1:], ()
+    word = free_word(text, helper.word)
+    for word_here, names in facts.exports:
+        if len(names) == 1 and not shadowed(facts, word_here) and _is_helper(project, path, names[0], helper):
+            return word_here, ()
+    if (module := _elsewhere(project, path, helper)) is not None:
+        suffix = f" as {word}" if word != helper.word else ""
+        return word, (insert_import(facts, text, f"from {module} import {helper.word}{suffix}"),)
+    edit = insert_function(facts, text, helper.source.replace(helper.word, word), before)
+    return (word, (edit,)) if edit else None
+
+
+def _definitions(facts: Facts, helper: Helper) -> Iterator[Function]:
+    """The functions at the top level of a file that are the helper, whatever they are called."""
+    for function in facts.functions:
+        if "." not in function.name and not function.decorators and _content(function) == _wanted(helper.source):
+            yield function
+
+
+def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
+    found = [
+        each for target in project.resolver.modules.resolve(path, name) for each in project.resolver.functions(target)
+    ]
+    return len(found) == 1 and _content(found[0]) == _wanted(helper.source)
+
+
+def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
+    """How ``path`` imports the module that has the helper under its own name and does not lead back to ``path``."""
+    scripts = {program.entry.path for program in project.programs}
+    for other in sorted(project.files):
+        if other != path and other not in scripts and path not in _imported(project, other):
+            for function in _definitions(project.files[other], helper):
+                module = _import_path(project, path, other) if function.name == f":{helper.word}" else None
+                if module is not None:
+                    return module
+    return None
+
+
+def _imported(project: Project, path: str) -> set[str]:
+    """The files that importing a file runs."""
+    found, queue = {path}, [path]
+    while queue:
+        current = queue.pop()
+        for statement in statements(project.files[current].body):
+            for module in statement.modules if isinstance(statement, Import) else ():
+                target = project.resolver.modules.module(current, module)
+                if target is not None and target not in found:
+                    found.add(target)
+                    queue.append(target)
+    return found
+
+
+def _import_path(project: Project, path: str, other: str) -> str | None:
+    """The shortest way to write a module that leads from ``path`` to ``other``; relative within one package."""
+    folder, stem = posixpath.dirname(path), other.removesuffix(".py").removesuffix("/__init__")
+    if folder == posixpath.dirname(other) and posixpath.join(folder, "__init__.py") in project.files:
+        return f".{posixpath.basename(stem)}"
+    parts = stem.split("/")
+    for start in range(len(parts) - 1, -1, -1):
+        name = ".".join(parts[start:])
+        if project.resolver.modules.resolve(path, name) == (f"{other}:",):
+            return name
+    return None
+
+
+@cache
+def _wanted(source: str) -> object:
+    from torchrepro_lint.collect import collect
+
+    return _content(collect(source + "\n").functions[0])
+
+
+def _content(function: Function) -> object:
+    """What a function says, wherever it stands and whatever its name; annotations and documentation do not count."""
+    params = tuple((param.name, param.kind, _bare(param.default, function.name)) for param in function.params)
+    return params, _bare(function.body, function.name)
+
+
+def _bare(record: object, name: str) -> object:
+    if isinstance(record, tuple):
+        fields = getattr(record, "_fields", None)
+        if fields is None:
+            return tuple(_bare(each, name) for each in record)
+        pairs = zip(fields, record, strict=True)
+        return (type(record).__name__, *(_bare(each, name) for field, each in pairs if field not in _PLACES))
+    return record.removeprefix(f"{name}.") if isinstance(record, str) else record

@@ -1,0 +1,127 @@
+"""Which rewriting an ``index_select`` call gets in its place, and whether it keeps the meaning of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Attribute, Facts, Operation, Ref, Statement
+from torchrepro_lint.helpers import Helper, provide
+from torchrepro_lint.project import Site
+from torchrepro_lint.resources import release
+from torchrepro_lint.rewrites.index_select import Wishes, rewrite
+from torchrepro_lint.rewrites.selecting import Selecting
+from torchrepro_lint.rewrites.views import is_viewed
+from torchrepro_lint.scripted import scripted
+from torchrepro_lint.tensors import Tensors
+from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.walk import expressions, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+
+# From here on indexing takes 32-bit integers: the refusal "must be long, byte or bool" is in the binaries of 1.13.1 and
+# not in the indexing of 2.0.0.
+_INT32_SINCE = "2.0"
+_TITLE = "Index instead of calling index_select"
+
+HELPER = Helper(
+    "deterministic_index_select",
+    '''\
+def deterministic_index_select(input, dim, index):
+    """Select as torch.index_select does, by indexing: its gradient is deterministic on CUDA."""
+    return input[(slice(None),) * range(input.dim())[dim] + (index,)]''',
+)
+
+
+class Fixes:
+    """The fixes of one module."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._project = context.project
+        self._path = context.path
+        self._text = context.lines.text
+        self._tensors = Tensors(context.project, context.path)
+
+    def fix(self, site: Site, parts: Selecting) -> Fix | None:
+        """The fix of a call; None where indexing would not be the same, or the text can not take it."""
+        if self._is_forbidden(site) or self._tensors.unusual(parts.source):
+            return None
+        wishes = Wishes(
+            flatten=self._tensors.scalar(parts.by.value),
+            long=release(self._context.catalogue.version) < release(_INT32_SINCE)
+            and self._tensors.int32(parts.by.value),
+            viewed=is_viewed(self._body(site.function), parts.call),
+            contiguous=self._tensors.contiguous(parts.source),
+            scripted=site.function in self._scripted,
+        )
+        edits = self._edits(parts, wishes)
+        return Fix(_TITLE, edits, self._is_safe(site, wishes)) if edits else None
+
+    def _edits(self, parts: Selecting, wishes: Wishes) -> tuple[Edit, ...]:
+        plain = rewrite(self._text, parts, wishes, HELPER.word)
+        if plain is None or not plain.helped:
+            return plain.edits if plain else ()
+        if self._helper is None:
+            return ()
+        word, given = self._helper
+        helped = rewrite(self._text, parts, wishes, word)
+        return (*given, *helped.edits) if helped else ()
+
+    def _is_safe(self, site: Site, wishes: Wishes) -> bool:
+        """Only on CUDA is indexing the deterministic one of the two: the program has to say that it runs there."""
+        if wishes.flatten or wishes.scripted:
+            return False
+        if self._context.settings.device != "auto":
+            return self._context.settings.device == "cuda"
+        return any(self._project.on_accelerator(program) for program in self._project.reaching(site.function))
+
+    def _is_forbidden(self, site: Site) -> bool:
+        """In ``__getitem__`` indexing may lead back to itself; text inside an f-string is not edited."""
+        if "__getitem__" in site.function.replace(":", ".").split("."):
+            return True
+        return any(start <= site.call.start < end for start, end in self._strings)
+
+    @cached_property
+    def _helper(self) -> tuple[str, tuple[Edit, ...]] | None:
+        return provide(self._project, self._path, self._text, HELPER, self._first_use())
+
+    def _first_use(self) -> int:
+        """The start of the first top-level statement that may call the helper."""
+        facts = self._project.files[self._path]
+        uses = {site.call.start for site in self._project.calls(self._path) if _is_use(site)}
+        for statement in facts.body:
+            if any(statement.start <= use < statement.end for use in uses):
+                return statement.start
+        return len(self._text)
+
+    @cached_property
+    def _scripted(self) -> frozenset[str]:
+        return scripted(self._project, self._path)
+
+    @cached_property
+    def _strings(self) -> tuple[tuple[int, int], ...]:
+        facts = self._project.files[self._path]
+        found = (
+            each for statement in _all_statements(facts) for part in expressions(statement) for each in within(part)
+        )
+        return tuple((each.start, each.end) for each in found if isinstance(each, Operation) and each.op == "f")
+
+    def _body(self, function: str) -> tuple[Statement, ...]:
+        found = self._project.resolver.functions(function)
+        return found[0].body if found else self._project.files[self._path].body
+
+
+def _is_use(site: Site) -> bool:
+    """Whether a call may become one of the helper: by its word, whatever it is called on."""
+    func = site.call.func
+    if isinstance(func, Attribute):
+        return func.name == "index_select"
+    return isinstance(func, Ref) and (*func.roots, *func.path)[-1].rpartition(".")[2] == "index_select"
+
+
+def _all_statements(facts: Facts) -> Iterator[Statement]:
+    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        yield from statements(body)
