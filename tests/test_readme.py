@@ -1,0 +1,51 @@
+"""The README's claims that a test can check."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.settings import FAMILIES, parse
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TOP = Path(__file__).parents[1]
+README = (TOP / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_rules_is_the_tools() -> None:
+    listed = re.findall(r"^\| \[(TRL\d{3})\]\((\S+)\) \| (\S+) \|", README, re.MULTILINE)
+    assert [(code, name) for code, _, name in listed] == [(rule.code, rule.name) for rule in RULES]
+    assert [link for code, link, name in listed] == [f"rules/{rule.code}-{rule.name}.md" for rule in RULES]
+
+
+def test_the_configuration_is_accepted() -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    settings = parse(tomllib.loads(block)["tool"]["torchrepro-lint"], "README.md")
+    assert settings.seeders == (("acme.repro.fix_seeds", FAMILIES),)
+
+
+def test_all_keys_are_named() -> None:
+    from torchrepro_lint.settings import _READERS
+
+    section = README.partition("## Configuration")[2].partition("\n## ")[0]
+    assert [key for key in _READERS if not re.search(rf"^\[?[\w.-]*{key}\b|`{key}`", section, re.MULTILINE)] == []
+
+
+def test_its_first_command_lints_the_examples() -> None:
+    command = "python -m venv .venv && .venv/bin/pip install . && .venv/bin/torchrepro-lint examples/ --exit-zero"
+    assert command in README.splitlines()
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"])
+def test_links_into_the_repository_lead_somewhere(page: str) -> None:
+    file = TOP / page
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", file.read_text(encoding="utf-8"))
+    assert [link for link in links if not (file.parent / link).exists()] == []
