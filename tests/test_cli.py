@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from page_examples import examples
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
+TOP = Path(__file__).parents[1]
 toys = pytest.mark.usefixtures("toys")
 
 
@@ -213,6 +215,22 @@ def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[st
     )
     ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "[]\n")
+
+
+def test_two_hash_seeds_print_the_same_bytes(project: Maker) -> None:
+    pages = sorted((TOP / "rules").glob("*.md"))
+    found = [(page.stem, number, one) for page in pages for number, one in enumerate(examples(page))]
+    folder = project(
+        {f"{stem}/n{number}/{path}": text for stem, number, one in found for path, text in one.files.items()}
+    )
+    runs = [start(str(folder), "--output-format", "json", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
+    assert runs[0] == runs[1]
+    assert len(json.loads(runs[0])) > len(pages)
+
+
+def test_the_tool_has_nothing_to_say_about_itself() -> None:
+    ran = start(str(TOP / "torchrepro_lint"))
+    assert (ran.returncode, ran.stdout) == (0, "")
 
 
 def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,14 @@ HEADINGS = ["What it reports", "Why it matters", "Bad", "Good", "Fix", "Limits",
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_an_example_is_reported_as_it_says(example: Example, tmp_path: Path) -> None:
-    _write(example, tmp_path)
+    _write(example.files, tmp_path)
     _compare(_run(example, tmp_path), example.expected, tmp_path)
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.fixed], ids=lambda example: example.name)
 def test_an_example_is_fixed_as_it_says(example: Example, tmp_path: Path) -> None:
     for unsafe in sorted({fixed.unsafe for fixed in example.fixed}):
-        _write(example, tmp_path)
+        _write(example.files, tmp_path)
         outcome = _run(example, tmp_path, fix=True, unsafe=unsafe)
         assert outcome.errors == ()
         assert [write(change) for change in outcome.changes] == [None] * len(outcome.changes)
@@ -44,6 +45,24 @@ def test_an_example_is_fixed_as_it_says(example: Example, tmp_path: Path) -> Non
         again = _run(example, tmp_path, fix=True, unsafe=unsafe)
         assert again.changes == (), "fixing again changes something"
         _compare(again, (*left, *(one for fixed in wanted for one in fixed.expected)), tmp_path, rows_of=paths)
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if len(one.files) > 1], ids=lambda example: example.name)
+def test_what_is_said_of_a_file_does_not_depend_on_the_others(example: Example, tmp_path: Path) -> None:
+    _write(
+        {"torchrepro-lint.toml": "", **example.files} if "pyproject.toml" not in example.files else example.files,
+        tmp_path,
+    )
+    together = _run(example, tmp_path).diagnostics
+    alone = [
+        found
+        for path in sorted(example.files)
+        if path.endswith(".py")
+        for found in _run(example, tmp_path, given=path).diagnostics
+    ]
+    assert [(one.filename, one.start, one.message) for one in alone] == [
+        (one.filename, one.start, one.message) for one in sorted(together, key=lambda one: one.filename)
+    ]
 
 
 def test_each_rule_has_one_page_and_each_page_a_rule() -> None:
@@ -76,14 +95,14 @@ def test_a_page_whose_title_differs_from_its_file_is_refused(tmp_path: Path) -> 
         page(file)
 
 
-def _write(example: Example, folder: Path) -> None:
-    for path, text in example.files.items():
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    for path, text in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="")
 
 
-def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False) -> Outcome:
+def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False, given: str = "") -> Outcome:
     options = example.options
 
     def overrides(settings: Settings) -> Settings:
@@ -97,7 +116,7 @@ def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False
         )
 
     table.cache_clear()
-    planned = plan([str(folder)], Options(overrides=overrides))
+    planned = plan([str(folder / given)], Options(overrides=overrides))
     return run(planned, fix, honour_comments=True, progress=lambda total: lambda: None)
 
 

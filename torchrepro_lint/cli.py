@@ -85,7 +85,8 @@ def check(**options: Any) -> int:
 
     The code is read, never run.
     """
-    from torchrepro_lint.command import Arguments, run_check
+    from torchrepro_lint.arguments import Arguments
+    from torchrepro_lint.command import run_check
     from torchrepro_lint.problem import UsageError
 
     try:

@@ -5,60 +5,18 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from pathlib import Path
-from typing import NamedTuple
 
 from torchrepro_lint import terminal
+from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.engine import Outcome, prepare, run
 from torchrepro_lint.files import Given, Plan, plan
 from torchrepro_lint.fixer import Change, write
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import flake8, json, show, statistics, summary
 from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import Settings, version
 
 STDIN = "-"
-
-
-class Arguments(NamedTuple):
-    """The options of the command line; ``None`` is what was not given."""
-
-    paths: tuple[str, ...]
-    fix: bool
-    unsafe_fixes: bool | None
-    diff: bool
-    exit_non_zero_on_fix: bool
-    select: tuple[str, ...] | None
-    extend_select: tuple[str, ...] | None
-    ignore: tuple[str, ...] | None
-    min_severity: str | None
-    ignore_noqa: bool
-    torch_version: str | None
-    device: str | None
-    output_format: str | None
-    exit_zero: bool
-    quiet: bool
-    statistics: bool
-    config: Path | None
-    isolated: bool
-    exclude: tuple[str, ...] | None
-    extend_exclude: tuple[str, ...] | None
-    force_exclude: bool
-    stdin_filename: str | None
-    show_files: bool
-    show_settings: bool
-
-    def over(self, settings: Settings) -> Settings:
-        """The settings with what the command line says instead."""
-        names = ("unsafe_fixes", "min_severity", "torch_version", "device", "output_format", "exclude")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        layer = Selection(self.select, self.extend_select or (), self.ignore or ())
-        return settings._replace(
-            selections=(*settings.selections, layer),
-            extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())),
-            **given,
-        )
 
 
 def run_check(arguments: Arguments) -> int:
