@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from torchrepro_lint import engine
 from torchrepro_lint.engine import Outcome, run
 from torchrepro_lint.files import plan
 from torchrepro_lint.fixer import write
@@ -51,6 +52,13 @@ def test_findings_come_in_order_of_path_row_column_code(project: Maker) -> None:
         "b.py:3:1 TRL911",
         "b.py:3:8 TRL901",
     ]
+
+
+def test_what_is_said_twice_is_reported_once(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    project({"a.py": "BAD\n"})
+    bad = next(rule for rule in engine.RULES if rule.code == "TRL901")
+    monkeypatch.setattr(engine, "RULES", (bad._replace(check=lambda context: [*bad.check(context)] * 2),))
+    assert shown(outcome(ignore=())) == ["./a.py:1:1 TRL901"]
 
 
 def test_columns_count_code_points(project: Maker) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -90,7 +90,13 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
             one.covers(lines.position(finding.span.start).row, finding.code, names[finding.code]) for one in hiding
         )
     ]
-    return Checked(tuple(sorted(findings, key=lambda one: (one.span, one.code, one.message))), raw.errors)
+    return Checked(_in_order(findings), raw.errors)
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """By place and code; what is said twice, by two runs through one statement, is kept once."""
+    found = {(one.span, one.code, one.message): one for one in findings}
+    return tuple(found[key] for key in sorted(found))
 
 
 def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
