@@ -25,7 +25,7 @@ _SEEDER_WORD = re.compile(
 _SAVERS = re.compile(
     r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"(pickle|joblib|json|yaml|dill)\.(dump|safe_dump)|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
+    r"(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
 )
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}

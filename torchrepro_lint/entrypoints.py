@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.events import events, is_main_test
+from torchrepro_lint.events import events
+from torchrepro_lint.truth import Setting, is_main_test
 from torchrepro_lint.facts import Call, Expression, Facts, Function, If, Import, Ref, Statement
 from torchrepro_lint.names import Names
 from torchrepro_lint.walk import statements
@@ -17,10 +18,14 @@ _WORDS = frozenset({"command", "group", "callback"})
 
 
 class Entry(NamedTuple):
-    """A place where a run starts: a module that is executed, or (``function``) a function that is called."""
+    """A place where a run starts: a module that is executed, or (``function``) a function that is called.
+
+    ``before`` are the functions that run first: a command's groups and callbacks.
+    """
 
     path: str
     function: str | None
+    before: tuple[str, ...] = ()
 
 
 def entry_points(names: Names, scripts: Sequence[str]) -> tuple[Entry, ...]:
@@ -30,7 +35,11 @@ def entry_points(names: Names, scripts: Sequence[str]) -> tuple[Entry, ...]:
     found = {Entry(path, None) for path, facts in files.items() if _is_script(path, facts, path in imported)}
     for path, facts in files.items():
         if not is_test(path, facts):
-            found |= {Entry(path, path + each.name) for each in facts.functions if _is_command(names, path, each)}
+            found |= {
+                Entry(path, path + each.name, _before(names, path, each))
+                for each in facts.functions
+                if _is_command(names, path, each)
+            }
     for script in scripts:
         found |= set(_named(names, script))
     return tuple(sorted(found, key=lambda entry: (entry.path, entry.function or "")))
@@ -62,7 +71,7 @@ def _is_script(path: str, facts: Facts, imported: bool) -> bool:
 
 def _acts(statement: Statement) -> bool:
     """Whether a top-level statement may do work: anything that calls."""
-    return any(event.kind == "call" for event in events((statement,), main=True))
+    return any(event.kind == "call" for event in events((statement,), Setting(main=True)))
 
 
 def _imports(names: Names, path: str) -> Iterator[str]:
@@ -91,15 +100,33 @@ def _exposes(names: Names, path: str, decorator: Expression) -> bool:
         package, word = name.partition(".")[0], name.rpartition(".")[2]
         if name == "hydra.main" or (package in _PACKAGES and word in _WORDS):
             return True
-    if isinstance(decorator, Ref) and decorator.path[-1:] == ("command",):
-        groups = (name for root in decorator.roots for name in names.modules.resolve(path, root))
-        return any(
-            _is_command(names, group.partition(":")[0], each)
-            for group in groups
-            for each in names.functions(group)
-            if each.decorators
-        )
-    return False
+    return any(_is_command(names, group.partition(":")[0], each) for group, each in _groups(names, path, decorator))
+
+
+def _groups(names: Names, path: str, decorator: Expression) -> Iterator[tuple[str, Function]]:
+    """The function ``cli`` of ``@cli.command()``."""
+    if isinstance(decorator, Ref) and decorator.path in (("command",), ("group",)):
+        for root in decorator.roots:
+            for group in names.modules.resolve(path, root):
+                yield from ((group, each) for each in names.functions(group) if each.decorators)
+
+
+def _before(names: Names, path: str, function: Function) -> tuple[str, ...]:
+    """What runs before a command: the group that it belongs to, and the callback of its typer application."""
+    found: list[str] = []
+    for decorator in function.decorators:
+        func = decorator.func if isinstance(decorator, Call) else decorator
+        found += (group for group, _ in _groups(names, path, func))
+        if isinstance(func, Ref) and func.path == ("command",):
+            callbacks = (
+                path + each.name
+                for each in names.modules.files[path].functions
+                for other in each.decorators
+                if isinstance(other, Call) and isinstance(other.func, Ref)
+                if (other.func.roots, other.func.path) == (func.roots, ("callback",))
+            )
+            found += callbacks
+    return tuple(dict.fromkeys(found))
 
 
 def _named(names: Names, script: str) -> Iterator[Entry]:

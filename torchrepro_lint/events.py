@@ -21,6 +21,7 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
+from torchrepro_lint.truth import Setting, constant_truth
 from torchrepro_lint.walk import blocks, expressions, parts
 
 
@@ -44,15 +45,12 @@ class Event(NamedTuple):
     modules: tuple[str, ...] = ()
 
 
-def events(body: tuple[Statement, ...], main: bool) -> Iterator[Event]:
-    """The events of a body. ``main`` says whether the module is the one that is started.
-
-    Branches that a constant test rules out are not there.
-    """
-    yield from _body(body, (), main)
+def events(body: tuple[Statement, ...], setting: Setting) -> Iterator[Event]:
+    """The events of a body. Branches that a constant test rules out are not there."""
+    yield from _body(body, (), setting)
 
 
-def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], main: bool) -> Iterator[Event]:
+def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setting) -> Iterator[Event]:
     for statement in body:
         if isinstance(statement, Import):
             yield Event("import", None, statement, guards, tuple(_loaded(statement)))
@@ -63,24 +61,24 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], main: bool) ->
                 inner = (*inner, Guard("with", expression))
         match statement:
             case If(test=test, body=then, orelse=orelse):
-                truth = constant_truth(test, main)
+                truth = constant_truth(test, setting)
                 if truth is not False:
-                    yield from _body(then, (*guards, Guard("if", test)), main)
+                    yield from _body(then, (*guards, Guard("if", test)), setting)
                 if truth is not True:
-                    yield from _body(orelse, (*guards, Guard("else", test)), main)
+                    yield from _body(orelse, (*guards, Guard("else", test)), setting)
             case Loop(target=target, source=source):
                 if target is not None:
                     yield Event("iterate", source, statement, guards)
                 for block in blocks(statement):
-                    yield from _body(block, guards, main)
+                    yield from _body(block, guards, setting)
             case Define():
                 pass
             case Try() | With():
                 for block in blocks(statement):
-                    yield from _body(block, inner, main)
+                    yield from _body(block, inner, setting)
             case _:
                 for block in blocks(statement):
-                    yield from _body(block, guards, main)
+                    yield from _body(block, guards, setting)
 
 
 def _loaded(statement: Import) -> Iterator[str]:
@@ -118,33 +116,3 @@ def _conditional(expression: Operation, statement: Statement, guards: tuple[Guar
     yield from _expression(test, statement, guards)
     yield from _expression(one, statement, (*guards, Guard("if", test)))
     yield from _expression(other, statement, (*guards, Guard("else", test)))
-
-
-def constant_truth(test: Expression, main: bool) -> bool | None:
-    """Whether a test is always true or false: constants, ``TYPE_CHECKING``, and ``__name__ == "__main__"``."""
-    match test:
-        case Constant(value=value):
-            return bool(value)
-        case Operation(op="not", operands=(operand,)):
-            truth = constant_truth(operand, main)
-            return None if truth is None else not truth
-        case Ref(roots=roots, path=path):
-            if (*roots, *path)[-1].rpartition(".")[2] == "TYPE_CHECKING":
-                return False
-        case Operation(op="and" | "or", operands=operands):
-            truths = [constant_truth(operand, main) for operand in operands]
-            decisive = test.op == "or"
-            if decisive in truths:
-                return decisive
-            return None if None in truths else not decisive
-    return main if is_main_test(test) else None
-
-
-def is_main_test(test: Expression) -> bool:
-    """Whether a test is ``__name__ == "__main__"``, either way round."""
-    match test:
-        case Operation(op="==", operands=(Ref(roots=("builtins.__name__",), path=()), Constant(value="__main__"))):
-            return True
-        case Operation(op="==", operands=(Constant(value="__main__"), Ref(roots=("builtins.__name__",), path=()))):
-            return True
-    return False

@@ -14,6 +14,7 @@ from torchrepro_lint.facts import Call, Constant, Expression, Facts, Statement
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.runs import EventCache, Run
+from torchrepro_lint.truth import Setting
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -62,7 +63,7 @@ class Project:
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
         self._accelerator: dict[str, bool] = {}
-        self._cache = EventCache(self.resolver)
+        self._cache = EventCache(self.resolver, catalogue.version)
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
@@ -86,7 +87,7 @@ class Project:
         bodies += ((each.name, each.body) for each in facts.classes)
         for name, body in bodies:
             function = f"{path}{name or ':'}"
-            for event in events(body, main=True):
+            for event in events(body, Setting(main=True, torch=self._catalogue.version)):
                 if event.kind == "call" and isinstance(event.value, Call):
                     found = self.resolver.names(path, event.value.func)
                     yield Site(event.value, function, found, event.guards, event.statement)
@@ -96,7 +97,13 @@ class Project:
         """What each entry point of the project runs, sorted by path."""
         entries = entry_points(self.resolver, self._scripts)
         runs = [(entry, Run.from_entry(entry, self.resolver, self._cache)) for entry in entries]
-        return tuple(Program(entry, run, self._effects(run)) for entry, run in runs)
+        started = {entry.path: run.functions for entry, run in runs if entry.function is None}
+        return tuple(
+            Program(entry, run, self._effects(run))
+            for entry, run in runs
+            # A command that the module's own __main__ block calls is that same run.
+            if entry.function is None or entry.function not in started.get(entry.path, ())
+        )
 
     def _effects(self, run: Run) -> Effects:
         return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.events import Event, events
+from torchrepro_lint.events import Event, Guard, events
 from torchrepro_lint.facts import Assign, Call, Constant, Lambda, Ref, Statement
 from torchrepro_lint.names import Names
+from torchrepro_lint.truth import Setting
 
 
 class Step(NamedTuple):
@@ -62,13 +63,15 @@ class Run:
         self._cache = cache
         self._seen: set[tuple[str, str]] = set()
         self.happenings: list[Happening] = []
+        self._waiting: dict[int, tuple[tuple[Step, ...], Step, list[tuple[str, str]]]] = {}
         for name in starts:
-            self._execute(name, mode, main=main and name.endswith(":"))
+            self._execute(self._frame(name, (), mode, main=main and name.endswith(":")))
+        self._iterate_the_rest()
 
     @classmethod
     def from_entry(cls, entry: Entry, names: Names, cache: EventCache) -> Run:
         """The run that an entry point starts."""
-        starts = (f"{entry.path}:", *([entry.function] if entry.function else []))
+        starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
         return cls(names, cache, starts, main=entry.function is None)
 
     @property
@@ -76,12 +79,12 @@ class Run:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
         return frozenset(name for name, _ in self._seen)
 
-    def _execute(self, name: str, mode: str, *, main: bool) -> None:
+    def _execute(self, start: _Frame) -> None:
         """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
-        if (name, mode) in self._seen:
+        if (start.function, start.mode) in self._seen:
             return
-        stack = [self._frame(name, (), mode, main=main)]
-        self._seen.add((name, mode))
+        self._seen.add((start.function, start.mode))
+        stack = [start]
         while stack:
             frame = stack[-1]
             event = next(frame.rest, None)
@@ -94,6 +97,12 @@ class Run:
                     self._seen.add((target, mode))
                     entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target)), mode))
             stack.extend(reversed(entered))
+
+    def _iterate_the_rest(self) -> None:
+        """Loaders whose iteration was not seen are taken to be iterated at the end."""
+        for way, step, targets in list(self._waiting.values()):
+            for target, mode in targets:
+                self._execute(self._frame(target, (*way, step._replace(into=target)), mode))
 
     def _frame(self, name: str, way: tuple[Step, ...], mode: str, *, main: bool = False) -> _Frame:
         found = self._cache.of(name, main=main)
@@ -113,7 +122,14 @@ class Run:
             if ":" in name:
                 yield from ((target, mode) for target in entered(self._names, name, event.kind))
         if event.kind == "call" and isinstance(value, Call):
-            yield from self._handed_over(frame.path, value, found, mode)
+            handed = list(self._handed_over(frame.path, value, found, mode))
+            if any(name in LOADERS for name in found):
+                self._waiting.setdefault(id(value), (frame.way, Step(frame.path, event, ""), handed))
+            else:
+                yield from handed
+        elif event.kind == "iterate":
+            for _, each in self._names.values(frame.path, value):
+                yield from self._waiting.pop(id(each), ((), None, []))[2]
 
     def _imported(self, path: str, event: Event) -> Iterator[str]:
         """The project's modules that an import runs: each package on the way, then the module."""
@@ -141,8 +157,9 @@ class Run:
 class EventCache:
     """The events of each function and module of a project, made once."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, torch: str) -> None:
         self._names = names
+        self._torch = torch
         self._known: dict[tuple[str, bool], tuple[Event, ...]] = {}
         self._loaded: dict[str, frozenset[int]] = {}
 
@@ -150,7 +167,8 @@ class EventCache:
         """The events of a function (of all its definitions), or of a module (``path:``)."""
         key = (name, main)
         if key not in self._known:
-            self._known[key] = tuple(event for body in self._bodies(name) for event in events(body, main))
+            setting = Setting(main, self._torch)
+            self._known[key] = tuple(event for body in self._bodies(name) for event in events(body, setting))
         return self._known[key]
 
     def _bodies(self, name: str) -> Iterator[tuple[Statement, ...]]:
@@ -190,7 +208,7 @@ def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool
         positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         workers = given.get("num_workers", positional[5] if len(positional) > 5 else None)
         if workers is None:
-            return None in given  # from a ** that is not looked into here
+            return any(arg.star == "**" for arg in call.args)
         return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
     if any(arg.keyword in _FETCHED for arg in call.args):
         return True
@@ -216,22 +234,32 @@ def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
-    loads = [
-        (event.value.func.roots, event.guards)
-        for event in found
-        if isinstance(event.value, Call)
-        and isinstance(event.value.func, Ref)
-        and event.value.func.path == ("load_state_dict",)
-        and not any(arg.keyword == "strict" or arg.star for arg in event.value.args)
-        and len(event.value.args) == 1
-    ]
+    loads: dict[tuple[str, ...], set[tuple[Guard, ...]]] = {}
     for event in found:
+        match event.value:
+            case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
+                loads.setdefault(roots, set()).add(event.guards)
+    for event in found if loads else ():
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
             for target in statement.targets:
-                if isinstance(target, Ref) and not target.path:
-                    if any(roots == target.roots and event.guards[: len(g)] == g for roots, g in loads):
+                if isinstance(target, Ref) and not target.path and target.roots in loads:
+                    if _always(loads[target.roots], event.guards):
                         yield id(statement)
+
+
+def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
+    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
+    merged = set(loads)
+    while True:
+        whole = {
+            load[:-1]
+            for load in merged
+            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
+        }
+        if whole <= merged:
+            return any(guards[: len(load)] == load for load in merged)
+        merged |= whole
 
 
 def _packages(file: str, names: Names) -> Iterator[str]:
