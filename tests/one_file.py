@@ -1,0 +1,58 @@
+"""Run one rule over texts that make a project, and fix one of them to a fixed point, without files or command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+
+from torchrepro_lint import catalogue
+from torchrepro_lint.collect import collect
+from torchrepro_lint.facts import Facts
+from torchrepro_lint.project import Project
+from torchrepro_lint.rule import Context, Finding
+from torchrepro_lint.settings import Settings
+from torchrepro_lint.text import Lines, apply_fixes
+
+Check = Callable[[Context], Iterable[Finding]]
+NAME = "main.py"
+
+
+def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.13") -> Project:
+    """The linked project of texts by path."""
+    settings = Settings(device=device)
+    return Project({path: facts_of(text) for path, text in files.items()}, settings, catalogue.load(torch))
+
+
+@lru_cache(maxsize=256)
+def facts_of(text: str) -> Facts:
+    """The facts of a text."""
+    return collect(text)
+
+
+def findings(
+    check: Check, text: str, device: str = "auto", torch: str = "2.13", others: Mapping[str, str] | None = None
+) -> list[Finding]:
+    """What a rule says of ``text`` in a project with ``others``."""
+    project = project_of({**(others or {}), NAME: text}, device, torch)
+    settings = Settings(device=device)
+    context = Context(NAME, project.files[NAME], Lines(text), project, catalogue.load(torch), settings)
+    return list(check(context))
+
+
+def fixed(
+    check: Check,
+    text: str,
+    device: str = "cuda",
+    torch: str = "2.13",
+    others: Mapping[str, str] | None = None,
+    unsafe: bool = True,
+) -> str:
+    """The text after as many rounds of fixing as it takes; ten are the most that the tool takes too."""
+    for _ in range(10):
+        found = findings(check, text, device, torch, others)
+        fixes = [one.fix for one in found if one.fix is not None and (one.fix.safe or unsafe)]
+        if not fixes:
+            return text
+        text, applied = apply_fixes(text, fixes)
+        assert applied
+    raise AssertionError(f"no fixed point after ten rounds:\n{text}")
