@@ -174,7 +174,8 @@ def test_a_dimension_out_of_range_is_still_an_error(dim: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["torch.randn(3, 4).as_subclass(Own)", "torch.randn(3, 4, device='meta')", "torch.randn(3, 4).expand(3, 4)"]
+    "value",
+    ["torch.randn(3, 4).as_subclass(Own)", "torch.randn(3, 4, device='meta')", "torch.randn(3, 4).expand(3, 4)"],
 )
 def test_other_tensors_stay_what_they_are(value: str) -> None:
     class Own(torch.Tensor):

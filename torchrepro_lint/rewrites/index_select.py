@@ -43,7 +43,8 @@ def rewrite(text: str, parts: Selecting, wishes: Wishes, helper: str) -> Rewriti
     """
     if not parts.plain or parts.out is not None or not _is_tensor(parts.by.value):
         return None
-    if has_comment(text[parts.dim.start : parts.dim.end]) or has_comment(_called(text, parts)):
+    written = isinstance(parts.dim.value, Constant)  # then its text goes, with any comment in it
+    if has_comment(_called(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
         return None
     wrap = _wrap(parts, wishes)
     tail = ".contiguous()" if wishes.viewed and not wishes.contiguous else ""
