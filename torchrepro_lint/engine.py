@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -42,7 +44,8 @@ def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress) -> Out
     """Lint what was planned; raises ``UsageError`` for settings that do not fit the rules."""
     prepared = [prepare(tree, honour_comments) for tree in plan.trees]
     advance = progress(sum(len(tree.files) for tree in plan.trees))
-    outcomes = [_run_tree(checker, fix, advance) for checker, _ in prepared]
+    with _collector_off():
+        outcomes = [_run_tree(checker, fix, advance) for checker, _ in prepared]
     notes = [note for _, target in prepared if (note := _note(target))]
     return Outcome(
         tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=order)),
@@ -94,3 +97,15 @@ def _note(target: Target) -> str | None:
     if target.asked is None:
         return None
     return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Facts hold no cycles and stay to the end: looking for garbage among them costs a tenth of the time and finds none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

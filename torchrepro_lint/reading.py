@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,28 +63,15 @@ def read_tree(tree: Tree, advance: Callable[[], None] = lambda: None) -> Reading
     given = dict(tree.given)
     files: dict[str, Reading] = {}
     errors: list[str] = []
-    with _no_collector():
-        for path in tree.files:
-            try:
-                files[path] = read(_bytes(Path(tree.root.path, path), given.get(path)))
-            except OSError as error:
-                if path in given:
-                    errors.append(f"{given[path].display}: cannot be read: {error.strerror}")
-            advance()
+    for path in tree.files:
+        try:
+            files[path] = read(_bytes(Path(tree.root.path, path), given.get(path)))
+        except OSError as error:
+            if path in given:
+                errors.append(f"{given[path].display}: cannot be read: {error.strerror}")
+        advance()
     return Readings(files, tuple(errors))
 
 
 def _bytes(path: Path, given: Given | None) -> bytes:
     return given.data if given and given.data is not None else path.read_bytes()
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Facts hold no cycles and stay: collecting garbage while they grow only costs time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
