@@ -7,7 +7,9 @@ several values are possible all are named; what can't be known gives no name at 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
+from torchrepro_lint.callers import Callers
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -111,6 +113,18 @@ class Names:
                     if base.keyword is None and not base.star:
                         queue += self.names(path, base.value)
         return tuple(sorted(order, key=lambda each: ":" not in each))
+
+    def heirs(self, name: str) -> list[str]:
+        """The short names of the classes of the project that inherit from a class of it."""
+        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self._heirs.get(name, ())})
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for each in self._classes:
+            for base in self.ancestry(each)[1:]:
+                found.setdefault(base, []).append(each)
+        return found
 
     def methods(self, owner: str, word: str) -> tuple[str, ...]:
         """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases.
@@ -278,12 +292,13 @@ class Names:
                 yield f"{name}()"
             elif ":" not in name:
                 fluent = word in _FLUENT and "()" in name
-                yield from self._receiver(path, call.func) if fluent else (f"{name}()",)
+                yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
             elif name.endswith("()"):
                 for method in self._call_methods(name[:-2]):
                     yield from self._returns(method)
 
-    def _receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+        """What the method ``func`` is read from; for a function of a module, the module."""
         match func:
             case Ref(start=start, end=end, roots=roots, path=words, base_end=base_end) if words:
                 for root in roots:
@@ -362,6 +377,8 @@ class Names:
                 continue
             if not words:
                 yield from ((file, value) for how, value in self._assigned.get(name, ()) if how == "=")
+                if name in self._params:
+                    yield from self._passed(file, *self._params[name])
             elif len(words) == 1 and not rest:
                 for target in self.modules.attribute(file, words[0]) or ():
                     owner = target.partition(":")[0]
@@ -370,6 +387,31 @@ class Names:
                 for owner_instance in self._values(name):
                     if owner_instance.endswith("()") and ":" in owner_instance:
                         yield from self._attribute_values(owner_instance[:-2], words[0])
+
+    def _passed(self, path: str, function: Function, param: Param, position: int) -> Iterator[tuple[str, Expression]]:
+        """What the calls of the project pass for a parameter, the default where they leave it out.
+
+        Nothing where no call is seen, or where one passes what cannot be told (``*args``, ``**kwargs``).
+        """
+        if param.kind.startswith("*") or (position == 0 and function.owner):
+            return
+        passed = self.calls_of.passed(path + function.name, function, param, position)
+        default = [] if param.default is None else [(path, param.default)]
+        for given in passed:
+            yield from default if given is None else [given]
+
+    def default(self, path: str, expression: Expression) -> Expression | None:
+        """The default of the parameter that an expression is: the likeliest value where no call is seen."""
+        if isinstance(expression, Ref) and not expression.path:
+            for root in expression.roots:
+                if f"{path}{root}" in self._params:
+                    return self._params[f"{path}{root}"][1].default
+        return None
+
+    @cached_property
+    def calls_of(self) -> Callers:
+        """Who calls which function of the project."""
+        return Callers(self)
 
     def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         for each in self.ancestry(owner):
