@@ -9,8 +9,8 @@ import tokenize
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_file import NAME, findings, fixed
 
+from one_file import NAME, findings, fixed
 from torchrepro_lint.checks.index_select import check
 from torchrepro_lint.rewrites.fix_index_select import HELPER
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_file import fixed
 
+from one_file import fixed
 from torchrepro_lint.checks.index_select import check
 
 torch = pytest.importorskip("torch")

@@ -102,11 +102,12 @@ class Tensors:
                 return value, word, inner
             case Ref(start=start, roots=roots, path=(*before, word), base_end=end):
                 base = Ref(start, end, roots, tuple(before), end)
-                return None if self._is_module(path, base) else (value, word, base)
+                return None if self._is_module(path, value.func) else (value, word, base)
         return None
 
-    def _is_module(self, path: str, base: Expression) -> bool:
-        return any(name.partition(".")[0] == "torch" and "()" not in name for name in self._project.names(path, base))
+    def _is_module(self, path: str, func: Expression) -> bool:
+        names = self._project.resolver.receiver(path, func)
+        return any(name.partition(".")[0] == "torch" and "()" not in name for name in names)
 
     def _torch(self, path: str, value: Expression) -> tuple[Call, str] | None:
         """A call of a function of torch, and its word."""

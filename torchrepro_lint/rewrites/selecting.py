@@ -40,8 +40,7 @@ def selecting(project: Project, path: str, site: Site) -> Selecting | None:
     source = _receiver(site.call)
     if source is None or isinstance(source, (Constant, Collection)):
         return None
-    names = project.names(path, source)
-    if not all(_may_be_tensor(project, name) for name in names):
+    if not all(_may_be_tensor(project, name) for name in project.resolver.receiver(path, site.call.func)):
         return None
     if any(":" in name for name in site.names):
         return None
