@@ -140,6 +140,8 @@ def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) 
         (("--config", "nowhere.toml"), "nowhere.toml"),
         (("--select", "TRL999", "a.py"), "unknown rule 'TRL999' in select of the command line"),
         (("--config", "bad.toml"), "bad.toml: selct: unknown key; did you mean 'select'?"),
+        (("--config", "unfixable.toml", "a.py"), "unknown rule 'TRL999' in unfixable of unfixable.toml"),
+        (("--config", "ignores.toml", "a.py"), "unknown rule 'bad' in per-file-ignores of ignores.toml"),
         (("rule", "TRL999"), "no rule 'TRL999'"),
         (("sub",), "sub/pyproject.toml: invalid TOML: "),
     ],
@@ -147,7 +149,13 @@ def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) 
 def test_a_mistake_is_one_clear_line_and_status_2(
     project: Maker, lint: Lint, arguments: tuple[str, ...], message: str
 ) -> None:
-    project({"a.py": "", "bad.toml": "selct = []\n", "sub/a.py": "", "sub/pyproject.toml": "[tool\n"})
+    settings = {
+        "bad.toml": "selct = []\n",
+        "unfixable.toml": 'unfixable = ["TRL999"]\n',
+        "ignores.toml": 'per-file-ignores = { "*.py" = ["bad"] }\n',
+        "sub/pyproject.toml": "[tool\n",
+    }
+    project({"a.py": "", "sub/a.py": "", **settings})
     ran = lint(*arguments)
     assert ran.status == 2
     assert message in ran.err

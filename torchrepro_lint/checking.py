@@ -51,7 +51,9 @@ def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour
     settings = tree.root.settings
     origin = str(tree.root.config)
     codes = selected(rules, settings.selections)
-    fixing = Selection(settings.fixable, (), settings.unfixable, f"the fixable rules of {origin}")
+    fixing = Selection(settings.fixable, (), settings.unfixable)
+    require_known(rules, settings.fixable, f"fixable of {origin}")
+    require_known(rules, settings.unfixable, f"unfixable of {origin}")
     ignores = []
     for pattern, selectors in settings.per_file_ignores:
         require_known(rules, selectors, f"per-file-ignores of {origin}")
