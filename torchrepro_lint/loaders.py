@@ -81,7 +81,8 @@ def is_loader(project: Project, name: str) -> bool:
     if name.endswith("().__init__"):
         return name.removesuffix("().__init__") in LOADERS
     if ":" in name and project.resolver.classes(name):
-        own = any(dict(each.methods).get("__init__") for each in project.resolver.classes(name))
+        inits = project.resolver.methods(name, "__init__")
+        own = any(project.resolver.functions(init) for init in inits)
         return not own and bool(LOADERS.intersection(project.resolver.ancestry(name)))
     return False
 

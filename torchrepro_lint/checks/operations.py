@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.alternatives import instead
+from torchrepro_lint.conditions import Truth
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import span
 from torchrepro_lint.operations import Case, cases
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
 
-# What to write instead, where something is known to have a deterministic version.
-_INSTEAD: Mapping[str, str] = {
-    "torch.nn.AdaptiveAvgPool2d": "AvgPool2d with a fixed kernel has a deterministic backward",
-    "torch.nn.AdaptiveMaxPool2d": "MaxPool2d with a fixed kernel has a deterministic backward",
-    "torch.nn.FractionalMaxPool2d": "MaxPool2d has a deterministic backward",
-    "torch.nn.ReflectionPad1d": 'padding mode "replicate" has a deterministic backward',
-    "torch.nn.ReflectionPad3d": 'padding mode "replicate" has a deterministic backward',
-    "torch.nn.EmbeddingBag": 'mode="sum" and mode="mean" are deterministic',
-    "torch.Tensor.put_": "x.view(-1)[index] = source is deterministic with the flag on",
-    "torch.bincount": "torch.zeros(n).index_add_(0, input, weights) is deterministic with the flag on",
-    "torch.histc": "torch.bucketize followed by torch.bincount is deterministic",
-    "torch.median": "torch.sort gives the median and its index deterministically",
-}
-
 
 def check(context: Context) -> Iterator[Finding]:
-    """Calls, and constructors whose arguments decide alone."""
+    """Calls, and constructors whose arguments decide alone; of several cases of one call the likeliest."""
+    reported: set[Span] = set()
     for case in cases(context):
+        place = span(case.site.call)
         if case.row.behaviour == "raises" and case.row.listed and case.row.operation != "torch.index_select":
-            yield Finding("TRL402", span(case.site.call), _message(context, case))
+            if place not in reported:
+                reported.add(place)
+                yield Finding("TRL402", place, _message(context, case))
 
 
 def _message(context: Context, case: Case) -> str:
     names = context.catalogue.errors(case.row)
     error = f" ({names[0]})" if names else ""
     device = "CUDA " if "cuda" in case.row.devices else ""
-    what = f"has no deterministic {device}{case.row.phase} in torch {context.catalogue.version}{error}"
-    cure = _INSTEAD.get(case.row.operation, "no setting makes it repeatable")
+    supposed = f" for {_supposed(case)}" if case.truth is Truth.UNKNOWN and _supposed(case) else ""
+    what = f"has no deterministic {device}{case.row.phase} in torch {context.catalogue.version}{supposed}{error}"
+    cure = next(iter(instead(case.row, context.catalogue.version)), "no setting makes it repeatable")
     return f"{label(case.row.spelling.name)} {what}; {cure}"
+
+
+def _supposed(case: Case) -> str:
+    """What the row says of arguments, where it is not known to hold: ``mode="linear"``."""
+    parts = []
+    for condition in case.row.when:
+        if "." not in condition.of and condition.test == "one_of":
+            values = " or ".join(repr(value).replace("'", '"') for value in condition.values)
+            parts.append(f"{condition.of}={values}")
+    return ", ".join(dict.fromkeys(parts))
