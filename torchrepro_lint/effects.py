@@ -45,17 +45,23 @@ class Draw(NamedTuple):
 
 
 class Effects:
-    """The first draw of each family in a run, what it seeds, and whether it leaves or measures something."""
+    """The first draw of each family in a run, what it seeds, and whether it leaves or measures something (``matters``).
+
+    ``acts`` says whether the entry's own statements do any of that, not only what they import. ``unknown_calls`` are the
+    words of variables and attributes of ``self`` that are called though nothing is known of them.
+    """
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
         self.draws: dict[str, Draw] = {}
         self.seeds: dict[str, Happening] = {}
         self.matters = False
+        self.acts = False
         self.unknown_calls: set[str] = set()
         self.unknown_seeder = False
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
+        self._evaluates = _evaluates(run)
         iterated: dict[str, Draw] = {}
         for happening in run.happenings:
             value = happening.event.value
@@ -67,7 +73,9 @@ class Effects:
             self.draws.setdefault(family, draw)
 
     def _call(self, happening: Happening, call: Call, iterated: dict[str, Draw]) -> None:
-        self.matters = self.matters or self._is_result(happening, call)
+        if self._is_result(happening, call):
+            self.matters = True
+            self._act(happening)
         if not happening.names and (word := called_value(call.func)):
             self.unknown_calls.add(word)
         for name in happening.names or _method_name(call):
@@ -76,9 +84,13 @@ class Effects:
                 continue
             for row in self._consumers(name, plain):
                 if self._draws(row, happening, call):
+                    self._act(happening)
                     kept = iterated if row.phase == "iterate" else self.draws
                     kept.setdefault(self._family(row, happening), Draw(label(plain), happening))
             self._seed(happening, call, plain)
+
+    def _act(self, happening: Happening) -> None:
+        self.acts = self.acts or not (happening.way and happening.way[0].event.kind == "import")
 
     def _iterate(self, happening: Happening) -> None:
         if happening.event.value is None or not any(name.removesuffix("()") in LOADERS for name in happening.names):
@@ -103,7 +115,10 @@ class Effects:
         argument = arguments(row.spelling, call)
         if row.generator and (given := argument(row.generator)) is not None:
             return isinstance(given, Constant) and given.value is None
-        return evaluate(row.when, row.spelling, argument) is not Truth.FAILS
+        known = {"module.training": False} if self._evaluates else {}
+        if self._evaluates and any(_follows_the_mode(argument(word)) for word in ("training", "train")):
+            return False
+        return evaluate(row.when, row.spelling, argument, known) is not Truth.FAILS
 
     def _family(self, row: Consumer, happening: Happening) -> str:
         """Workers' Python and NumPy generators are seeded from torch's (NumPy's from torch 1.9)."""
@@ -138,6 +153,21 @@ class Effects:
                 return True
         word, receiver = _method(call.func)
         return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
+
+
+def _evaluates(run: Run) -> bool:
+    """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is."""
+    words = {
+        _method(happening.event.value.func)[0]
+        for happening in run.happenings
+        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+    }
+    return "eval" in words and not words & {"train", "backward"}
+
+
+def _follows_the_mode(value: Expression | None) -> bool:
+    """``training=self.training``."""
+    return isinstance(value, Ref) and value.path[-1:] == ("training",)
 
 
 # Whose functions are known: one that is called like a seeder and is not in the catalogue seeds none of our families.

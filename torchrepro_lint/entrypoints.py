@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.events import events
@@ -28,11 +28,15 @@ class Entry(NamedTuple):
     before: tuple[str, ...] = ()
 
 
-def entry_points(names: Names, scripts: Sequence[str]) -> tuple[Entry, ...]:
-    """All entry points of a project, sorted; ``scripts`` are the targets of ``[project.scripts]``."""
+def entry_points(names: Names, scripts: Sequence[str], globs: Sequence[str]) -> tuple[Entry, ...]:
+    """All entry points of a project, sorted.
+
+    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started.
+    """
     files = names.modules.files
     imported = {target for path, facts in files.items() if not is_test(path, facts) for target in _imports(names, path)}
     found = {Entry(path, None) for path, facts in files.items() if _is_script(path, facts, path in imported)}
+    found |= {Entry(path, None) for path in _matching(files, globs)}
     for path, facts in files.items():
         if not is_test(path, facts):
             found |= {
@@ -43,6 +47,13 @@ def entry_points(names: Names, scripts: Sequence[str]) -> tuple[Entry, ...]:
     for script in scripts:
         found |= set(_named(names, script))
     return tuple(sorted(found, key=lambda entry: (entry.path, entry.function or "")))
+
+
+def _matching(files: Iterable[str], globs: Sequence[str]) -> Iterator[str]:
+    if globs:
+        from pathspec import GitIgnoreSpec
+
+        yield from GitIgnoreSpec.from_lines(globs).match_files(files)
 
 
 def is_test(path: str, facts: Facts) -> bool:

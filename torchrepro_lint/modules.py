@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint.facts import Facts
+from torchrepro_lint.syspath import path_entries
 
 
 class Modules:
@@ -17,7 +18,8 @@ class Modules:
 
     def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str]) -> None:
         self.files = files
-        self.source_roots = tuple("" if root == "." else root.strip("/") for root in source_roots)
+        roots = ("" if root == "." else root.strip("/") for root in source_roots)
+        self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports = {path: dict(facts.exports) for path, facts in files.items()}
         self._packages = {folder for path in files for folder in _parents(path)}
         self._resolved: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -104,7 +106,7 @@ class Modules:
         """Follow the first part as an attribute of a module; the rest is left on the name for inference."""
         file = name[:-1]
         for found in self.attribute(file, parts[0]) or ():
-            target, colon, rest = found.partition(":")
+            _, colon, rest = found.partition(":")
             if colon and not rest and len(parts) > 1:
                 yield from self._attributes(found, parts[1:])
             else:
@@ -122,7 +124,8 @@ class Modules:
     def _search_path(self, path: str) -> Iterator[str]:
         """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
 
-        The folder of a package's module is not on the path, however often it holds a ``random.py``.
+        Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
+        however often it holds a ``random.py``.
         """
         folder = posixpath.dirname(path)
         above = [folder, *_parents(folder)] if folder else [""]

@@ -95,7 +95,7 @@ class Project:
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """What each entry point of the project runs, sorted by path."""
-        entries = entry_points(self.resolver, self._scripts)
+        entries = entry_points(self.resolver, self._scripts, self._settings.entry_points)
         runs = [(entry, Run.from_entry(entry, self.resolver, self._cache)) for entry in entries]
         started = {entry.path: run.functions for entry, run in runs if entry.function is None}
         return tuple(

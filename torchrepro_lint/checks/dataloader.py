@@ -13,7 +13,7 @@ from torchrepro_lint.rule import Finding
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
 
-_PASS = "pass generator=torch.Generator().manual_seed(...)"
+_GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
 _WORKERS_SEED_NUMPY = (1, 9)
 
@@ -39,7 +39,7 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
     if before:
         cause = "workers share numpy's state, so each repeats the same draws"
         return f"{loader.label}: {cause}; pass a worker_init_fn that seeds numpy and random, and a seeded generator"
-    return f"{loader.label} workers take their seeds from the global generator; {_PASS} (or worker_init_fn)"
+    return f"{loader.label} workers take their seeds from the global generator; {_GENERATOR} (or worker_init_fn)"
 
 
 def _seeds_its_workers(context: Context, loader: Loader) -> bool:
@@ -56,7 +56,7 @@ def generator(context: Context) -> Iterator[Finding]:
             continue
         known = loader.arguments.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
-        message = f"{call} draws its order from the global generator; {_PASS}"
+        message = f"{call} draws its order from the global generator; {_GENERATOR}"
         if _seeded(context, loader):
             message += "; as it is, the order repeats only while every earlier draw stays the same"
         yield Finding("TRL302", span(loader.site.call), message)

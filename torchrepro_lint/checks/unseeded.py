@@ -48,7 +48,7 @@ def _of_program(context: Context, program: Program, family: _Family) -> Iterator
     draw = effects.draws.get(family.key)
     if draw is None or family.key in effects.seeds or not effects.matters or effects.unknown_seeder:
         return
-    if _belongs_elsewhere(context.project, program.entry, draw):
+    if not effects.acts or _belongs_elsewhere(context.project, program.entry, draw):
         return
     statement = _statement(program.entry, draw)
     message = f"{draw.label}{_place(context, draw)} draws from {family.owner}, and "
