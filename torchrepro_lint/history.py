@@ -15,6 +15,7 @@ from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES
 
 _SEVERITY = tuple(STATUSES)
+_DASH = "\u2013"
 
 
 class Case(NamedTuple):
@@ -116,10 +117,10 @@ def _ordered(order: Iterable[str], versions: Iterable[str]) -> tuple[str, ...]:
     return tuple(version for version in order if version in wanted)
 
 
-def ranges(versions: Iterable[str], dash: str = "–") -> str:
-    """Releases as ranges: ``1.7–2.0, 2.5``."""
+def ranges(versions: Iterable[str]) -> str:
+    """Releases as ranges with en dashes: ``1.7-2.0, 2.5``."""
     every = documented_versions()
     places = sorted(every.index(version) for version in versions)
     runs = (list(run) for _, run in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]))
     ends = ((every[run[0][1]], every[run[-1][1]]) for run in runs)
-    return ", ".join(first if first == last else f"{first}{dash}{last}" for first, last in ends)
+    return ", ".join(first if first == last else f"{first}{_DASH}{last}" for first, last in ends)

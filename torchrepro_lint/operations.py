@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.conditions import Truth, applicable
+from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
 from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.signatures import Argument, arguments
 
@@ -34,8 +34,11 @@ class Case(NamedTuple):
     truth: Truth
 
 
-def cases(context: Context) -> Iterator[Case]:
-    """The rows that hold, or may hold, for each call of the module under check, those that hold first."""
+def cases(context: Context, known: Known = NOTHING) -> Iterator[Case]:
+    """The rows that hold, or may hold, for each call of the module under check, those that hold first.
+
+    ``known`` is what is certain of every call, whatever the code says.
+    """
     for site in context.project.calls(context.path):
         for name in operation_names(site):
             rows = context.catalogue.operation(name)
@@ -43,7 +46,7 @@ def cases(context: Context) -> Iterator[Case]:
                 continue
             found: dict[Row, Truth] = {}
             for argument in _readings(context, rows[0].spelling, site):
-                for row, truth in applicable(rows, argument, {"device": _device(context, site)}):
+                for row, truth in applicable(rows, argument, {"device": _device(context, site), **known}):
                     found[row] = max(truth, found.get(row, truth))
             for row, truth in sorted(found.items(), key=lambda each: -each[1]):
                 if row.phase != "backward" or not without_gradient(context.project, context.path, site):
