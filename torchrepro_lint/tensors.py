@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.project import Project
-
-_INTEGERS = frozenset({"uint8", "int8", "int16", "short", "int32", "int", "int64", "long", "bool"})
-_INT32 = frozenset({"int32", "int"})
-# Methods that return their receiver with another dtype, and the attribute of torch that names it.
-_CASTS = frozenset({"long", "int", "short", "char", "byte", "bool"})
-# Methods whose result is shaped as the receiver is and keeps what is asked here.
-_KEEPS = frozenset(
-    {"to", "cuda", "cpu", "clone", "contiguous", "flatten", "reshape", "view", "squeeze", "unsqueeze", "t"}
-)
-_INTEGER_RESULTS = frozenset({"argmax", "argmin", "argsort", "nonzero", "eq", "ne", "lt", "le", "gt", "ge", "isnan"})
-_INTEGER_FACTORIES = frozenset(
-    {"randint", "randperm", "bincount", "isfinite", "tril_indices", "triu_indices", "bucketize", "searchsorted"}
-)
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-_FACTORIES = frozenset(
-    {
-        "randn",
-        "rand",
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "tensor",
-        "arange",
-        "linspace",
-        "eye",
-        "stack",
-        "randint",
-        "randperm",
-        "from_numpy",
-    }
-)
-_SPARSE = ("torch.sparse", "torch.quantize_per_", "torch._sparse", "torch.nested")
-_SPARSE_METHODS = frozenset(
-    {
-        "to_sparse",
-        "to_sparse_csr",
-        "to_sparse_csc",
-        "to_sparse_coo",
-        "to_sparse_bsr",
-        "to_sparse_bsc",
-        "coalesce",
-        "to_mkldnn",
-    }
+from torchrepro_lint.tensor_words import (
+    CASTS,
+    COMPARISONS,
+    FACTORIES,
+    FLOATS,
+    INT32,
+    INTEGER_FACTORIES,
+    INTEGER_RESULTS,
+    INTEGERS,
+    KEEPS,
+    SAME_SHAPE,
+    SPARSE,
+    SPARSE_METHODS,
 )
 
-_Test = Callable[[str, Expression], bool]
+# Whether a value has what is asked for; None where that is up to what its method is called on.
+_Test = Callable[[str, Expression], bool | None]
 
 
 class Tensors:
@@ -68,30 +39,48 @@ class Tensors:
 
     def integral(self, expression: Expression) -> bool:
         """Whether it holds integers or booleans."""
-        return self._any(expression, lambda path, value: self._has_dtype(path, value, _INTEGERS))
+        return self._any(expression, lambda path, value: self._has_dtype(path, value, INTEGERS))
 
     def int32(self, expression: Expression) -> bool:
         """Whether it holds 32-bit integers."""
-        return self._any(expression, lambda path, value: self._has_dtype(path, value, _INT32))
+        return self._any(expression, lambda path, value: self._has_dtype(path, value, INT32))
 
     def scalar(self, expression: Expression) -> bool:
         """Whether it has no dimensions."""
         return self._any(expression, self._is_scalar)
 
-    def contiguous(self, expression: Expression) -> bool:
-        """Whether its elements lie in their order without gaps, whatever value it is."""
-        values = list(self._values(expression))
-        return bool(values) and all(self._is_contiguous(path, value) for path, value in values)
-
     def unusual(self, expression: Expression) -> bool:
         """Whether it is sparse, quantised or nested, which indexing does not take."""
         return self._any(expression, self._is_unusual)
 
-    def _any(self, expression: Expression, test: _Test) -> bool:
-        return any(test(path, value) for path, value in self._values(expression))
+    def contiguous(self, expression: Expression) -> bool:
+        """Whether its elements lie in their order without gaps, whatever it is assigned; a parameter may be anything."""
+        if isinstance(expression, Ref) and not set(expression.roots).isdisjoint(self._variable_inputs):
+            return False
+        values = self._project.values(self._path, expression)
+        return bool(values) and all(self._is_contiguous(path, value) for path, value in values)
 
-    def _values(self, expression: Expression) -> Iterator[tuple[str, Expression]]:
-        yield from self._project.values(self._path, expression)
+    @cached_property
+    def _variable_inputs(self) -> frozenset[str]:
+        """The variables of the file that hold more than what ``=`` gives them: parameters, loop variables and the like."""
+        facts = self._project.files[self._path]
+        params = {f"{each.name}.<locals>.{param.name}" for each in facts.functions for param in each.params}
+        return frozenset(params | {name for name, values in facts.assigned if any(how != "=" for how, _ in values)})
+
+    def _any(self, expression: Expression, test: _Test) -> bool:
+        """Whether a test holds for a value of an expression, or for what methods that keep it are called on."""
+        queue, seen = [(self._path, expression)], set()
+        while queue:
+            for path, value in self._project.values(*queue.pop()):
+                if (path, value.start, value.end) in seen:
+                    continue
+                seen.add((path, value.start, value.end))
+                if (answer := test(path, value)) is not None:
+                    if answer:
+                        return True
+                elif (method := self._method(path, value)) is not None:
+                    queue.append((path, method[2]))
+        return False
 
     def _method(self, path: str, value: Expression) -> tuple[Call, str, Expression] | None:
         """A method call on a value: the call, the method's word, and the receiver; a module's function is none."""
@@ -117,35 +106,28 @@ class Tensors:
                     return value, name.removeprefix("torch.")
         return None
 
-    def _detached(self, path: str, value: Expression) -> bool:
-        if isinstance(value, Ref) and value.path[-1:] == ("data",):
-            return any(root.partition(".")[0] != root or ":" in root for root in value.roots)
-        if isinstance(value, Attribute) and value.name == "data":
-            return True
+    def _detached(self, path: str, value: Expression) -> bool | None:
+        match value:
+            case Attribute(name="data"):
+                return True
+            case Ref(roots=roots, path=(*before, "data")):
+                # `self.data` is an attribute that someone has called so.
+                return bool(before) or not any(root.endswith(".self") for root in roots)
         if (method := self._method(path, value)) is not None:
-            _, word, inner = method
-            return word == "detach" or (word in _KEEPS and self.within(path).without_gradient(inner))
+            return True if method[1] == "detach" else _kept(method[1], KEEPS | frozenset(CASTS))
         function = self._torch(path, value)
         return function is not None and function[1] in ("load", "hub.load_state_dict_from_url", "from_numpy")
 
-    def within(self, path: str) -> Tensors:
-        """The same for the expressions of another file."""
-        return self if path == self._path else Tensors(self._project, path)
-
-    def _has_dtype(self, path: str, value: Expression, dtypes: frozenset[str]) -> bool:
+    def _has_dtype(self, path: str, value: Expression, dtypes: frozenset[str]) -> bool | None:
         if isinstance(value, Operation):
-            return value.op in _COMPARISONS and "bool" in dtypes
+            return value.op in COMPARISONS and "bool" in dtypes
         if (method := self._method(path, value)) is not None:
-            call, word, inner = method
-            if word in _CASTS:
-                return word in dtypes or (word in {"char", "byte"} and dtypes is _INTEGERS)
+            call, word, _ = method
+            if word in CASTS:
+                return CASTS[word] in dtypes
             if (named := self._dtype(path, call)) is not None:
                 return named in dtypes
-            if word in _INTEGER_RESULTS:
-                return "long" in dtypes
-            return word in _KEEPS and any(
-                self._has_dtype(file, each, dtypes) for file, each in self._project.values(path, inner)
-            )
+            return "long" in dtypes if word in INTEGER_RESULTS else _kept(word, KEEPS | {"detach"})
         if (function := self._torch(path, value)) is not None:
             return self._made_with(path, *function, dtypes)
         return False
@@ -159,26 +141,22 @@ class Tensors:
             return (
                 "long" in dtypes and bool(call.args) and all(_integers(a.value) for a in call.args if a.keyword is None)
             )
-        return "long" in dtypes and word in (_INTEGER_FACTORIES | _INTEGER_RESULTS)
+        return "long" in dtypes and word in (INTEGER_FACTORIES | INTEGER_RESULTS)
 
     def _dtype(self, path: str, call: Call) -> str | None:
         """The dtype that an argument names (``dtype=torch.long``, ``.to(torch.int32)``)."""
         for arg in call.args:
             for name in self._project.names(path, arg.value) if arg.keyword in (None, "dtype") else ():
                 word = name.removeprefix("torch.")
-                if name.startswith("torch.") and (word in _INTEGERS or word in _FLOATS):
+                if name.startswith("torch.") and (word in INTEGERS or word in FLOATS):
                     return word
         return None
 
-    def _is_scalar(self, path: str, value: Expression) -> bool:
+    def _is_scalar(self, path: str, value: Expression) -> bool | None:
         if (method := self._method(path, value)) is not None:
-            call, word, inner = method
-            if word in ("argmax", "argmin"):
-                return not call.args
-            kept = word in _CASTS or word in ("to", "cuda", "cpu", "clone", "detach")
-            return kept and any(self._is_scalar(file, each) for file, each in self._project.values(path, inner))
-        function = self._torch(path, value)
-        if function is None:
+            call, word, _ = method
+            return not call.args if word in ("argmax", "argmin") else _kept(word, SAME_SHAPE)
+        if (function := self._torch(path, value)) is None:
             return False
         call, word = function
         first = call.args[0].value if call.args else None
@@ -190,21 +168,19 @@ class Tensors:
         if (method := self._method(path, value)) is not None:
             return method[1] == "contiguous" and not method[0].args
         function = self._torch(path, value)
-        plain = function is not None and function[1] in _FACTORIES
+        plain = function is not None and function[1] in FACTORIES
         return plain and function is not None and all(arg.keyword != "memory_format" for arg in function[0].args)
 
-    def _is_unusual(self, path: str, value: Expression) -> bool:
+    def _is_unusual(self, path: str, value: Expression) -> bool | None:
         if (method := self._method(path, value)) is not None:
-            if method[1] in _SPARSE_METHODS:
-                return True
-            return method[1] in _KEEPS and any(
-                self._is_unusual(file, each) for file, each in self._project.values(path, method[2])
-            )
+            return True if method[1] in SPARSE_METHODS else _kept(method[1], KEEPS | {"detach"})
         function = self._torch(path, value)
-        return function is not None and f"torch.{function[1]}".startswith(_SPARSE)
+        return function is not None and f"torch.{function[1]}".startswith(SPARSE)
 
 
-_FLOATS = frozenset({"float", "float16", "float32", "float64", "half", "double", "bfloat16", "cfloat", "complex64"})
+def _kept(word: str, keeping: frozenset[str]) -> bool | None:
+    """No answer for a method that keeps what its receiver has, else no."""
+    return None if word in keeping else False
 
 
 def _integers(value: Expression) -> bool:
