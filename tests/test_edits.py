@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 import pytest
-from one_file import facts_of
 
+from one_file import facts_of
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
 from torchrepro_lint.facts import Call, Do
 from torchrepro_lint.insertions import ensure_import, free_word, insert_function, insert_statement

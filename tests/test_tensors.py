@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from one_file import NAME, project_of
 
+from one_file import NAME, project_of
 from torchrepro_lint.facts import Do
 from torchrepro_lint.tensors import Tensors
 
