@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
-from torchrepro_lint.runs import LOADERS, Happening, Run
+from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run
 from torchrepro_lint.signatures import arguments
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ _SAVERS = re.compile(
 )
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
-)
-_TRAINERS = re.compile(
-    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
 )
 _OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg]")
 
@@ -147,7 +143,7 @@ class Effects:
 
     def _is_result(self, happening: Happening, call: Call) -> bool:
         for name in happening.names:
-            if ":" not in name and (name in LOADERS or _SAVERS.fullmatch(name) or _TRAINERS.match(name)):
+            if ":" not in name and (name in LOADERS or _SAVERS.fullmatch(name) or TRAINERS.match(name)):
                 return True
             if ":" in name and set(self._names.ancestry(name)) & LOADERS:
                 return True

@@ -33,7 +33,8 @@ class Guard(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happens: a ``call``, ``iterate``, ``index`` of ``value``, or an ``import`` of ``modules``.
+    """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property);
+    or an ``import`` of ``modules``.
 
     ``statement`` is the innermost statement that it happens in.
     """
@@ -56,8 +57,9 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             yield Event("import", None, statement, guards, tuple(_loaded(statement)))
         inner = guards
         for expression in expressions(statement):
-            yield from _expression(expression, statement, inner)
+            yield from _expression(expression, statement, inner, setting)
             if isinstance(statement, With):
+                yield Event("enter", expression, statement, inner)
                 inner = (*inner, Guard("with", expression))
         match statement:
             case If(test=test, body=then, orelse=orelse):
@@ -87,32 +89,40 @@ def _loaded(statement: Import) -> Iterator[str]:
     yield from (name for _, name in statement.names)
 
 
-def _expression(expression: Expression, statement: Statement, guards: tuple[Guard, ...]) -> Iterator[Event]:
+def _expression(
+    expression: Expression, statement: Statement, guards: tuple[Guard, ...], setting: Setting
+) -> Iterator[Event]:
     kind = type(expression)
-    if kind is Ref or kind is Constant:
+    if kind is Ref:
+        if not setting.properties.isdisjoint(expression.path):  # type: ignore[union-attr]  # narrowed by exact type
+            yield Event("read", expression, statement, guards)
+        return
+    if kind is Constant:
         return
     if isinstance(expression, Comprehension):
         for clause in expression.clauses:
-            yield from _expression(clause.source, statement, guards)
+            yield from _expression(clause.source, statement, guards, setting)
             yield Event("iterate", clause.source, statement, guards)
             for test in clause.tests:
-                yield from _expression(test, statement, guards)
+                yield from _expression(test, statement, guards, setting)
         for element in expression.elements:
-            yield from _expression(element, statement, guards)
+            yield from _expression(element, statement, guards, setting)
         return
     if isinstance(expression, Operation) and expression.op == "if":
-        yield from _conditional(expression, statement, guards)
+        yield from _conditional(expression, statement, guards, setting)
         return
     for part in parts(expression):
-        yield from _expression(part, statement, guards)
+        yield from _expression(part, statement, guards, setting)
     if kind is Call:
         yield Event("call", expression, statement, guards)
     elif isinstance(expression, Subscript):
         yield Event("index", expression.value, statement, guards)
 
 
-def _conditional(expression: Operation, statement: Statement, guards: tuple[Guard, ...]) -> Iterator[Event]:
+def _conditional(
+    expression: Operation, statement: Statement, guards: tuple[Guard, ...], setting: Setting
+) -> Iterator[Event]:
     test, one, other = expression.operands
-    yield from _expression(test, statement, guards)
-    yield from _expression(one, statement, (*guards, Guard("if", test)))
-    yield from _expression(other, statement, (*guards, Guard("else", test)))
+    yield from _expression(test, statement, guards, setting)
+    yield from _expression(one, statement, (*guards, Guard("if", test)), setting)
+    yield from _expression(other, statement, (*guards, Guard("else", test)), setting)

@@ -28,6 +28,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
+from torchrepro_lint.options import Options
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -58,6 +59,16 @@ _FLUENT = frozenset(
 
 
 _RESULTS = ("()", "[]", ".<super>")
+
+_HOOKS = frozenset({"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"})
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
+
+# The word for an attribute of an outside module that is looked up by a name which is not known.
+ANYTHING = "anything"
+
+
+def _is_hook(word: str) -> bool:
+    return word.startswith("on_") or word.endswith(("_step", "_dataloader", "_loss")) or word in _HOOKS
 
 
 class Names:
@@ -263,7 +274,25 @@ class Names:
             if f"{each}.{word}" in self._assigned:
                 assigned = True
                 found.update(self._values(f"{each}.{word}"))
-        return tuple(sorted(found)) if assigned else self.methods(owner, word)
+        if assigned:
+            return tuple(sorted(found))
+        methods = self.methods(owner, word)
+        if any(self.is_property(method) for method in methods):
+            return tuple(sorted({value for method in methods for value in self._returns(method)}))
+        return methods
+
+    def is_property(self, name: str) -> bool:
+        """Whether a method of the project is run by reading it."""
+        return any(
+            isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
+            for function in self.functions(name)
+            for each in function.decorators
+        )
+
+    @cached_property
+    def property_words(self) -> frozenset[str]:
+        """The short names of all properties of the project."""
+        return frozenset(name.rpartition(".")[2] for name in self._functions if self.is_property(name))
 
     def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
@@ -290,6 +319,10 @@ class Names:
                 yield from self._returns(name)
             elif name.endswith(".<super>"):
                 yield f"{name}()"
+            elif name == "builtins.getattr" and len(call.args) > 1:
+                yield from self._looked_up(path, self.names(path, call.args[0].value), call.args[1].value)
+            elif name == "importlib.import_module" and call.args:
+                yield from self._imported(path, call.args[0].value)
             elif ":" not in name:
                 fluent = word in _FLUENT and "()" in name
                 yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
@@ -319,6 +352,21 @@ class Names:
         """The functions of the project that calling ``path:Class()`` runs."""
         return self._call_methods(instance[:-2])
 
+    def names_of(self, path: str, reference: Ref) -> tuple[str, ...]:
+        """``names`` of a reference that is made up for the question, and so must not be remembered by identity."""
+        return tuple(sorted(set(self._names(path, reference))))
+
+    def hooks(self, owner: str) -> Iterator[str]:
+        """The methods of a class, and of its bases in the project, that a framework's trainer may call."""
+        for each in self.ancestry(owner):
+            for definition in self.classes(each):
+                path = each.partition(":")[0]
+                yield from (path + name for word, name in definition.methods if _is_hook(word))
+
+    def returns(self, name: str) -> tuple[str, ...]:
+        """What a function of the project may return."""
+        return self._returns(name)
+
     def _returns(self, name: str) -> tuple[str, ...]:
         """What a function of the project returns; a generator gives its elements no names."""
         return self._memo.solve(("returns", name), lambda: self._returned(name))
@@ -333,6 +381,10 @@ class Names:
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one that a literal key picks, else any), or ``name[]``."""
+        if isinstance(value, Ref) and value.path[-1:] == ("__dict__",) and len(index) == 1:
+            owner = value._replace(path=value.path[:-1])
+            yield from self._looked_up(path, self.names_of(path, owner), index[0])
+            return
         for display in self.displays(path, value):
             yield from self._items(path, display, index)
         for name in self.names(path, value):

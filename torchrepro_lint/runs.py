@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Constant, Lambda, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, Lambda, Ref, Statement
 from torchrepro_lint.names import Names
 from torchrepro_lint.truth import Setting
 
@@ -118,10 +119,14 @@ class Run:
         found = self._names.names(frame.path, value.func if isinstance(value, Call) and event.kind == "call" else value)
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, mode, frame.way))
+        if event.kind == "read":
+            yield from ((target, mode) for target in self._read(frame.path, value))
+            return
         for name in found:
             if ":" in name:
                 yield from ((target, mode) for target in entered(self._names, name, event.kind))
         if event.kind == "call" and isinstance(value, Call):
+            yield from ((target, mode) for target in self._hooks(frame.path, value, found))
             handed = list(self._handed_over(frame.path, value, found, mode))
             if any(name in LOADERS for name in found):
                 self._waiting.setdefault(id(value), (frame.way, Step(frame.path, event, ""), handed))
@@ -130,6 +135,25 @@ class Run:
         elif event.kind == "iterate":
             for _, each in self._names.values(frame.path, value):
                 yield from self._waiting.pop(id(each), ((), None, []))[2]
+
+    def _hooks(self, path: str, call: Call, found: tuple[str, ...]) -> Iterator[str]:
+        """The methods that a framework's trainer calls on the objects that it is given."""
+        if any(TRAINERS.match(name) for name in found if ":" not in name):
+            for arg in call.args:
+                for name in self._names.names(path, arg.value):
+                    if ":" in name and name.endswith("()"):
+                        yield from self._names.hooks(name[:-2])
+
+    def _read(self, path: str, value: Expression) -> Iterator[str]:
+        """The properties that reading ``a.b.c`` runs."""
+        if isinstance(value, Ref):
+            for index, word in enumerate(value.path):
+                if word in self._names.property_words:
+                    owner = value._replace(path=value.path[:index])
+                    for name in self._names.names_of(path, owner):
+                        if name.endswith("()") and ":" in name:
+                            methods = self._names.methods(name[:-2], word)
+                            yield from (each for each in methods if self._names.is_property(each))
 
     def _imported(self, path: str, event: Event) -> Iterator[str]:
         """The project's modules that an import runs: each package on the way, then the module."""
@@ -167,7 +191,7 @@ class EventCache:
         """The events of a function (of all its definitions), or of a module (``path:``)."""
         key = (name, main)
         if key not in self._known:
-            setting = Setting(main, self._torch)
+            setting = Setting(main, self._torch, self._names.property_words)
             self._known[key] = tuple(event for body in self._bodies(name) for event in events(body, setting))
         return self._known[key]
 
@@ -183,6 +207,11 @@ class EventCache:
             self._loaded[name] = frozenset(_loaded(found))
         return self._loaded[name]
 
+
+TRAINERS = re.compile(
+    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
+)
 
 # Where the same arguments mean a DataLoader's; their datasets' methods run in its workers.
 LOADERS = frozenset(
@@ -218,14 +247,28 @@ def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool
 def entered(names: Names, name: str, kind: str) -> Iterator[str]:
     """The functions of the project that calling, iterating or indexing a value of the project runs."""
     if kind == "call" and names.functions(name):
+        yield from _wrappers(names, name)
         yield name
     elif kind == "call" and names.classes(name):
         yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
     elif kind == "call" and name.endswith("()"):
         yield from names.call_methods(name)
+    elif kind == "enter" and name.endswith("()"):
+        yield from _methods(names, name[:-2], ("__enter__", "__aenter__"))
     elif name.endswith("()"):
         words = ("__iter__", "__next__", "__getitem__", "__getitems__") if kind == "iterate" else ("__getitem__",)
         yield from _methods(names, name[:-2], words)
+
+
+def _wrappers(names: Names, name: str) -> Iterator[str]:
+    """What a decorator of the project puts in a function's place."""
+    path = name.partition(":")[0]
+    for function in names.functions(name):
+        for decorator in function.decorators:
+            called = decorator.func if isinstance(decorator, Call) else decorator
+            for target in names.names(path, called):
+                if ":" in target and names.functions(target) and target != name:
+                    yield from (each for each in names.returns(target) if names.functions(each))
 
 
 def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:

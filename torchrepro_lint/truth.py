@@ -12,10 +12,12 @@ from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 
 
 class Setting(NamedTuple):
-    """What a body runs in: whether its module is the one that is started, and the target torch (empty: not known)."""
+    """What a body runs in: whether its module is the one that is started, the target torch (empty: not known), and the
+    words of properties, whose reading runs code."""
 
     main: bool = False
     torch: str = ""
+    properties: frozenset[str] = frozenset()
 
 
 def constant_truth(test: Expression, setting: Setting) -> bool | None:

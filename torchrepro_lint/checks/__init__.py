@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.checks import cudnn_benchmark, dataloader, operations, syntax_error, unseeded
+from torchrepro_lint.checks import cudnn_benchmark, dataloader, index_select, operations, syntax_error, unseeded
 from torchrepro_lint.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,5 +13,6 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
     Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
     Rule("TRL302", "dataloader-generator", "note", True, dataloader.generator),
+    Rule("TRL401", "index-select", "warning", True, index_select.check),
     Rule("TRL402", "no-deterministic-implementation", "warning", True, operations.check),
 )
