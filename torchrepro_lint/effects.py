@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
@@ -34,10 +34,19 @@ _OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_s
 
 
 class Draw(NamedTuple):
-    """The first draw of a family: what draws, as people write it, and where it happens."""
+    """The first draw of a family: what draws, as people write it, where it happens, and as which event of the run."""
 
     label: str
     happening: Happening
+    order: int
+
+
+class Seed(NamedTuple):
+    """A call that seeds a family, likewise."""
+
+    label: str
+    happening: Happening
+    order: int
 
 
 class Effects:
@@ -49,7 +58,7 @@ class Effects:
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
         self.draws: dict[str, Draw] = {}
-        self.seeds: dict[str, Happening] = {}
+        self.seeds: dict[str, list[Seed]] = {}
         self.matters = False
         self.acts = False
         self.unknown_calls: set[str] = set()
@@ -59,14 +68,14 @@ class Effects:
         self._user = user_seeders
         self._evaluates = _evaluates(run)
         iterated: dict[str, Draw] = {}
-        for happening in run.happenings:
+        for self._order, happening in enumerate(run.happenings):
             value = happening.event.value
             if happening.event.kind == "call" and isinstance(value, Call):
                 self._call(happening, value, iterated)
             elif happening.event.kind == "iterate":
                 self._iterate(happening)
         for family, draw in iterated.items():
-            self.draws.setdefault(family, draw)
+            self.draws.setdefault(family, draw._replace(order=len(run.happenings)))
 
     def _call(self, happening: Happening, call: Call, iterated: dict[str, Draw]) -> None:
         if self._is_result(happening, call):
@@ -82,7 +91,7 @@ class Effects:
                 if self._draws(row, happening, call):
                     self._act(happening)
                     kept = iterated if row.phase == "iterate" else self.draws
-                    kept.setdefault(self._family(row, happening), Draw(label(plain), happening))
+                    kept.setdefault(self._family(row, happening), Draw(label(plain), happening, self._order))
             self._seed(happening, call, plain)
 
     def _act(self, happening: Happening) -> None:
@@ -95,7 +104,7 @@ class Effects:
             if isinstance(value, Call):
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, happening, value):
-                        self.draws.setdefault("torch", Draw("DataLoader(shuffle=True)", happening))
+                        self.draws.setdefault("torch", Draw("DataLoader(shuffle=True)", happening, self._order))
 
     def _consumers(self, name: str, plain: str) -> Iterator[Consumer]:
         """The rows of what is called: a class constructs, a function or an instance draws when called."""
@@ -106,7 +115,7 @@ class Effects:
                 yield row
 
     def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
-        if happening.mode == "loaded" and row.family == "torch":
+        if row.family == "torch" and (happening.mode == "loaded" or _restored(happening)):
             return False
         argument = arguments(row.spelling, call)
         if row.generator and (given := argument(row.generator)) is not None:
@@ -124,16 +133,12 @@ class Effects:
         return "numpy" if row.family == "numpy" and before else "torch"
 
     def _seed(self, happening: Happening, call: Call, name: str) -> None:
-        families = self._user.get(name)
+        families = seeded(self._catalogue, self._user, name, call)
         if families is None:
-            seeder = self._catalogue.seeder(name)
-            if seeder is None:
-                self._suspect(name)
-                return
-            families = () if _from_entropy(seeder, call) else seeder.families
-        if happening.mode != "worker":
+            self._suspect(name)
+        elif happening.mode != "worker" and not _restored(happening):
             for family in families:
-                self.seeds.setdefault(family, happening)
+                self.seeds.setdefault(family, []).append(Seed(label(name), happening, self._order))
 
     def _suspect(self, name: str) -> None:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
@@ -170,6 +175,30 @@ def _follows_the_mode(value: Expression | None) -> bool:
 _KNOWN_PACKAGES = frozenset(
     {"torch", "numpy", "random", "tensorflow", "jax", "dgl", "gym", "gymnasium", "builtins", "os", "time", "cupy"}
 )
+
+
+def seeded(
+    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
+) -> tuple[str, ...] | None:
+    """The families that calling ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
+    if name in user:
+        return user[name]
+    seeder = catalogue.seeder(name)
+    if seeder is None:
+        return None
+    return () if _from_entropy(seeder, call) else seeder.families
+
+
+def _restored(happening: Happening) -> bool:
+    """Whether torch's generators are put back afterwards: inside ``torch.random.fork_rng``."""
+    guards = (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
+    return any(
+        guard.kind == "with"
+        and isinstance(guard.value, Call)
+        and isinstance(guard.value.func, Ref)
+        and (*guard.value.func.roots, *guard.value.func.path)[-1].endswith("fork_rng")
+        for guard in guards
+    )
 
 
 def _from_entropy(seeder: Seeder, call: Call) -> bool:

@@ -10,11 +10,12 @@ from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.effects import Effects
 from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard, events
-from torchrepro_lint.facts import Call, Constant, Expression, Facts, Statement
+from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.runs import EventCache, Run
 from torchrepro_lint.truth import Setting
+from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -63,6 +64,7 @@ class Project:
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
         self._accelerator: dict[str, bool] = {}
+        self._seeding: dict[str, tuple[str, ...]] = {}
         self._cache = EventCache(self.resolver, catalogue.version)
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
 
@@ -123,6 +125,55 @@ class Project:
             for path in self.files
             for site in self.calls(path)
         )
+
+    @cached_property
+    def worker_functions(self) -> frozenset[str]:
+        """The functions of the project that are passed as ``worker_init_fn``."""
+        return frozenset(
+            name
+            for path in self.files
+            for site in self.calls(path)
+            for arg in site.call.args
+            if arg.keyword == "worker_init_fn"
+            for name in self.names(path, arg.value)
+            if ":" in name
+        )
+
+    def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
+        """The arguments of a call to a function of the project that become seeds: the function's word, and the value."""
+        for word in self._seeding_parameters(name):
+            for function in self.resolver.functions(name):
+                position = [param.name for param in function.params].index(word) - bool(function.owner)
+                plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+                keyword = next((arg.value for arg in call.args if arg.keyword == word), None)
+                given = keyword or (plain[position] if 0 <= position < len(plain) else None)
+                if given is not None:
+                    yield name.rpartition(":")[2].rpartition(".")[2], given
+
+    def _seeding_parameters(self, name: str) -> tuple[str, ...]:
+        """The parameters of a function that it passes to a seeder, itself or through another function."""
+        if name not in self._seeding:
+            self._seeding[name] = ()
+            self._seeding[name] = tuple(sorted(set(self._find_seeding_parameters(name))))
+        return self._seeding[name]
+
+    def _find_seeding_parameters(self, name: str) -> Iterator[str]:
+        path = name.partition(":")[0]
+        for function in self.resolver.functions(name):
+            own = {f"{function.name}.<locals>.{param.name}": param.name for param in function.params}
+            for event in self._cache.of(name):
+                if event.kind != "call" or not isinstance(event.value, Call):
+                    continue
+                for target in self.names(path, event.value.func):
+                    if ":" in target:
+                        values = [value for _, value in self.seeding_arguments(target, event.value)]
+                    elif self._catalogue.seeder(target.replace("().", ".")):
+                        values = [arg.value for arg in event.value.args[:1]]
+                    else:
+                        continue
+                    for each in (inner for value in values for inner in within(value)):
+                        if isinstance(each, Ref):
+                            yield from (own[root] for root in each.roots if root in own)
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""

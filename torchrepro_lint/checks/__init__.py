@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.checks import cudnn_benchmark, dataloader, index_select, operations, syntax_error, unseeded
+from torchrepro_lint.checks import (
+    cudnn_benchmark,
+    dataloader,
+    entropy,
+    index_select,
+    operations,
+    seeded_too_late,
+    syntax_error,
+    unseeded,
+)
 from torchrepro_lint.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -10,6 +19,9 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
     Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
     Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),
+    Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
+    Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
+    Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
     Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
     Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
     Rule("TRL302", "dataloader-generator", "note", True, dataloader.generator),

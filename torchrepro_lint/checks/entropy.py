@@ -1,0 +1,81 @@
+"""TRL105 and TRL106: seeds that change between runs, and generators without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.effects import label
+from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
+from torchrepro_lint.facts import span
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Expression
+    from torchrepro_lint.project import Site
+    from torchrepro_lint.rule import Context
+
+# Methods of objects that take a seed.
+_METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")
+_REDRAWS = ("torch.Generator().seed",)
+
+
+def seed(context: Context) -> Iterator[Finding]:
+    """TRL105."""
+    for site in context.project.calls(context.path):
+        if site.function not in context.project.worker_functions:
+            message = _seed_message(context, site)
+            if message:
+                yield Finding("TRL105", span(site.call), message)
+
+
+def _seed_message(context: Context, site: Site) -> str | None:
+    for name in site.names:
+        if name in _REDRAWS:
+            return f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
+        seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
+        absent = seeder is not None and seeder.default == "entropy" and is_absent(context.project, context.path, site.call)
+        if seeder is not None and absent and seeder.families:
+            return f"{label(name)}() takes its seed from entropy; pass a constant"
+        if seeder is not None or name in _METHODS or name in GENERATORS:
+            given = _seed(site)
+            source = given and changing_source(context.project, context.path, given)
+            if source and (seeder is None or seeder.families):
+                return f"{label(name)} takes its seed from {source}, which changes between runs; pass a constant"
+        if ":" in name:
+            return _handed_on(context, site, name)
+    return None
+
+
+def _seed(site: Site) -> Expression | None:
+    try:
+        return seed_argument(site.call)
+    except LookupError:
+        return None
+
+
+def _handed_on(context: Context, site: Site, name: str) -> str | None:
+    """A changing value that a function of the project hands on to a seeder."""
+    for word, value in context.project.seeding_arguments(name, site.call):
+        source = _written_out(context, value)
+        if source:
+            return f"{word} takes its seed from {source}, which changes between runs; pass a constant"
+    return None
+
+
+def _written_out(context: Context, value: Expression) -> str | None:
+    return changing_source(context.project, context.path, value)
+
+
+def generator(context: Context) -> Iterator[Finding]:
+    """TRL106."""
+    for site in context.project.calls(context.path):
+        for name in site.names:
+            if name == "random.SystemRandom":
+                message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
+            elif name in GENERATORS and is_absent(context.project, context.path, site.call):
+                message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
+            else:
+                continue
+            yield Finding("TRL106", span(site.call), message)
+            break

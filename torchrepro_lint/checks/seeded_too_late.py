@@ -1,0 +1,38 @@
+"""TRL104: a run draws from a generator before it seeds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Once per entry point and family."""
+    for program in context.project.programs:
+        effects = program.effects
+        if program.entry.path == context.path and effects.matters and effects.acts and not effects.unknown_seeder:
+            for family in FAMILIES:
+                yield from _of_family(context, program, family)
+
+
+def _of_family(context: Context, program: Program, family: Family) -> Iterator[Finding]:
+    draw = program.effects.draws.get(family.key)
+    seeds = program.effects.seeds.get(family.key)
+    if draw is None or not seeds or draw.order > seeds[0].order:
+        return
+    if not belongs_elsewhere(context.project, program.entry, draw.happening):
+        seed = seeds[0]
+        message = (
+            f"{draw.label}{reached_at(context.project, draw.happening)} draws from {family.owner} before "
+            f"{seed.label} ({place_of(context.project, seed.happening)}) seeds it; seed first"
+        )
+        statement = entry_statement(program.entry, draw.happening)
+        yield Finding("TRL104", first_line(context.lines, statement), message)

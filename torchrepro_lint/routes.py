@@ -1,0 +1,83 @@
+"""How an entry point reaches something, and where that is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.text import Lines, Span
+
+if TYPE_CHECKING:
+    from torchrepro_lint.entrypoints import Entry
+    from torchrepro_lint.facts import Statement
+    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.runs import Happening
+
+
+def entry_statement(entry: Entry, happening: Happening) -> Statement:
+    """The statement of the entry file through which something is reached.
+
+    Calls to functions of the same file are followed down, since they are the program; constructing or calling an
+    object of a class is not.
+    """
+    at = happening.event.statement if happening.path == entry.path else None
+    for step in happening.way:
+        if step.path != entry.path:
+            break
+        at = step.event.statement
+        if _is_method(step.into):
+            return at
+    else:
+        if happening.path == entry.path:
+            return happening.event.statement
+    assert at is not None  # a run starts in the entry's file
+    return at
+
+
+def _is_method(function: str) -> bool:
+    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
+    qualified = function.partition(":")[2].rpartition("<locals>.")[2]
+    return "." in qualified
+
+
+def reached_at(project: Project, happening: Happening) -> str:
+    """Where something stands and how it is reached, where that is not the statement itself: `` (model.py:14, via f)``."""
+    if not happening.way:
+        return ""
+    via = [step.into.partition(":")[2].rpartition(".")[2] for step in happening.way if step.into.partition(":")[2]]
+    place = place_of(project, happening)
+    named = [word for word in via if not word.startswith("__") and word != "main"]
+    return f" ({place}, via {named[0]})" if named else f" ({place})"
+
+
+def place_of(project: Project, happening: Happening) -> str:
+    """``model.py:14``."""
+    row = project.row(happening.path, happening.event.value.start if happening.event.value else 0)
+    return f"{happening.path}:{row}" if row else happening.path
+
+
+def belongs_elsewhere(project: Project, entry: Entry, happening: Happening) -> bool:
+    """Whether something lies behind another entry point's function, so that this one only launches it."""
+    entered = {step.into for step in happening.way}
+    return any(
+        other.entry.path != entry.path
+        and any(
+            name.startswith(f"{other.entry.path}:") and name in other.run.functions and not name.endswith(":")
+            for name in entered
+        )
+        and any(name == other.entry.function or _starts(other, name) for name in entered)
+        for other in project.programs
+    )
+
+
+def _starts(program: Program, name: str) -> bool:
+    """Whether the program's own file calls ``name`` at its top level, as ``main()`` under the guard."""
+    return any(
+        name in happening.names and not happening.way for happening in program.run.happenings if not happening.way
+    )
+
+
+def first_line(lines: Lines, statement: Statement) -> Span:
+    """A compound statement is reported up to the end of its first line."""
+    row = lines.position(statement.start).row
+    end = lines.offset(row) + len(lines.line(row))
+    return Span(statement.start, max(min(statement.end, end), statement.start))
