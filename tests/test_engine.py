@@ -92,11 +92,12 @@ def test_a_broken_file_is_a_finding_and_the_others_go_on(project: Maker) -> None
 
 
 def test_a_broken_rule_is_an_error_and_the_others_go_on(project: Maker) -> None:
-    project({"a.py": "BAD = 1\n"})
+    project({"a.py": "BAD = 1\n", "b.py": "", "c.py": ""})
     result = outcome(ignore=())
     assert shown(result) == ["./a.py:1:1 TRL901"]
     (error,) = result.errors
-    assert error.startswith("a.py: TRL913 broke off: ZeroDivisionError")
+    assert error.startswith("./a.py: TRL913 broke off: ZeroDivisionError")
+    assert error.endswith(" (and in 2 more files)")
 
 
 def test_an_unreadable_file_is_an_error_and_the_others_go_on(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
     for rule in rules:
         answer = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
         if isinstance(answer, Fault):
-            errors.append(f"{path}: {rule.code} broke off: {answer.message}")
+            errors.append(f"{rule.code} broke off: {answer.message}")
         else:
             findings += answer
     return Checked(tuple(findings), tuple(errors))

@@ -82,15 +82,21 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
     rules = {rule.code: rule for rule in RULES}
     project = link(checker, files)
     diagnostics: list[Diagnostic] = []
-    faults: list[str] = []
+    faults: dict[str, list[str]] = {}
     for path, given in checker.tree.given:
         if (reading := files.get(path)) is None:
             continue
         checked = check(checker, path, reading, project)
         lines = Lines(reading.text)
         diagnostics += (diagnose(given, lines, one, rules[one.code]) for one in checked.findings)
-        faults += checked.errors
-    return diagnostics, faults
+        for error in checked.errors:
+            faults.setdefault(error, []).append(given.display)
+    return diagnostics, [_fault(error, where) for error, where in sorted(faults.items())]
+
+
+def _fault(error: str, where: list[str]) -> str:
+    """A fault that many files show is one fault, and one line."""
+    return f"{where[0]}: {error}" + (f" (and in {len(where) - 1} more files)" if len(where) > 1 else "")
 
 
 def _note(target: Target) -> str | None:
