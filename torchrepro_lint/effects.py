@@ -67,6 +67,7 @@ class Effects:
         self._catalogue = catalogue
         self._user = user_seeders
         self._evaluates = _evaluates(run)
+        self._seeded_forks: set[int] = set()
         iterated: dict[str, Draw] = {}
         for self._order, happening in enumerate(run.happenings):
             value = happening.event.value
@@ -115,7 +116,7 @@ class Effects:
                 yield row
 
     def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
-        if row.family == "torch" and (happening.mode == "loaded" or _restored(happening)):
+        if row.family == "torch" and (happening.mode == "loaded" or _forks(happening) & self._seeded_forks):
             return False
         argument = arguments(row.spelling, call)
         if row.generator and (given := argument(row.generator)) is not None:
@@ -136,8 +137,10 @@ class Effects:
         families = seeded(self._catalogue, self._user, name, call)
         if families is None:
             self._suspect(name)
-        elif happening.mode != "worker" and not _restored(happening):
-            for family in families:
+        elif happening.mode != "worker":
+            forks = _forks(happening)
+            self._seeded_forks |= forks
+            for family in () if forks else families:
                 self.seeds.setdefault(family, []).append(Seed(label(name), happening, self._order))
 
     def _suspect(self, name: str) -> None:
@@ -189,16 +192,17 @@ def seeded(
     return () if _from_entropy(seeder, call) else seeder.families
 
 
-def _restored(happening: Happening) -> bool:
-    """Whether torch's generators are put back afterwards: inside ``torch.random.fork_rng``."""
+def _forks(happening: Happening) -> set[int]:
+    """The ``torch.random.fork_rng`` blocks around, after which torch's generators are put back, by identity."""
     guards = (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
-    return any(
-        guard.kind == "with"
+    return {
+        id(guard.value)
+        for guard in guards
+        if guard.kind == "with"
         and isinstance(guard.value, Call)
         and isinstance(guard.value.func, Ref)
         and (*guard.value.func.roots, *guard.value.func.path)[-1].endswith("fork_rng")
-        for guard in guards
-    )
+    }
 
 
 def _from_entropy(seeder: Seeder, call: Call) -> bool:

@@ -66,6 +66,7 @@ class Project:
         self._accelerator: dict[str, bool] = {}
         self._seeding: dict[str, tuple[str, ...]] = {}
         self._cache = EventCache(self.resolver, catalogue.version)
+        self._own_effects: dict[str, Effects] = {}
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
@@ -116,6 +117,13 @@ class Project:
         if key not in self._worker_effects:
             self._worker_effects[key] = self._effects(Run(self.resolver, self._cache, key, mode="worker"))
         return self._worker_effects[key]
+
+    def effects_in(self, function: str) -> Effects:
+        """What running a function, or a module's top level, does."""
+        if function not in self._own_effects:
+            run = Run(self.resolver, self._cache, (function,), main=function.endswith(":"))
+            self._own_effects[function] = self._effects(run)
+        return self._own_effects[function]
 
     @cached_property
     def seeds_workers(self) -> bool:

@@ -8,8 +8,10 @@ from torchrepro_lint.checks import (
     entropy,
     index_select,
     operations,
+    partly_seeded,
     seeded_too_late,
     syntax_error,
+    uninitialised,
     unseeded,
 )
 from torchrepro_lint.rule import Rule
@@ -22,6 +24,8 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
     Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
     Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
+    Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
+    Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check),
     Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
     Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
     Rule("TRL302", "dataloader-generator", "note", True, dataloader.generator),

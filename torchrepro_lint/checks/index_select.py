@@ -19,12 +19,19 @@ CODE = "TRL401"
 def check(context: Context) -> Iterator[Finding]:
     """Each call on an input that may need a gradient, in a program that does not ask for the deterministic version."""
     fixes: Fixes | None = None
-    for site in context.project.calls(context.path):
+    for site in _once(context.project.calls(context.path)):
         parts = selecting(context.project, context.path, site)
         if parts is None or not _counts(context, site, parts):
             continue
         fixes = fixes or Fixes(context)
         yield Finding(CODE, span(site.call), _message(context, parts), fixes.fix(site, parts))
+
+
+def _once(sites: tuple[Site, ...]) -> Iterator[Site]:
+    """The middle of a chained comparison belongs to two comparisons, and is there twice."""
+    for site, before in zip(sites, (None, *sites), strict=False):
+        if before is None or before.call is not site.call:
+            yield site
 
 
 def _counts(context: Context, site: Site, parts: Selecting) -> bool:
