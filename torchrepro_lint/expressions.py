@@ -319,4 +319,4 @@ if templated := getattr(cst, "TemplatedString", None):
     _CONVERTERS[templated] = _formatted
 
 # Whose spans are asked for; everything else goes unrecorded.
-LOCATED: frozenset[type] = frozenset(_CONVERTERS) | {cst.Slice, cst.StarredElement, cst.FormattedStringExpression}
+LOCATED: frozenset[type] = frozenset(_CONVERTERS) | {cst.Slice, cst.StarredElement}

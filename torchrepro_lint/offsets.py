@@ -75,6 +75,23 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
+# Where a compound statement ends is where its last block, clause or statement ends, so these are recorded with it.
+_ENDS = frozenset(
+    {
+        libcst.IndentedBlock,
+        libcst.SimpleStatementSuite,
+        libcst.SimpleStatementLine,
+        libcst.Else,
+        libcst.Finally,
+        libcst.ExceptHandler,
+        libcst.ExceptStarHandler,
+        libcst.MatchCase,
+        libcst.Pass,
+        libcst.Global,
+        libcst.Nonlocal,
+    }
+)
+
 # Wanted types for which libcst records no syntactic position: all that they write is theirs.
 _UNRECORDED = frozenset({libcst.Slice})
 
@@ -106,7 +123,8 @@ class _State(CodegenState):
         start_node: libcst.CSTNode | None = None,
         end_node: libcst.CSTNode | None = None,
     ) -> _Span | _Nothing:
-        if type(node) in self.wanted:
+        kind = type(node)
+        if kind in self.wanted or kind in _ENDS:
             return _Span(self, node, start_node, end_node)
         return _NOTHING
 
@@ -114,7 +132,7 @@ class _State(CodegenState):
 def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from."""
     state = _State(tree.default_indent, tree.default_newline, wanted)
-    tree._codegen(state)
+    tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
     if ends[-1] != len(text):
         return by_provider(tree, text)
