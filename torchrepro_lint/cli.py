@@ -13,10 +13,13 @@ from typing import Any, NoReturn
 import click
 
 from torchrepro_lint import __version__
+from torchrepro_lint.commands import explain, ops
 
 _EPILOG = """\b
 Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
+  torchrepro-lint explain MESSAGE    say what torch's error about determinism means and where it comes from
+  torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
 
 Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
 
@@ -111,4 +114,4 @@ def rule(wanted: str | None, output_format: str) -> int:
     return 0
 
 
-COMMANDS: dict[str, click.Command] = {"check": check, "rule": rule}
+COMMANDS: dict[str, click.Command] = {"check": check, "explain": explain, "ops": ops, "rule": rule}

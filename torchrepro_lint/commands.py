@@ -1,0 +1,49 @@
+"""The commands that ask the catalogue: ``explain`` and ``ops``. As in ``cli``, only click is imported here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+@click.command(context_settings=_CONTEXT)
+@click.argument("message", required=False)
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text")
+def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
+    """Say what torch's error or warning about determinism means, where in PATHS (the current directory by default) it
+    may come from, and what to write instead.
+
+    MESSAGE is the error's text in quotes, a whole traceback, or the bare name; - or nothing reads standard input.
+    """
+    from torchrepro_lint.explaining import run_explain
+    from torchrepro_lint.problem import UsageError
+
+    try:
+        return run_explain(message, paths, torch_version, output_format)
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@click.command(context_settings=_CONTEXT)
+@click.argument("name", required=False)
+@click.option("--torch-version", metavar="X.Y", help='The torch to look at, or "minimum".')
+@click.option("--output-format", type=click.Choice(("table", "json", "markdown", "html")), default="table")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
+def ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
+    """Show how operations behave under torch.use_deterministic_algorithms(True) in the target torch.
+
+    With NAME (F.interpolate, nn.Upsample, index_select, ...) one operation over all releases. HTML is one page of all
+    operations and releases.
+    """
+    from torchrepro_lint.ops import run_ops
+    from torchrepro_lint.problem import UsageError
+
+    try:
+        return run_ops(name, torch_version, output_format, output)
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None
