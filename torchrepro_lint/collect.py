@@ -11,7 +11,7 @@ import libcst as cst
 from torchrepro_lint.expressions import LOCATED, arguments, convert
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Leave, Operation, Param, Statement
 from torchrepro_lint.offsets import locate
-from torchrepro_lint.scopes import Scope, bind_body, target_words
+from torchrepro_lint.scopes import Scope, bind_body, bind_globals, target_words
 from torchrepro_lint.statements import STATEMENTS, body_of, imports_end
 from torchrepro_lint.text import Lines
 
@@ -44,7 +44,7 @@ def collect(text: str) -> Facts:
 
 
 def _reason(error: cst.ParserSyntaxError) -> str:
-    """libcst's message, without the place that it repeats."""
+    """The parser's message, without the place that it repeats."""
     message = re.sub(r"\s+", " ", error.message).strip()
     message = re.sub(r"^parser error: error at \d+:\d+: ", "", message)
     return message.removeprefix("parser error: ") or "invalid syntax"
@@ -65,6 +65,7 @@ class Collector:
     def __init__(self, tree: cst.Module, text: str) -> None:
         self.tree = tree
         self.text = text
+        self.walruses = ":=" in text
         self.offsets = locate(tree, text, LOCATED | frozenset(STATEMENTS))
         self.functions: list[Function] = []
         self.classes: list[Class] = []
@@ -74,7 +75,9 @@ class Collector:
 
     def facts(self) -> Facts:
         scope = Scope("module", ":", None)
-        bind_body(scope, self.tree)
+        bind_body(scope, self.tree, walruses=self.walruses)
+        if "global " in self.text:
+            bind_globals(scope, self.tree)
         body = body_of(self, scope, self.tree)
         return Facts(
             body=body,
@@ -103,7 +106,7 @@ class Collector:
         params = tuple(self._params(scope, node.params))
         returns = convert(self, scope, node.returns.annotation) if node.returns else None
         inner = self._enter(scope, name, params)
-        bind_body(inner, node.body)
+        bind_body(inner, node.body, walruses=self.walruses)
         body = body_of(self, inner, node.body)
         owner = scope.name[:-1] if scope.kind == "class" else None
         generator = inner.name in self.generators
@@ -126,7 +129,7 @@ class Collector:
         decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
         bases = tuple(arguments(self, scope, (*node.bases, *node.keywords)))
         inner = Scope("class", f"{name}.", scope)
-        bind_body(inner, node.body)
+        bind_body(inner, node.body, walruses=self.walruses)
         body = body_of(self, inner, node.body)
         methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
         self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))

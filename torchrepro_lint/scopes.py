@@ -53,8 +53,9 @@ class Scope:
         """All names that the word may stand for where it is read in this scope, sorted."""
         scope: Scope | None = self
         while scope is not None:
-            target = scope.redirected.get(word, scope)
-            if (names := target.bound.get(word)) and (scope.kind != "class" or scope is self):
+            if (other := scope.redirected.get(word)) is not None:
+                return other.resolve(word)
+            if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
                 return tuple(sorted(names))
             scope = scope.parent
         return (f"builtins.{word}",) if word in _BUILTINS else (f"?{word}",)
@@ -81,15 +82,42 @@ class Scope:
         return scope
 
 
-def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module) -> None:
-    """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not."""
+def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module, *, walruses: bool) -> None:
+    """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not.
+
+    ``walruses`` says whether the file has any ``:=``: looking for them means looking at every expression.
+    """
     stack: list[cst.CSTNode] = list(reversed(body.body))
     while stack:
         node = stack.pop()
         binder = _BINDERS.get(type(node))
         if binder is not None:
             binder(scope, node)
+        if walruses:
+            for target in _walruses(node):
+                bind_target(scope, target)
         stack.extend(reversed(list(_blocks(node))))
+
+
+def bind_globals(module: Scope, tree: cst.Module) -> None:
+    """Bind in the module's scope what functions and classes anywhere in it declare ``global`` and bind."""
+    stack: list[cst.CSTNode] = list(tree.body)
+    while stack:
+        node = stack.pop()
+        stack.extend(_blocks(node))
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            bind_body(Scope("function", module.name, module), node.body, walruses=True)
+            stack.append(node.body)
+
+
+def _walruses(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The targets of ``:=`` in the expressions of a statement or clause, its blocks and lambdas apart."""
+    stack = [child for child in node.children if not isinstance(child, _BLOCKS)]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, cst.NamedExpr):
+            yield each.target
+        stack.extend(each.params.children if isinstance(each, cst.Lambda) else each.children)
 
 
 def bind_target(scope: Scope, target: cst.CSTNode) -> None:
@@ -252,3 +280,14 @@ _BLOCK_FIELDS: dict[type, tuple[str, ...]] = {
     cst.Match: ("cases",),
     cst.MatchCase: ("body",),
 }
+
+# What holds statements: they are looked at on their own.
+_BLOCKS = (
+    cst.BaseSuite,
+    cst.BaseStatement,
+    cst.Else,
+    cst.Finally,
+    cst.ExceptHandler,
+    cst.ExceptStarHandler,
+    cst.MatchCase,
+)
