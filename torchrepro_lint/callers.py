@@ -2,70 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Function, Param, Ref
+from torchrepro_lint.facts import Attribute, Call, Expression, Function, Param, Ref, Statement
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.memo import Memo
     from torchrepro_lint.names import Names
-
-_Passed = tuple[str, Expression] | None
-
 
 class Callers:
     """The calls of a project, found by the word that they call."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, memo: Memo) -> None:
         self._names = names
-        self._by_word: dict[str, list[tuple[str, Call]]] = {}
+        self._memo = memo
+        self._calls: list[tuple[str, Call]] = []
+        self._by_word: dict[str, list[int]] = {}
         for path, facts in sorted(names.modules.files.items()):
-            bodies = (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes))
-            for body in bodies:
-                for statement in statements(body):
-                    for expression in expressions(statement):
-                        for each in within(expression):
-                            if type(each) is Call and (word := _word(each.func)):
-                                self._by_word.setdefault(word, []).append((path, each))
-        self._known: dict[tuple[str, str], list[_Passed]] = {}
+            for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+                self._index(path, body)
 
-    def passed(self, name: str, function: Function, param: Param, position: int) -> list[_Passed]:
-        """What each call passes: the expression with its file, or None where the parameter is left out.
+    def _index(self, path: str, body: tuple[Statement, ...]) -> None:
+        for statement in statements(body):
+            for expression in expressions(statement):
+                for each in within(expression):
+                    if type(each) is Call and (word := _word(each.func)):
+                        self._by_word.setdefault(word, []).append(len(self._calls))
+                        self._calls.append((path, each))
 
-        Empty where nothing calls the function, or where a call may pass more than can be told.
+    def passed(
+        self, name: str, function: Function, param: Param, position: int
+    ) -> Iterator[tuple[str, Expression | None]]:
+        """What each call passes for a parameter: the calling file and the expression, None where it is left out.
+
+        Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
-        key = (name, param.name)
-        if key not in self._known:
-            self._known[key] = []  # what leads back to itself tells nothing
-            self._known[key] = self._passed(name, function, param, position)
-        return self._known[key]
-
-    def _passed(self, name: str, function: Function, param: Param, position: int) -> list[_Passed]:
-        found: list[_Passed] = []
         index = position - bool(function.owner)
-        for path, call in self._calls(name, function):
+        for path, call in self._of(name, function):
             keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
             plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
             if keyword is not None:
-                found.append((path, keyword.value))
-            elif any(arg.star for arg in call.args):
-                return []
-            elif param.kind != "kw" and index < len(plain):
-                found.append((path, plain[index].value))
-            else:
-                found.append(None)
-        return found
+                yield path, keyword.value
+            elif param.kind != "kw" and 0 <= index < len(plain):
+                yield path, plain[index].value
+            elif not any(arg.star for arg in call.args):
+                yield path, None
 
-    def _calls(self, name: str, function: Function) -> list[tuple[str, Call]]:
-        """The calls that run a function: of its own name, of its class for a constructor, of objects for ``forward``."""
+    def _of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
+        """The calls that run a function: by its own name, for a constructor by its class's or an heir's.
+
+        Which they are is a question like any other, since an answer may lead back to it: see ``memo``.
+        """
+        candidates = [number for word in self._words(name, function) for number in self._by_word.get(word, ())]
+        found = self._memo.solve(
+            ("callers", name), lambda: (f"{number:09}" for number in candidates if self._runs(number, name))
+        )
+        return (self._calls[int(number)] for number in found)
+
+    def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]
-        words = [word]
         if function.owner and word == "__init__":
-            words.append(function.owner.rpartition(".")[2].rpartition(":")[2])
-            words += self._names.heirs(f"{name.partition(':')[0]}{function.owner}")
-        return [each for word in words for each in self._by_word.get(word, ()) if self._runs(*each, name)]
+            owner = f"{name.partition(':')[0]}{function.owner}"
+            return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
+        return [word]
 
-    def _runs(self, path: str, call: Call, name: str) -> bool:
+    def _runs(self, number: int, name: str) -> bool:
+        path, call = self._calls[number]
         for target in self._names.names(path, call.func):
             if target == name:
                 return True

@@ -122,8 +122,10 @@ class Collector:
         self.functions.append(Function(start, end, name, params, (), body, None, False, None))
         return name
 
-    def define_class(self, scope: Scope, node: cst.ClassDef) -> tuple[Expression, ...]:
-        """Record a class; returns what its statement evaluates first: decorators and bases."""
+    def define_class(
+        self, scope: Scope, node: cst.ClassDef
+    ) -> tuple[tuple[Expression, ...], tuple[Statement, ...]]:
+        """Record a class; returns what its statement evaluates, decorators and bases, and its body."""
         start, end = self.offsets.inner(node)
         name = scope.own(node.name.value)
         decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
@@ -133,7 +135,7 @@ class Collector:
         body = body_of(self, inner, node.body)
         methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
         self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))
-        return (*decorators, *(base.value for base in bases))
+        return (*decorators, *(base.value for base in bases)), body
 
     def _enter(self, scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
         inner = Scope("function", f"{name}.<locals>.", scope)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
-from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run
+from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run, guards
 from torchrepro_lint.signatures import arguments
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ class Effects:
 
     def _seed(self, happening: Happening, call: Call, name: str) -> None:
         families = seeded(self._catalogue, self._user, name, call)
+        if families and name not in self._user and self._changes(happening.path, call):
+            families = ()
         if families is None:
             self._suspect(name)
         elif happening.mode != "worker":
@@ -142,6 +145,10 @@ class Effects:
             self._seeded_forks |= forks
             for family in () if forks else families:
                 self.seeds.setdefault(family, []).append(Seed(label(name), happening, self._order))
+
+    def _changes(self, path: str, call: Call) -> bool:
+        """Whether the seed is another one in each run, so that it seeds from entropy in effect."""
+        return bool(call.args) and changing_source(self._names, path, call.args[0].value) is not None
 
     def _suspect(self, name: str) -> None:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
@@ -194,10 +201,9 @@ def seeded(
 
 def _forks(happening: Happening) -> set[int]:
     """The ``torch.random.fork_rng`` blocks around, after which torch's generators are put back, by identity."""
-    guards = (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
     return {
         id(guard.value)
-        for guard in guards
+        for guard in guards(happening)
         if guard.kind == "with"
         and isinstance(guard.value, Call)
         and isinstance(guard.value.func, Ref)

@@ -9,7 +9,7 @@ from torchrepro_lint.facts import Call, Constant, Expression, Operation
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.names import Names
 
 _SOURCES = re.compile(
     r"time\.(time|time_ns|perf_counter|perf_counter_ns|monotonic|monotonic_ns|process_time|clock)|os\.(urandom|getpid)|"
@@ -42,7 +42,7 @@ def seed_argument(call: Call) -> Expression | None:
     return None
 
 
-def is_absent(project: Project, path: str, call: Call) -> bool:
+def is_absent(names: Names, path: str, call: Call) -> bool:
     """Whether a call gets no seed, or None whatever the program does."""
     try:
         seed = seed_argument(call)
@@ -50,42 +50,42 @@ def is_absent(project: Project, path: str, call: Call) -> bool:
         return False
     if seed is None:
         return True
-    return all(isinstance(value, Constant) and value.value is None for _, value in project.values(path, seed))
+    return all(isinstance(value, Constant) and value.value is None for _, value in names.values(path, seed))
 
 
-def changing_source(project: Project, path: str, expression: Expression) -> str | None:
+def changing_source(names: Names, path: str, expression: Expression) -> str | None:
     """What makes a value change between runs, ``time.time``; None unless every value that it may have does."""
     found: list[str | None] = []
-    for file, value in project.values(path, expression):
+    for file, value in names.values(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
             return None  # one of the alternatives may be the user's seed
-        found.append(_source(project, file, value))
+        found.append(_source(names, file, value))
     return found[0] if found and None not in found else None
 
 
-def _source(project: Project, path: str, value: Expression) -> str | None:
+def _source(names: Names, path: str, value: Expression) -> str | None:
     for each in within(value):
         if isinstance(each, Call):
-            for name in project.names(path, each.func):
+            for name in names.names(path, each.func):
                 if _SOURCES.fullmatch(name):
                     return name.replace("()", "")
-                if name == "builtins.hash" and each.args and _hashes_text(project, path, each.args[0].value):
+                if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value):
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
-            for file, inner in project.values(path, each):
+            for file, inner in names.values(path, each):
                 if isinstance(inner, Call) and inner is not each:
-                    if (source := _source(project, file, inner)) is not None:
+                    if (source := _source(names, file, inner)) is not None:
                         return source
     return None
 
 
-def _hashes_text(project: Project, path: str, expression: Expression) -> bool:
+def _hashes_text(names: Names, path: str, expression: Expression) -> bool:
     """A string, whose hash changes with ``PYTHONHASHSEED``: a literal, an f-string, ``str(...)`` and the like."""
-    for file, value in project.values(path, expression):
+    for file, value in names.values(path, expression):
         match value:
             case Constant(value=str() | bytes()) | Operation(op="f"):
                 continue
-            case Call(func=func) if set(project.names(file, func)) & {"builtins.str", "builtins.repr"}:
+            case Call(func=func) if set(names.names(file, func)) & {"builtins.str", "builtins.repr"}:
                 continue
         return False
     return True

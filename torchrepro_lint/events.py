@@ -73,8 +73,8 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
                     yield Event("iterate", source, statement, guards)
                 for block in blocks(statement):
                     yield from _body(block, guards, setting)
-            case Define():
-                pass
+            case Define(body=definitions):
+                yield from _body(definitions, guards, setting)
             case Try() | With():
                 for block in blocks(statement):
                     yield from _body(block, inner, setting)

@@ -217,12 +217,16 @@ class Match(NamedTuple):
 
 
 class Define(NamedTuple):
-    """A ``def`` or ``class`` statement: where decorators, defaults and bases are evaluated and the name is bound."""
+    """A ``def`` or ``class`` statement: where decorators, defaults and bases are evaluated and the name is bound.
+
+    ``body`` is what runs there, too: a class's, empty for a function.
+    """
 
     start: int
     end: int
     name: str
     values: tuple[Expression, ...]
+    body: tuple[Statement, ...]
 
 
 class Leave(NamedTuple):

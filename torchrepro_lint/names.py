@@ -226,6 +226,9 @@ class Names:
             yield from self._annotated(path, param.annotation)
         if param.default is not None:
             yield from self.names(path, param.default)
+        for file, given in self.calls_of.passed(path + function.name, function, param, position):
+            if given is not None:
+                yield from self.names(file, given)
 
     def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
         """An instance of what an annotation names; of a union or ``Optional``, of each."""
@@ -316,7 +319,7 @@ class Names:
             elif name in self._classes:
                 yield f"{name}()"
             elif name in self._functions:
-                yield from self._returns(name)
+                yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
             elif name.endswith(".<super>"):
                 yield f"{name}()"
             elif name == "builtins.getattr" and len(call.args) > 1:
@@ -355,6 +358,10 @@ class Names:
     def names_of(self, path: str, reference: Ref) -> tuple[str, ...]:
         """``names`` of a reference that is made up for the question, and so must not be remembered by identity."""
         return tuple(sorted(set(self._names(path, reference))))
+
+    def is_generator(self, name: str) -> bool:
+        """Whether a function of the project runs only as its result is iterated or entered."""
+        return any(function.generator for function in self.functions(name))
 
     def hooks(self, owner: str) -> Iterator[str]:
         """The methods of a class, and of its bases in the project, that a framework's trainer may call."""
@@ -447,10 +454,11 @@ class Names:
         """
         if param.kind.startswith("*") or (position == 0 and function.owner):
             return
-        passed = self.calls_of.passed(path + function.name, function, param, position)
-        default = [] if param.default is None else [(path, param.default)]
-        for given in passed:
-            yield from default if given is None else [given]
+        for file, given in self.calls_of.passed(path + function.name, function, param, position):
+            if given is not None:
+                yield file, given
+            elif param.default is not None:
+                yield path, param.default
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression is: the likeliest value where no call is seen."""
@@ -463,7 +471,7 @@ class Names:
     @cached_property
     def calls_of(self) -> Callers:
         """Who calls which function of the project."""
-        return Callers(self)
+        return Callers(self, self._memo)
 
     def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         for each in self.ancestry(owner):

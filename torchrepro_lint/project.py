@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class Site(NamedTuple):
-    """A call of a module: its function (``path:`` for the top level), what is called, and what surrounds it."""
+    """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
+    surrounds it."""
 
     call: Call
     function: str
@@ -87,7 +88,6 @@ class Project:
         facts = self.files[path]
         bodies = [("", facts.body)]
         bodies += ((each.name, each.body) for each in facts.functions)
-        bodies += ((each.name, each.body) for each in facts.classes)
         for name, body in bodies:
             function = f"{path}{name or ':'}"
             for event in events(body, Setting(main=True, torch=self._catalogue.version)):

@@ -36,6 +36,11 @@ class Happening(NamedTuple):
     way: tuple[Step, ...]
 
 
+def guards(happening: Happening) -> tuple[Guard, ...]:
+    """All that surrounds a happening, from the entry point on."""
+    return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
+
+
 class _Frame(NamedTuple):
     """A function that is being run, and the events that are left of it."""
 
@@ -45,6 +50,14 @@ class _Frame(NamedTuple):
     way: tuple[Step, ...]
     mode: str
     loaded: frozenset[int]
+
+
+class _Waiting(NamedTuple):
+    """Functions that will be entered later, each with its mode, by the way that leads to where they were handed over."""
+
+    way: tuple[Step, ...]
+    step: Step
+    targets: list[tuple[str, str]]
 
 
 class Run:
@@ -64,10 +77,10 @@ class Run:
         self._cache = cache
         self._seen: set[tuple[str, str]] = set()
         self.happenings: list[Happening] = []
-        self._waiting: dict[int, tuple[tuple[Step, ...], Step, list[tuple[str, str]]]] = {}
+        self._waiting: dict[int | str, _Waiting] = {}
         for name in starts:
             self._execute(self._frame(name, (), mode, main=main and name.endswith(":")))
-        self._iterate_the_rest()
+        self._run_the_rest()
 
     @classmethod
     def from_entry(cls, entry: Entry, names: Names, cache: EventCache) -> Run:
@@ -99,11 +112,12 @@ class Run:
                     entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target)), mode))
             stack.extend(reversed(entered))
 
-    def _iterate_the_rest(self) -> None:
-        """Loaders whose iteration was not seen are taken to be iterated at the end."""
-        for way, step, targets in list(self._waiting.values()):
-            for target, mode in targets:
-                self._execute(self._frame(target, (*way, step._replace(into=target)), mode))
+    def _run_the_rest(self) -> None:
+        """What was handed over or built, and not seen to be called or iterated, is taken to be so at the end."""
+        while self._waiting:
+            waiting = self._waiting.pop(next(iter(self._waiting)))
+            for target, mode in waiting.targets:
+                self._execute(self._frame(target, (*waiting.way, waiting.step._replace(into=target)), mode))
 
     def _frame(self, name: str, way: tuple[Step, ...], mode: str, *, main: bool = False) -> _Frame:
         found = self._cache.of(name, main=main)
@@ -122,19 +136,27 @@ class Run:
         if event.kind == "read":
             yield from ((target, mode) for target in self._read(frame.path, value))
             return
+        waiting = _Waiting(frame.way, Step(frame.path, event, ""), [])
         for name in found:
             if ":" in name:
-                yield from ((target, mode) for target in entered(self._names, name, event.kind))
+                yield from self._enter(name, event.kind, mode, waiting)
         if event.kind == "call" and isinstance(value, Call):
             yield from ((target, mode) for target in self._hooks(frame.path, value, found))
-            handed = list(self._handed_over(frame.path, value, found, mode))
-            if any(name in LOADERS for name in found):
-                self._waiting.setdefault(id(value), (frame.way, Step(frame.path, event, ""), handed))
-            else:
-                yield from handed
+            yield from self._hand_over(frame.path, value, found, mode, waiting)
         elif event.kind == "iterate":
             for _, each in self._names.values(frame.path, value):
-                yield from self._waiting.pop(id(each), ((), None, []))[2]
+                if id(each) in self._waiting:
+                    yield from self._waiting.pop(id(each)).targets
+
+    def _enter(self, name: str, kind: str, mode: str, waiting: _Waiting) -> Iterator[tuple[str, str]]:
+        """The functions that an event on a value of the project enters; a generator's body waits until it is used."""
+        for target in entered(self._names, name, kind):
+            if kind == "call" and self._names.is_generator(target):
+                self._waiting.setdefault(target, waiting._replace(targets=[(target, mode)]))
+            else:
+                yield target, mode
+        if kind != "call" and name.endswith("()") and name[:-2] in self._waiting:
+            yield from self._waiting.pop(name[:-2]).targets
 
     def _hooks(self, path: str, call: Call, found: tuple[str, ...]) -> Iterator[str]:
         """The methods that a framework's trainer calls on the objects that it is given."""
@@ -163,19 +185,37 @@ class Run:
                 yield from _packages(file, self._names)
                 yield file
 
-    def _handed_over(self, path: str, call: Call, found: tuple[str, ...], mode: str) -> Iterator[tuple[str, str]]:
-        """Functions, lambdas and callable objects passed as arguments, which the callee is taken to call."""
+    def _hand_over(
+        self, path: str, call: Call, found: tuple[str, ...], mode: str, waiting: _Waiting
+    ) -> Iterator[tuple[str, str]]:
+        """Functions, generators and callable objects passed as arguments.
+
+        Code from outside is taken to call them at once, functions of the project when they are seen to, a loader's
+        workers when it is iterated.
+        """
         inside = "worker" if fetches(self._names, path, call, found) else mode
+        is_loader = any(name in LOADERS for name in found)
+        followed = any(":" in name for name in found)
+        handed: list[tuple[str, str]] = []
         for arg in call.args:
-            if arg.keyword == "worker_init_fn" or not isinstance(arg.value, (Ref, Lambda, Call)):
+            if arg.keyword == "worker_init_fn":
                 continue
             for name in self._names.names(path, arg.value):
-                if self._names.functions(name) and not isinstance(arg.value, Call):
-                    yield name, inside
-                elif ":" in name and name.endswith("()") and not any(":" in each for each in found):
-                    yield from ((target, inside) for target in self._names.call_methods(name))
-                    if inside == "worker" or any(each in LOADERS for each in found):
-                        yield from ((target, inside) for target in entered(self._names, name, "iterate"))
+                if name.endswith("()") and name[:-2] in self._waiting and not followed:
+                    yield from self._waiting.pop(name[:-2]).targets
+                elif self._names.functions(name) and not isinstance(arg.value, Call):
+                    handed.append((name, inside))
+                elif ":" in name and name.endswith("()") and not followed:
+                    handed += ((target, inside) for target in self._names.call_methods(name))
+                    if inside == "worker" or is_loader:
+                        handed += ((target, inside) for target in entered(self._names, name, "iterate"))
+        if is_loader:
+            self._waiting.setdefault(id(call), waiting._replace(targets=handed))
+        elif followed:
+            for target in handed:
+                self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
+        else:
+            yield from handed
 
 
 class EventCache:

@@ -177,11 +177,12 @@ def _match(collector: Collector, scope: Scope, node: cst.Match, start: int, end:
 
 
 def _function(collector: Collector, scope: Scope, node: cst.FunctionDef, start: int, end: int) -> Statement:
-    return Define(start, end, scope.own(node.name.value), collector.define_function(scope, node))
+    return Define(start, end, scope.own(node.name.value), collector.define_function(scope, node), ())
 
 
 def _class(collector: Collector, scope: Scope, node: cst.ClassDef, start: int, end: int) -> Statement:
-    return Define(start, end, scope.own(node.name.value), collector.define_class(scope, node))
+    values, body = collector.define_class(scope, node)
+    return Define(start, end, scope.own(node.name.value), values, body)
 
 
 def _leave(collector: Collector, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Statement:

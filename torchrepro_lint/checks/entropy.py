@@ -34,12 +34,12 @@ def _seed_message(context: Context, site: Site) -> str | None:
         if name in _REDRAWS:
             return f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
         seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
-        absent = seeder is not None and seeder.default == "entropy" and is_absent(context.project, context.path, site.call)
+        absent = seeder is not None and seeder.default == "entropy" and is_absent(context.project.resolver, context.path, site.call)
         if seeder is not None and absent and seeder.families:
             return f"{label(name)}() takes its seed from entropy; pass a constant"
         if seeder is not None or name in _METHODS or name in GENERATORS:
             given = _seed(site)
-            source = given and changing_source(context.project, context.path, given)
+            source = given and changing_source(context.project.resolver, context.path, given)
             if source and (seeder is None or seeder.families):
                 return f"{label(name)} takes its seed from {source}, which changes between runs; pass a constant"
         if ":" in name:
@@ -64,7 +64,7 @@ def _handed_on(context: Context, site: Site, name: str) -> str | None:
 
 
 def _written_out(context: Context, value: Expression) -> str | None:
-    return changing_source(context.project, context.path, value)
+    return changing_source(context.project.resolver, context.path, value)
 
 
 def generator(context: Context) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ def generator(context: Context) -> Iterator[Finding]:
         for name in site.names:
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
-            elif name in GENERATORS and is_absent(context.project, context.path, site.call):
+            elif name in GENERATORS and is_absent(context.project.resolver, context.path, site.call):
                 message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
             else:
                 continue

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.runs import guards
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.runs import Happening
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -25,8 +27,11 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _of_family(context: Context, program: Program, family: Family) -> Iterator[Finding]:
     draw = program.effects.draws.get(family.key)
-    seeds = program.effects.seeds.get(family.key)
-    if draw is None or not seeds or draw.order > seeds[0].order:
+    if draw is None:
+        return
+    # What stands in the other branch of the same test is neither before nor after.
+    seeds = [each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)]
+    if not seeds or draw.order > seeds[0].order:
         return
     if not belongs_elsewhere(context.project, program.entry, draw.happening):
         seed = seeds[0]
@@ -36,3 +41,10 @@ def _of_family(context: Context, program: Program, family: Family) -> Iterator[F
         )
         statement = entry_statement(program.entry, draw.happening)
         yield Finding("TRL104", first_line(context.lines, statement), message)
+
+
+def _exclusive(one: Happening, other: Happening) -> bool:
+    """Whether no run has both: they stand in different branches of one test."""
+    branches = {(id(guard.value), guard.kind) for guard in guards(one)}
+    opposite = {"if": "else", "else": "if"}
+    return any((id(guard.value), opposite.get(guard.kind)) in branches for guard in guards(other))
