@@ -5,41 +5,80 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 _NEVER = 1 << 60
+_NONE: frozenset[Hashable] = frozenset()
 
 
 class Memo:
     """Solves recursive set equations depth first; a question that is being answered contributes nothing to itself.
 
-    An answer is kept only if it owes nothing to such a cut above it. So an answer never depends on which question was
-    asked first, and what is reported for a file never depends on which files were given.
+    An answer depends on its question alone, never on what was asked before, so that what is reported for a file never
+    depends on which files were given. Therefore an answer that owes something to such a cut is provisional: it serves
+    until the question that was cut has been answered, and is then forgotten. And what is known of one question of a
+    cycle is not used to answer another of that cycle. A question costs at most one walk over what it leads to.
     """
 
-    __slots__ = ("_known", "_lowest", "_open")
+    __slots__ = ("_cycles", "_known", "_lowest", "_open", "_provisional", "_trail")
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[str, ...]] = {}
+        # For a known answer that was found on a cycle: all questions of the cycle.
+        self._cycles: dict[Hashable, frozenset[Hashable]] = {}
+        # Open questions, each with its depth; the least depth that was cut while the innermost one is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NEVER
+        # Provisional answers, each with the least depth that it owes to; their questions in the order of answering.
+        self._provisional: dict[Hashable, tuple[tuple[str, ...], int]] = {}
+        self._trail: list[Hashable] = []
 
     def solve(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
         known = self._known.get(key)
-        if known is not None:
+        if known is not None and self._cycles.get(key, _NONE).isdisjoint(self._open):
             return known
-        depth = self._open.get(key)
-        if depth is not None:
+        if (depth := self._open.get(key)) is not None:
             self._lowest = min(self._lowest, depth)
             return ()
+        if provisional := self._provisional.get(key):
+            answer, depth = provisional
+            self._lowest = min(self._lowest, depth)
+            return answer
         return self._compute(key, compute)
 
     def _compute(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NEVER
+        mark = len(self._trail)
         try:
             answer = tuple(sorted(set(compute())))
+        except BaseException:
+            self._forget(mark)
+            raise
         finally:
             del self._open[key]
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NEVER)
         if inside >= depth:
-            self._known[key] = answer
+            self._settle(key, answer, self._forget(mark))
+        else:
+            self._suspend(key, answer, mark, inside)
         return answer
+
+    def _settle(self, key: Hashable, answer: tuple[str, ...], cycle: list[Hashable]) -> None:
+        self._known[key] = answer
+        if cycle:
+            self._cycles[key] = frozenset(cycle)
+
+    def _suspend(self, key: Hashable, answer: tuple[str, ...], mark: int, lowest: int) -> None:
+        """Keep an answer for as long as the question at depth ``lowest`` is open; what owed to ``key`` owes to that, too."""
+        self._provisional[key] = (answer, lowest)
+        for each in self._trail[mark:]:
+            known, least = self._provisional[each]
+            self._provisional[each] = (known, min(least, lowest))
+        self._trail.append(key)
+
+    def _forget(self, mark: int) -> list[Hashable]:
+        """Drop the provisional answers since ``mark``; returns their questions."""
+        dropped = self._trail[mark:]
+        del self._trail[mark:]
+        for each in dropped:
+            del self._provisional[each]
+        return dropped
