@@ -18,6 +18,11 @@ from torchrepro_lint.text import Lines
 # libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
 _DEEPEST = 400
 _BRACKET = re.compile(r"[\[({]|[\])}]")
+# The same beside what hides brackets: strings and comments.
+_REAL_BRACKET = re.compile(
+    r"[\[({]|[\])}]|#[^\r\n]*|\"{3}(?s:\\.|.)*?\"{3}|'{3}(?s:\\.|.)*?'{3}"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*'"
+)
 _OPENING = frozenset("[({")
 
 
@@ -51,12 +56,22 @@ def _reason(error: cst.ParserSyntaxError) -> str:
 
 
 def _check_nesting(text: str) -> None:
-    """A cheap upper bound: brackets in strings count too, so the limit is far above what people write."""
+    """A cheap upper bound first, in which brackets in strings and comments count too."""
+    if _deepest(_BRACKET, text) is not None and (offset := _deepest(_REAL_BRACKET, text)) is not None:
+        raise CollectError(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", offset)
+
+
+def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
+    """Where a bracket opens that has too many open ones around it."""
     depth = 0
-    for match in _BRACKET.finditer(text):
-        depth = depth + 1 if match[0] in _OPENING else max(depth - 1, 0)
-        if depth > _DEEPEST:
-            raise CollectError(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", match.start())
+    for match in pattern.finditer(text):
+        if match[0] in _OPENING:
+            depth += 1
+            if depth > _DEEPEST:
+                return match.start()
+        elif len(match[0]) == 1 and match[0] in "])}":
+            depth = max(depth - 1, 0)
+    return None
 
 
 class Collector:
@@ -104,7 +119,7 @@ class Collector:
         name = scope.own(node.name.value)
         decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
         params = tuple(self._params(scope, node.params))
-        returns = convert(self, scope, node.returns.annotation) if node.returns else None
+        returns = self.annotation(scope, node.returns.annotation) if node.returns else None
         inner = self._enter(scope, name, params)
         bind_body(inner, node.body, walruses=self.walruses)
         body = body_of(self, inner, node.body)
@@ -122,9 +137,7 @@ class Collector:
         self.functions.append(Function(start, end, name, params, (), body, None, False, None))
         return name
 
-    def define_class(
-        self, scope: Scope, node: cst.ClassDef
-    ) -> tuple[tuple[Expression, ...], tuple[Statement, ...]]:
+    def define_class(self, scope: Scope, node: cst.ClassDef) -> tuple[tuple[Expression, ...], tuple[Statement, ...]]:
         """Record a class; returns what its statement evaluates, decorators and bases, and its body."""
         start, end = self.offsets.inner(node)
         name = scope.own(node.name.value)
