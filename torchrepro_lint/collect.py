@@ -8,10 +8,11 @@ from typing import Any
 
 import libcst as cst
 
+from torchrepro_lint.bindings import bind_body, bind_globals, target_words
 from torchrepro_lint.expressions import LOCATED, arguments, convert
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Leave, Operation, Param, Statement
 from torchrepro_lint.offsets import locate
-from torchrepro_lint.scopes import Scope, bind_body, bind_globals, target_words
+from torchrepro_lint.scopes import Scope
 from torchrepro_lint.statements import STATEMENTS, body_of, imports_end
 from torchrepro_lint.text import Lines
 

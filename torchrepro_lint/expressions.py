@@ -1,5 +1,7 @@
 """libcst expressions → the expressions of ``facts``: one function per node type, found by a table."""
 
+# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+
 from __future__ import annotations
 
 import ast
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchrepro_lint.bindings import bind_target
 from torchrepro_lint.facts import (
     Arg,
     Attribute,
@@ -22,7 +25,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.scopes import Scope, bind_target
+from torchrepro_lint.scopes import Scope
 
 if TYPE_CHECKING:
     from torchrepro_lint.collect import Collector

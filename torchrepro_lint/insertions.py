@@ -10,6 +10,7 @@ from torchrepro_lint.text import Edit, Lines, Span
 _WORD = re.compile(r"\w+")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
+_INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
 # What may stand above the first statement: a comment or nothing on each line.
 _HEADER = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|[ \t\f]*#[^\r\n]*\Z)*")
 _DOCSTRING = re.compile(
@@ -92,7 +93,7 @@ def insert_function(facts: Facts, text: str, source: str, before: int) -> Edit |
     """
     ends = [each.end for each in facts.body if isinstance(each, Import) and each.end <= before]
     at = facts.imports_end if facts.imports_end <= before else max(ends, default=0)
-    place = _line_end(text, len(text[:at].rstrip())) if at else _below_docstring(text)
+    place = _below_comments(text, _line_end(text, at)) if at else _below_docstring(text)
     return _write(text, place, source, 2) if place <= before or before >= len(text) else None
 
 
@@ -115,6 +116,12 @@ def _below_docstring(text: str) -> int:
     assert header is not None
     docstring = _DOCSTRING.match(text, header.end())
     return _line_end(text, docstring.end()) if docstring else header.end()
+
+
+def _below_comments(text: str, place: int) -> int:
+    """The end of the indented comments that follow a line: they belong to the block that ends there."""
+    found = _INDENTED_COMMENTS.match(text, place)
+    return found.end() if found else place
 
 
 def _line_end(text: str, offset: int) -> int:

@@ -1,5 +1,7 @@
 """libcst statements → the statements of ``facts``: one function per node type, found by a table."""
 
+# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -24,7 +26,8 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
-from torchrepro_lint.scopes import Scope, import_bindings, imported_module, target_words
+from torchrepro_lint.importing import dotted, import_bindings, imported_module
+from torchrepro_lint.scopes import Scope
 
 if TYPE_CHECKING:
     from torchrepro_lint.collect import Collector
@@ -110,8 +113,6 @@ def _import(collector: Collector, scope: Scope, node: Any, start: int, end: int)
 
 
 def _module_names(node: cst.Import) -> Iterator[str]:
-    from torchrepro_lint.scopes import dotted
-
     return (dotted(alias.name) for alias in node.names)
 
 
