@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Call, Constant, Expression
 from torchrepro_lint.project import Program, Project
+from torchrepro_lint.runs import Run
 
 _SWITCHES = frozenset({"torch.use_deterministic_algorithms", "torch.set_deterministic", "torch._set_deterministic"})
 _DEBUG_MODE = "torch.set_deterministic_debug_mode"
@@ -26,7 +28,17 @@ def enabled(project: Project, function: str) -> bool:
     return bool(programs) and all(_enables(program) for program in programs)
 
 
+_KNOWN: WeakKeyDictionary[Run, bool] = WeakKeyDictionary()
+
+
 def _enables(program: Program) -> bool:
+    """Remembered for as long as the run is: each call of a rule asks it of the same programs."""
+    if program.run not in _KNOWN:
+        _KNOWN[program.run] = _has_switch(program)
+    return _KNOWN[program.run]
+
+
+def _has_switch(program: Program) -> bool:
     return any(
         _is_switch(name, happening.event.value)
         for happening in program.run.happenings

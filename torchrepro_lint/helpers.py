@@ -46,7 +46,8 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
 def _definitions(facts: Facts, helper: Helper) -> Iterator[Function]:
     """The functions at the top level of a file that are the helper, whatever they are called."""
     for function in facts.functions:
-        if "." not in function.name and not function.decorators and _content(function) == _wanted(helper.source):
+        plain = "." not in function.name and not function.decorators and len(function.body) == 1
+        if plain and _content(function) == _wanted(helper.source):
             yield function
 
 
@@ -59,14 +60,18 @@ def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
 
 def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
     """How ``path`` imports the module that has the helper under its own name and does not lead back to ``path``."""
-    scripts = {program.entry.path for program in project.programs}
     for other in sorted(project.files):
-        if other != path and other not in scripts and path not in _imported(project, other):
-            for function in _definitions(project.files[other], helper):
-                module = _import_path(project, path, other) if function.name == f":{helper.word}" else None
-                if module is not None:
-                    return module
+        named = any(each.name == f":{helper.word}" for each in _definitions(project.files[other], helper))
+        if named and other != path and _can_be_imported(project, path, other):
+            module = _import_path(project, path, other)
+            if module is not None:
+                return module
     return None
+
+
+def _can_be_imported(project: Project, path: str, other: str) -> bool:
+    """Whether importing a file starts no program and does not lead back to ``path``."""
+    return all(program.entry.path != other for program in project.programs) and path not in _imported(project, other)
 
 
 def _imported(project: Project, path: str) -> set[str]:

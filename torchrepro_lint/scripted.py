@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from torchrepro_lint.facts import Call
 from torchrepro_lint.project import Project
@@ -51,13 +52,21 @@ def _decorated(project: Project, path: str) -> Iterator[str]:
 
 
 def _handed_to_script(project: Project, path: str) -> Iterator[str]:
-    for other in sorted(project.files):
-        for site in project.calls(other):
-            if "torch.jit.script" in site.names and site.call.args:
-                names = project.names(other, site.call.args[0].value)
-                yield from _methods(project, names)
-                if not names and other == path:
-                    yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
+    for other, names in _scripting(project):
+        yield from _methods(project, names)
+        if not names and other == path:
+            yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
+
+
+@lru_cache(maxsize=1)
+def _scripting(project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
+    return tuple(
+        (path, project.names(path, site.call.args[0].value))
+        for path in sorted(project.files)
+        for site in project.calls(path)
+        if "torch.jit.script" in site.names and site.call.args
+    )
 
 
 def _methods(project: Project, names: list[str] | tuple[str, ...]) -> Iterator[str]:
