@@ -58,8 +58,7 @@ def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour
     for pattern, selectors in settings.per_file_ignores:
         require_known(rules, selectors, f"per-file-ignores of {origin}")
         ignores.append((_test(tree.root.path, pattern), matching(rules, selectors)))
-    floor = SEVERITIES.index(settings.min_severity)
-    kept = (rule for rule in rules if rule.code in codes and SEVERITIES.index(rule.severity) >= floor)
+    kept = (rule for rule in rules if rule.code in codes)
     return Checker(tree, tuple(kept), selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments)
 
 
@@ -82,14 +81,17 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
     raw = _run(checker, rules, path, reading, project)
-    names = {rule.code: rule.name for rule in rules}
+    table = {rule.code: rule for rule in rules}
+    floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
     lines = Lines(reading.text)
     hiding = suppressions(lines) if checker.honour_comments and raw.findings else ()
     findings = [
         finding if finding.code in checker.fixable else finding._replace(fix=None)
         for finding in raw.findings
-        if not any(
-            one.covers(lines.position(finding.span.start).row, finding.code, names[finding.code]) for one in hiding
+        if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
+        and not any(
+            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
+            for one in hiding
         )
     ]
     return Checked(_in_order(findings), raw.errors)

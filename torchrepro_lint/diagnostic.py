@@ -35,7 +35,7 @@ def diagnose(given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagno
         given.path,
         end,
         rule.name,
-        rule.severity,
+        finding.severity or rule.severity,
         finding.fix,
         lines,
     )

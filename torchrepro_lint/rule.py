@@ -17,12 +17,13 @@ SEVERITIES = ("note", "warning", "error")
 
 
 class Finding(NamedTuple):
-    """One cause at one place of the module under check."""
+    """One cause at one place of the module under check; ``severity`` where it is not that of its rule."""
 
     code: str
     span: Span
     message: str
     fix: Fix | None = None
+    severity: str = ""
 
 
 class Context(NamedTuple):
