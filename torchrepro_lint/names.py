@@ -226,9 +226,6 @@ class Names:
             yield from self._annotated(path, param.annotation)
         if param.default is not None:
             yield from self.names(path, param.default)
-        for file, given in self.calls_of.passed(path + function.name, function, param, position):
-            if given is not None:
-                yield from self.names(file, given)
 
     def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
         """An instance of what an annotation names; of a union or ``Optional``, of each."""
@@ -342,6 +339,48 @@ class Names:
                         yield from self._follow(name, words[:-1])
             case Attribute(value=value):
                 yield from self.names(path, value)
+
+    def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
+        """``getattr(module, key)`` and ``module.__dict__[key]``: what a literal key, or the option's default or choices,
+        names; else everything in the module."""
+        words = self._texts(path, key)
+        for owner in owners:
+            path_of, colon, rest = owner.partition(":")
+            if words:
+                yield from (found for word in words for found in self._attribute(owner, word))
+            elif not colon:
+                yield f"{owner}.{ANYTHING}"
+            elif not rest:
+                yield from self._defined_in(path_of)
+
+    def _defined_in(self, path: str) -> Iterator[str]:
+        """The functions and classes that a module has, its own and imported ones."""
+        for _, names in self.modules.files[path].exports:
+            for name in names:
+                yield from (
+                    found
+                    for found in self.modules.resolve(path, name)
+                    if found in self._functions or found in self._classes
+                )
+
+    def _imported(self, path: str, key: Expression) -> Iterator[str]:
+        for word in self._texts(path, key):
+            yield from self.modules.resolve(path, word)
+
+    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
+        """The texts that an expression may be, where literals or an option's literals tell."""
+        found: list[str] = []
+        for _, value in self.values(path, key):
+            literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
+            for option in self.options.of(value):
+                literals += option.literals
+            found += (each.value for each in literals if isinstance(each.value, str))
+        return tuple(sorted(set(found)))
+
+    @cached_property
+    def options(self) -> Options:
+        """The command-line options that the project declares."""
+        return Options(self.modules.files)
 
     def _call_methods(self, owner: str) -> tuple[str, ...]:
         """What calling an instance runs: ``__call__``, or a module's ``forward``."""
