@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.facts import Constant, span
-from torchrepro_lint.operations import without_gradient
+from torchrepro_lint.gradients import without_gradient
 from torchrepro_lint.project import Site
 from torchrepro_lint.rewrites.fix_index_select import Fixes
 from torchrepro_lint.rewrites.selecting import Selecting, selecting
