@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from torchrepro_lint.alternatives import instead
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.entries import Condition, Row, Spelling
 from torchrepro_lint.resources import documented_versions
@@ -15,6 +16,7 @@ from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES
 
 _SEVERITY = tuple(STATUSES)
+_FINE = ("deterministic", "fills", "none")
 _DASH = "\u2013"
 
 
@@ -22,7 +24,7 @@ class Case(NamedTuple):
     """What one case of an operation does, in all ``releases`` of a period in which it does that.
 
     ``errors`` are the names that torch's error may carry and the releases that know them, ``documented`` the releases
-    whose documentation says the same.
+    whose documentation says the same, ``instead`` what to write, as of the last of the releases.
     """
 
     behaviour: str
@@ -33,6 +35,7 @@ class Case(NamedTuple):
     documented: tuple[str, ...]
     errors: tuple[tuple[str, tuple[str, ...]], ...]
     evidence: tuple[str, ...]
+    instead: tuple[str, ...]
 
 
 class Period(NamedTuple):
@@ -97,6 +100,7 @@ def _cases(rows: dict[str, tuple[Row, ...]]) -> tuple[Case, ...]:
             _ordered(rows, (version for version, row in each if row.listed)),
             _errors(rows, each),
             tuple(dict.fromkeys(row.evidence for _, row in each if row.evidence)),
+            instead(each[0][1], each[0][0]) if key[0] not in _FINE else (),
         )
         for key, each in found.items()
     ]

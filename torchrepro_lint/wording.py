@@ -18,11 +18,11 @@ class Status(NamedTuple):
 
 # From what hurts most to what hurts least.
 STATUSES: Mapping[str, Status] = {
-    "raises": Status("raises", "✕", "Raises an error with torch.use_deterministic_algorithms(True)."),
+    "raises": Status("raises", "✕", "Raises an error when the flag is on."),
     "silent": Status("silently nondeterministic", "≁", "Results differ from run to run, and nothing says so."),
     "warns": Status("warns only", "!", "Stays nondeterministic and warns."),
     "ties": Status("order of ties open", "≈", "Equal elements may come in any order."),
-    "deterministic": Status("needs the flag", "⚑", "Deterministic with torch.use_deterministic_algorithms(True) only."),
+    "deterministic": Status("needs the flag", "⚑", "Deterministic when the flag is on, and only then."),
     "fills": Status("filled with the flag", "▦", "Fresh memory is filled with a known value when the flag is on."),
     "none": Status("deterministic", "✓", "Deterministic, with and without the flag."),
 }

@@ -51,6 +51,7 @@ def _case(case: Case, version: str | None = None) -> dict[str, Any]:
         "conditions": [{"of": one.of, one.test: list(one.values)} for one in case.when],
         "when": when(case.when),
         "evidence": list(case.evidence),
+        "instead": list(case.instead),
     }
     if version is not None:
         errors = [name for name, releases in case.errors if version in releases]

@@ -55,24 +55,31 @@ def _case(case: Case) -> str:
     status = STATUSES[case.behaviour]
     said = when(case.when)
     head = f"    {status.mark} {status.label}, {where(case.devices, case.phase)}" + (f": {said}" if said else "")
-    return head + "".join(f"\n        {label:<9}{text}" for label, text in details(case)) + "\n"
+    return head + "".join(f"\n        {label:<11}{text}" for label, text in details(case)) + "\n"
 
 
 def details(case: Case) -> Iterable[tuple[str, str]]:
-    """What else is known of a case: the error names and their releases, what is documented, the evidence."""
+    """What else is known of a case: error names with their releases, what is documented, evidence, what to write."""
     for name, releases in case.errors:
         yield "error", name if releases == case.releases else f"{name} (torch {ranges(releases)})"
     yield "torch", ranges(case.releases)
-    yield "listed", listed(case)
-    for text in case.evidence:
+    yield "documented", documented(case)
+    for text in evidence(case):
         yield "evidence", text
+    for text in case.instead:
+        yield "instead", text
 
 
-def listed(case: Case) -> str:
-    """What torch's documentation says of a case."""
+def documented(case: Case) -> str:
+    """Whether torch's documentation says the same of a case, and in which releases."""
     if case.documented == case.releases:
-        return "so documented"
-    return f"documented in torch {ranges(case.documented)} only" if case.documented else "not documented so"
+        return "yes"
+    return f"in torch {ranges(case.documented)} only" if case.documented else "no"
+
+
+def evidence(case: Case) -> tuple[str, ...]:
+    """Where what is said of a case comes from."""
+    return case.evidence or ("torch's documentation",)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> str:

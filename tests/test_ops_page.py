@@ -1,0 +1,170 @@
+"""The page of operations in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import browser
+from browser import Browser
+from torchrepro_lint.history import histories
+from torchrepro_lint.report.ops_html import render
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.missing() is not None, reason=str(browser.missing())),
+    pytest.mark.xdist_group("browser"),
+]
+ALL = len(histories())
+LEFT, RIGHT, DOWN, ENTER, ESCAPE = "\ue012", "\ue014", "\ue015", "\ue007", "\ue00c"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser.start(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture
+def page(chromium: Browser, tmp_path: Path) -> Iterator[Browser]:
+    """The page, freshly opened on a desktop's screen; what it writes to the console is an error."""
+    place = tmp_path / "ops.html"
+    place.write_text(render(histories(), None), encoding="utf-8")
+    chromium.emulate(1440, 1000, "light")
+    chromium.complaints()
+    chromium.open(place)
+    yield chromium
+    assert chromium.complaints() == []
+
+
+def shown(page: Browser) -> list[str]:
+    rows = "return [...document.querySelectorAll('#table tbody tr:not([hidden]) th a')].map(a => a.hash.slice(1))"
+    names = page.run(rows)
+    count = page.run("return document.querySelector('#count').textContent")
+    assert count == f"{len(names)} of {ALL} operations"
+    assert page.run("return document.querySelectorAll('article:not([hidden])').length") == len(names)
+    assert page.run("return document.querySelector('#none').hidden") == bool(names)
+    return list(names)
+
+
+def choose(page: Browser, **values: str) -> None:
+    for name, value in values.items():
+        page.run(
+            "const e = document.getElementById(arguments[0]); e.value = arguments[1];"
+            "e.dispatchEvent(new Event('input', {bubbles: true}))",
+            name,
+            value,
+        )
+
+
+def test_the_filter(page: Browser) -> None:
+    assert len(shown(page)) == ALL
+    page.type("#text", "F.interpolate")
+    assert shown(page) == ["torch.nn.functional.interpolate"]
+    choose(page, text="median CUDA")
+    assert shown(page) == ["torch.median", "torch.nanmedian"]
+    choose(page, text="nothing like it")
+    assert shown(page) == []
+    page.click("#filter button")
+    assert page.run("return new Promise(done => setTimeout(() => done(true), 50))")
+    assert len(shown(page)) == ALL
+
+
+def test_status_release_and_device_are_of_one_cell(page: Browser) -> None:
+    choose(page, release="2.6", status="raises", device="cuda")
+    raising = having("2.6", "cuda", "raises")
+    assert shown(page) == raising
+    assert "torch.cumsum" not in raising
+    choose(page, release="2.5")
+    assert "torch.cumsum" in shown(page)
+    choose(page, status="", device="mps")
+    assert shown(page) == having("2.5", "mps")
+    assert 0 < len(having("2.5", "mps")) < ALL
+
+
+def having(release: str, device: str, status: str = "") -> list[str]:
+    """The operations that have a status on a device in a release."""
+    return [
+        history.operation
+        for history in histories()
+        if any(status in ("", name) and {device, "any"} & set(devices) for name, devices in history.at(release).shown)
+    ]
+
+
+def test_a_cell_opens_with_condition_error_and_evidence(page: Browser) -> None:
+    page.type("#text", "cumsum")
+    page.click("tr:not([hidden]) a[href='#torch.cumsum-1.13']")
+    assert page.run("return document.querySelector('dialog').open")
+    text = page.run("return document.querySelector('dialog').innerText")
+    for part in (
+        "torch.cumsum in torch 1.13",
+        "raises",
+        "floating-point or complex input",
+        "cumsum_cuda_kernel",
+        "binaries",
+    ):
+        assert part in text
+    page.press(ESCAPE)
+    assert not page.run("return document.querySelector('dialog').open")
+    assert page.run("return document.activeElement.hash") == "#torch.cumsum-1.13"
+
+
+def test_the_keyboard_is_enough(page: Browser) -> None:
+    page.type("#text", "cum")
+    assert page.run("return document.querySelectorAll('#table tbody a[tabindex=\"0\"]').length") == 1
+    page.run("document.querySelector('#table tbody a[tabindex=\"0\"]').focus()")
+    page.press(RIGHT)
+    page.press(RIGHT)
+    assert page.run("return document.activeElement.hash") == "#torch.cumsum-1.13"
+    page.press(LEFT)
+    page.press(ENTER)
+    assert "silently nondeterministic" in page.run("return document.querySelector('dialog').innerText")
+    page.press(ENTER)  # the close button has the focus
+    assert not page.run("return document.querySelector('dialog').open")
+    choose(page, text="torch.bmm")
+    assert page.run("return document.querySelectorAll('#table tbody tr:not([hidden]) a[tabindex=\"0\"]').length") == 1
+    choose(page, text="")
+    page.run("document.querySelector(\"a[href='#torch.bincount-1.7']\").focus()")
+    page.press(DOWN)
+    assert page.run("return document.activeElement.closest('tr').cells[0].innerText.trim()") == "torch.bmm"
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (390, 844), (820, 1180), (1280, 800)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_screen(page: Browser, width: int, height: int, scheme: str) -> None:
+    page.emulate(width, height, scheme)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    low, high = page.run(
+        "const cells = [...document.querySelectorAll('td')].map(c => c.getBoundingClientRect());"
+        "return [Math.min(...cells.map(c => c.left)), Math.max(...cells.map(c => c.right))]"
+    )
+    assert 0 <= low < high <= width
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm to get axe-core with")
+    place = tmp_path_factory.mktemp("axe")
+    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(place), "axe-core@4"]
+    try:
+        subprocess.run(install, check=True, capture_output=True, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.skip("axe-core cannot be had from the registry")
+    return (place / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_no_complaint(page: Browser, axe: str, width: int, scheme: str) -> None:
+    page.emulate(width, 900, scheme)
+    page.run(f"{axe}; window.axe = axe")
+    check = "return axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))"
+    assert page.run(check) == []
+    page.click("td a")
+    assert page.run(check) == []
