@@ -160,6 +160,6 @@ def _cell(operation: str, period: Period, version: str | None) -> str:
 def _segment(behaviour: str, devices: tuple[str, ...]) -> str:
     status = STATUSES[behaviour]
     # CUDA is what nearly every row is about: only the others are named.
-    device = "" if devices == ("cuda",) else f" <span class=label>{on(devices).rstrip(',')}</span>"
+    device = "" if devices == ("cuda",) else f"<span class=label>on {on(devices).rstrip(',')}</span>"
     label = f'<span class="label">{status.label}</span>{device}'
     return f'<span class="s {behaviour}" data-d="{" ".join(devices)}"><span aria-hidden="true">{status.mark}</span> {label}</span>'
