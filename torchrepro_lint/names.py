@@ -370,9 +370,9 @@ class Names:
     def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The texts that an expression may be, where literals or an option's literals tell."""
         found: list[str] = []
-        for _, value in self.values(path, key):
+        for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
-            for option in self.options.of(value):
+            for option in self.options.of(file, value):
                 literals += option.literals
             found += (each.value for each in literals if isinstance(each.value, str))
         return tuple(sorted(set(found)))

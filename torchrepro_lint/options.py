@@ -1,29 +1,32 @@
-"""The command-line options that a project declares: argparse, click, typer and absl."""
+"""The command-line options that a project declares with argparse, click or absl."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Ref
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torchrepro_lint.facts import Facts
 
 _CLICK = ("click.option", "rich_click.option", "cloup.option", "asyncclick.option")
+_NONE = Constant(0, 0, None)
+_SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
 
 class Option(NamedTuple):
-    """An option: where it is declared, the word by which the program reads it, its literal default and choices.
+    """An option: where it is declared (in ``function``, empty for the top level), as it is typed, the word by which the
+    program reads it, its literal default and choices.
 
-    ``default`` is None where none is given, which for every one of the four means None.
+    ``default`` is None where it is not literal or the option is required; an option without one has the literal None.
     """
 
     path: str
+    function: str
     call: Call
+    flag: str
     word: str
     default: Constant | None
     choices: tuple[Constant, ...]
@@ -43,51 +46,74 @@ class Options:
             for option in _declared(path, files[path]):
                 self.by_word.setdefault(option.word, []).append(option)
 
-    def of(self, expression: Expression) -> tuple[Option, ...]:
-        """The options that ``args.arch``, ``cfg["arch"]`` or a click parameter ``arch`` may read."""
+    def of(self, path: str, expression: Expression) -> tuple[Option, ...]:
+        """The options that ``args.arch``, ``args["arch"]`` or a click parameter ``arch`` of a file may read.
+
+        A file that declares such an option reads its own; else it may be any of the project.
+        """
         match expression:
             case Ref(path=(*_, word)) | Attribute(name=word):
-                return tuple(self.by_word.get(word, ()))
+                found = self.by_word.get(word, [])
             case Ref(roots=roots, path=()) if "<locals>" in roots[0]:
-                return tuple(self.by_word.get(roots[0].rpartition(".")[2], ()))
-        return ()
+                found = [each for each in self.by_word.get(roots[0].rpartition(".")[2], ()) if _is_click(each.call)]
+            case _:
+                return ()
+        own = tuple(each for each in found if each.path == path)
+        return own or tuple(found)
 
 
 def _declared(path: str, facts: Facts) -> Iterator[Option]:
-    for body in (facts.body, *(each.body for each in facts.functions)):
+    bodies = [("", facts.body), *((each.name, each.body) for each in facts.functions)]
+    for function, body in bodies:
         for statement in statements(body):
             for expression in expressions(statement):
                 for each in within(expression):
-                    if isinstance(each, Call) and (option := _option(path, each)):
+                    if isinstance(each, Call) and (option := _option(path, function, each)):
                         yield option
 
 
-def _option(path: str, call: Call) -> Option | None:
+def _option(path: str, function: str, call: Call) -> Option | None:
+    flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
+    texts = [flag for flag in flags if isinstance(flag, str)]
+    if not _declares(call) or not texts:
+        return None
+    given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
+    if _is_absl(call):
+        texts = texts[:1]
+        if len(call.args) > 1:
+            given.setdefault("default", call.args[1].value)
+    named = given.get("dest")
+    word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _word(texts)
+    flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))
+    choices = tuple(_literals(given.get("choices", given.get("type"))))
+    return Option(path, function, call, flag, word, _default(given), choices)
+
+
+def _declares(call: Call) -> bool:
     match call.func:
         case Ref(path=(*_, "add_argument")) | Attribute(name="add_argument"):
-            flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
-        case Ref(roots=roots, path=words) if any(".".join((root, *words)) in _CLICK for root in roots):
-            flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
-        case Ref(path=(*_, word)) if word.startswith("DEFINE_"):
-            flags = [arg.value.value for arg in call.args[:1] if isinstance(arg.value, Constant)]
-        case _:
-            return None
-    given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
-    named = given.get("dest")
-    texts = [flag for flag in flags if isinstance(flag, str)]
-    if isinstance(named, Constant) and isinstance(named.value, str):
-        word = named.value
-    elif texts:
-        word = _word(texts)
-    else:
-        return None
-    default = given.get("default", call.args[1].value if _is_flag(call) and len(call.args) > 1 else None)
-    choices = given.get("choices", given.get("type"))
-    return Option(path, call, word, default if isinstance(default, Constant) else None, tuple(_literals(choices)))
+            return True
+    return _is_click(call) or _is_absl(call)
 
 
-def _is_flag(call: Call) -> bool:
-    return isinstance(call.func, Ref) and call.func.path[-1:] != () and call.func.path[-1].startswith("DEFINE_")
+def _is_click(call: Call) -> bool:
+    func = call.func
+    return isinstance(func, Ref) and any(".".join((root, *func.path)) in _CLICK for root in func.roots)
+
+
+def _is_absl(call: Call) -> bool:
+    return isinstance(call.func, Ref) and bool(call.func.path) and call.func.path[-1].startswith("DEFINE_")
+
+
+def _default(given: Mapping[str | None, Expression]) -> Constant | None:
+    if "default" in given:
+        default = given["default"]
+        return default if isinstance(default, Constant) else None
+    action, required = given.get("action"), given.get("required")
+    if isinstance(action, Constant) and action.value in _SWITCHES:
+        return _SWITCHES[str(action.value)]
+    is_required = isinstance(required, Constant) and required.value is not False
+    return None if is_required else _NONE
 
 
 def _word(flags: list[str]) -> str:

@@ -8,10 +8,12 @@ from torchrepro_lint.checks import (
     entropy,
     index_select,
     operations,
+    optional_seed,
     partly_seeded,
     seeded_too_late,
     syntax_error,
     uninitialised,
+    unused_seed_option,
     unseeded,
 )
 from torchrepro_lint.rule import Rule
@@ -24,6 +26,8 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
     Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
     Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
+    Rule("TRL107", "optional-seed", "note", False, optional_seed.check),
+    Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check),
     Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
     Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check),
     Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),

@@ -1,0 +1,55 @@
+"""TRL107: a run that is seeded only on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.defaults import Default, by_default
+from torchrepro_lint.facts import Expression, Ref
+from torchrepro_lint.families import FAMILIES
+from torchrepro_lint.routes import entry_statement, first_line
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.walk import within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.effects import Seed
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Once per entry point and family, at its first seeder."""
+    for program in context.project.programs:
+        if program.entry.path != context.path or not program.effects.matters:
+            continue
+        for family in FAMILIES:
+            seeds = program.effects.seeds.get(family.key, [])
+            offs = [_turned_off(context, program, seed) for seed in seeds]
+            if family.key in program.effects.draws and offs and None not in offs:
+                assert offs[0] is not None
+                cause = f"every seeder of {family.owner} hangs on {offs[0].option}, which is {offs[0].value!r} by default"
+                statement = entry_statement(program.entry, seeds[0].happening)
+                yield Finding("TRL107", first_line(context.lines, statement), f"{cause}; give the option a default")
+
+
+def _turned_off(context: Context, program: Program, seed: Seed) -> Default | None:
+    """The option whose default keeps a seeder from running, with that default."""
+    resolver = context.project.resolver
+    steps = [(step.path, step.event.guards) for step in seed.happening.way]
+    for path, guards in [*steps, (seed.happening.path, seed.happening.event.guards)]:
+        for guard in guards:
+            if guard.kind in ("if", "else"):
+                truth = by_default(resolver, path, guard.value, program.entry.function)
+                if truth is not None and truth.option and bool(truth.value) is (guard.kind == "else"):
+                    return _option_value(context, program, path, guard.value, truth)
+    return None
+
+
+def _option_value(context: Context, program: Program, path: str, test: Expression, truth: Default) -> Default:
+    """The option's own default, where ``truth`` is what a test makes of it."""
+    for each in within(test):
+        own = by_default(context.project.resolver, path, each, program.entry.function) if isinstance(each, Ref) else None
+        if own is not None and own.option:
+            return own
+    return truth

@@ -1,0 +1,110 @@
+"""TRL109: a seed option that nothing reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Ref, span
+from torchrepro_lint.readers import Reads, reads_of
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Span
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Class, Function
+    from torchrepro_lint.rule import Context
+
+_SEED = re.compile(r"(\w+_)?seed(_\w+)?")
+_HOLDER = re.compile(r"(?i)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
+_RECORDS = frozenset({"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"})
+
+
+class _Declared(NamedTuple):
+    """A seed option: where, as it is typed, the word by which it is read, what declares it, the object that holds it.
+
+    ``holder`` is a name as ``names`` gives it; empty for a namespace of argparse. ``function`` has it as a parameter.
+    """
+
+    place: Span
+    flag: str
+    word: str
+    by: Expression | None
+    holder: str
+    function: str
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Options whose declaration an entry point reaches."""
+    for declared in _declared(context):
+        programs = context.project.reaching(declared.function or f"{context.path}:")
+        files = sorted({name.partition(":")[0] for program in programs for name in program.run.functions})
+        if files and not _is_read(context, declared, files):
+            message = f"{declared.flag} is declared but nothing reads it; pass it to the seeders or drop it"
+            yield Finding("TRL109", declared.place, message)
+
+
+def _declared(context: Context) -> Iterator[_Declared]:
+    for options in context.project.resolver.options.by_word.values():
+        for option in options:
+            if option.path == context.path and _SEED.fullmatch(option.word):
+                function = f"{context.path}{option.function}" if option.function else ""
+                click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
+                holder = _decorated(context, option.call) if click else ""
+                yield _Declared(span(option.call), option.flag, option.word, option.call, holder, function)
+    for owner in context.facts.classes:
+        yield from _fields(context, owner)
+    for name, values in context.facts.assigned:
+        for how, value in values:
+            if how == "=" and isinstance(value, Collection) and _HOLDER.fullmatch(name.rpartition(".")[2].lstrip(":")):
+                yield from _keys(context.path, name, value)
+    for program in context.project.programs:
+        if program.entry.function and program.entry.path == context.path:
+            for definition in context.project.resolver.functions(program.entry.function):
+                yield from _parameters(context, program.entry.function, definition)
+
+
+def _decorated(context: Context, call: Call) -> str:
+    """The function whose decorator a click option is."""
+    return next((context.path + each.name for each in context.facts.functions if call in each.decorators), "")
+
+
+def _fields(context: Context, owner: Class) -> Iterator[_Declared]:
+    decorators = (each.func if isinstance(each, Call) else each for each in owner.decorators)
+    if any(_RECORDS.intersection(context.project.names(context.path, each)) for each in decorators):
+        for statement in owner.body:
+            if isinstance(statement, Assign) and isinstance(statement.value, Constant):
+                target = statement.targets[0]
+                word = target.roots[0].rpartition(".")[2] if isinstance(target, Ref) else ""
+                if _SEED.fullmatch(word):
+                    name = f"{context.path}{owner.name}"
+                    yield _Declared(span(statement), word, word, statement.value, f"{name}()", "")
+
+
+def _keys(path: str, name: str, display: Collection) -> Iterator[_Declared]:
+    if display.kind == "dict":
+        for key, value in zip(display.items[::2], display.items[1::2], strict=True):
+            if isinstance(key, Constant) and isinstance(key.value, str) and _SEED.fullmatch(key.value):
+                if isinstance(value, Constant):
+                    yield _Declared(span(key), key.value, key.value, key, f"{path}{name}", "")
+
+
+def _parameters(context: Context, name: str, function: Function) -> Iterator[_Declared]:
+    """Parameters of a typer command; click's have their own declaration."""
+    click = {option.word for options in context.project.resolver.options.by_word.values() for option in options}
+    for param in function.params:
+        if param.default is not None and _SEED.fullmatch(param.name) and param.name not in click:
+            row = context.lines.position(param.default.start).row
+            start = context.lines.offset(row)
+            found = context.lines.text.rfind(param.name, start, param.default.start)
+            place = Span(max(found, start), param.default.end)
+            yield _Declared(place, param.name, param.name, None, name, name)
+
+
+def _is_read(context: Context, declared: _Declared, files: list[str]) -> bool:
+    reads: Reads = reads_of(context.project, files)
+    if declared.holder and context.project.resolver.functions(declared.holder):
+        return reads.parameter(declared.holder, declared.word, declared.by)
+    if reads.word(declared.word, declared.by):
+        return True
+    return reads.handed_on(declared.holder)

@@ -1,0 +1,131 @@
+"""What the functions of some files read: attributes and keys by word, and the objects that they hand on.
+
+Reading in order to print or log does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Ref, Statement
+from torchrepro_lint.walk import expressions, parts, statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+_LOGGING = frozenset({"print", "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "pprint"})
+_NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
+
+
+class Reads:
+    """The reads of some files."""
+
+    def __init__(self, project: Project, files: Sequence[str]) -> None:
+        self._project = project
+        self._expressions = [(path, each) for path in files for each in _read_in(project, path)]
+
+    def word(self, word: str, declaration: Expression | None) -> bool:
+        """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
+        return any(_reads(each, word) for _, each in self._expressions if not _inside(each, declaration))
+
+    def parameter(self, function: str, word: str, declaration: Expression | None) -> bool:
+        """Whether a function reads its parameter ``word``; one that takes all as ``**options`` may read any."""
+        path = function.partition(":")[0]
+        for definition in self._project.resolver.functions(function):
+            names = [param.name for param in definition.params]
+            if word not in names:
+                return True
+            variable = f"{definition.name}.<locals>.{word}"
+            if any(variable in each.roots for file, each in self._expressions if file == path and isinstance(each, Ref)):
+                return True
+        return False
+
+    def handed_on(self, holder: str) -> bool:
+        """Whether the object that holds an option (``Config()``, a dictionary; empty for argparse's namespace) is handed to
+        code that is not followed, or no such object is seen at all."""
+        seen = bool(holder)
+        for path, each in self._expressions:
+            if not isinstance(each, Call):
+                continue
+            names = self._project.names(path, each.func)
+            seen = seen or any(f"{name}()".endswith(_NAMESPACES) for name in names)
+            if any(":" in name for name in names):
+                continue
+            if any(self._holds(path, arg.value, holder) for arg in each.args):
+                return True
+        return not seen
+
+    def _holds(self, path: str, value: Expression, holder: str) -> bool:
+        if isinstance(value, Collection):
+            return any(item is not None and self._holds(path, item, holder) for item in value.items)
+        if not holder:
+            return any(name.endswith(_NAMESPACES) for name in self._project.names(path, value))
+        if holder.endswith("()"):
+            return bool({holder, holder[:-2]}.intersection(self._project.names(path, value)))
+        if isinstance(value, Ref) and not value.path:
+            modules = self._project.resolver.modules
+            return any(holder in modules.resolve(path, root) for root in value.roots)
+        return False
+
+
+def reads_of(project: Project, files: Sequence[str]) -> Reads:
+    """The reads of files of a project."""
+    return Reads(project, files)
+
+
+def _read_in(project: Project, path: str) -> Iterator[Expression]:
+    facts = project.files[path]
+    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        for statement in statements(body):
+            yield from _read_by(statement)
+
+
+def _read_by(statement: Statement) -> Iterator[Expression]:
+    targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
+    for expression in expressions(statement):
+        if not any(expression is target for target in targets):
+            yield from _read(expression)
+
+
+def _read(expression: Expression) -> Iterator[Expression]:
+    """An expression and what it is made of, without what is only logged, and without the name of what is called."""
+    if isinstance(expression, Call):
+        if _is_logging(expression.func):
+            return
+        if isinstance(expression.func, Attribute):
+            yield from _read(expression.func.value)
+        elif isinstance(expression.func, Ref):
+            yield expression.func._replace(path=expression.func.path[:-1])
+        else:
+            yield from _read(expression.func)
+        for arg in expression.args:
+            yield from _read(arg.value)
+    else:
+        for part in parts(expression):
+            yield from _read(part)
+    yield expression
+
+
+def _is_logging(func: Expression) -> bool:
+    match func:
+        case Ref(roots=roots, path=path):
+            return (path or (roots[0].rpartition(".")[2],))[-1] in _LOGGING
+        case Attribute(name=word):
+            return word in _LOGGING
+    return False
+
+
+def _reads(expression: Expression, word: str) -> bool:
+    match expression:
+        case Ref(path=path):
+            return word in path
+        case Attribute(name=name):
+            return name == word
+        case Constant(value=value):
+            return value == word
+    return False
+
+
+def _inside(expression: Expression, declaration: Expression | None) -> bool:
+    return declaration is not None and declaration.start <= expression.start and expression.end <= declaration.end
