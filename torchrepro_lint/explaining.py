@@ -7,14 +7,13 @@ import sys
 from collections.abc import Sequence
 
 from torchrepro_lint import terminal
-from torchrepro_lint.engine import target_of
 from torchrepro_lint.explain import Explanation, explain
 from torchrepro_lint.files import Plan, plan
 from torchrepro_lint.messages import Message, read
 from torchrepro_lint.places import Place, find
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import explanation
-from torchrepro_lint.requested import options, target_here, warning
+from torchrepro_lint.requested import options, target_here, target_of, warning
 from torchrepro_lint.tables import error_names
 
 
@@ -24,7 +23,7 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     if told.unknown or not told.names:
         raise UsageError(_unknown(told))
     planned = plan(paths or (".",), options(torch_version))
-    target = target_of(planned.trees[0]) if planned.trees else target_here(torch_version)
+    target = target_of(planned.trees[0].root) if planned.trees else target_here(torch_version)
     explained = [explain(name, target.version) for name in told.names]
     places, errors = _places(planned, explained, told)
     render = explanation.render_json if output_format == "json" else explanation.render
@@ -56,7 +55,7 @@ def _places(planned: Plan, explained: Sequence[Explanation], told: Message) -> t
     """The places of each explanation in all projects, each read for its own target, and what could not be read."""
     advance = terminal.progress(sum(len(tree.files) for tree in planned.trees))
     found = [
-        find(tree, [explain(one.name, target_of(tree).version) for one in explained], told.frames, advance)
+        find(tree, [explain(one.name, target_of(tree.root).version) for one in explained], told.frames, advance)
         for tree in planned.trees
     ]
     places = [[place for each in found for place in each.places[index]] for index in range(len(explained))]
