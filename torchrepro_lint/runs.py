@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, Lambda, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, Ref, Statement
 from torchrepro_lint.names import Names
 from torchrepro_lint.truth import Setting
 
@@ -88,7 +89,7 @@ class Run:
         starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
         return cls(names, cache, starts, main=entry.function is None)
 
-    @property
+    @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
         return frozenset(name for name, _ in self._seen)
