@@ -46,12 +46,13 @@ def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, V
 
 def _verdicts(found: Iterable[Case]) -> Iterator[Verdict]:
     for _, group in groupby(found, key=lambda case: (case.site.call.start, case.site.call.end)):
-        judged = [Verdict(code, case) for case in group if (code := _code(case))]
+        judged = [Verdict(code, case) for case in group if (code := code_of(case))]
         if judged:
             yield min(judged, key=_rank)
 
 
-def _code(case: Case) -> str:
+def code_of(case: Case) -> str:
+    """The rule that speaks of a case, ``TRL402``; empty where none does, or where it is TRL401's own business."""
     row = case.row
     match row.behaviour:
         case _ if row.operation == _INDEX_SELECT:

@@ -46,7 +46,7 @@ def _raises(context: Context, case: Case) -> str:
     names = context.catalogue.errors(case.row)
     error = f" ({names[0]})" if names else ""
     supposed = f" for {_supposed(case)}" if case.truth is Truth.UNKNOWN and _supposed(case) else ""
-    where = f"{_device(case)}{case.row.phase} in torch {context.catalogue.version}{supposed}"
+    where = f"{_device(context, case)}{case.row.phase} in torch {context.catalogue.version}{supposed}"
     return f"{label(case.row.spelling.name)} has no deterministic {where}{error}"
 
 
@@ -56,7 +56,7 @@ def _cause(context: Context, case: Case) -> str:
         says = "says that it has" if told == "though" else "does not say so"
         return f"{_raises(context, case)}, {told} torch's documentation {says}"
     name, version = label(case.row.spelling.name), context.catalogue.version
-    return f"{name} has a nondeterministic {_device(case)}{case.row.phase} in torch {version}, and no error or warning tells"
+    return f"{name} has a nondeterministic {_device(context, case)}{case.row.phase} in torch {version}, and no error or warning tells"
 
 
 def _warns(case: Case) -> str:
@@ -68,8 +68,11 @@ def _cure(context: Context, case: Case) -> str:
     return next(iter(instead(case.row, context.catalogue.version)), _NO_CURE)
 
 
-def _device(case: Case) -> str:
-    return "CUDA " if "cuda" in case.row.devices else ""
+def _device(context: Context, case: Case) -> str:
+    if "any" in case.row.devices:
+        return ""
+    device = context.settings.device
+    return f"{device if device in case.row.devices else case.row.devices[0]} ".upper()
 
 
 def _supposed(case: Case) -> str:
