@@ -48,9 +48,10 @@ def cases(
     for site in context.project.calls(context.path):
         name = next((each for each in operation_names(site) if context.catalogue.operation(each)), None)
         if name is not None and not _is_no_tensor(context, site, name):
-            spelling = context.catalogue.operation(name)[0].spelling
+            rows = context.catalogue.operation(name)
+            spelling, subjects = rows[0].spelling, {condition.of for row in rows for condition in row.when}
             facts = {**surroundings(context, site, spelling), **inferred(site), **known}
-            yield from _cases(context, site, name, readings(context, spelling, site), facts)
+            yield from _cases(context, site, name, readings(context, spelling, site, subjects), facts)
         elif input_facts := inferred(site):
             for module in (each[:-2] for each in site.names if each.endswith("()") and ":" not in each):
                 if rows := context.catalogue.operation(module):
@@ -73,7 +74,7 @@ def surroundings(context: Context, site: Site, spelling: Spelling) -> dict[str, 
     known: dict[str, Scalar] = {"device": _device(context, site)}
     if warns_only(context.project, site.function):
         known["program.warn_only"] = True
-    source = _tensor(spelling, site.call, "input")
+    source = tensor(spelling, site.call, "input")
     if source is not None and Tensors(context.project, context.path).integral(source):
         known["input.dtype"] = "integer"
     return known
@@ -84,7 +85,7 @@ def _no_backward(context: Context, site: Site, row: Row) -> bool:
     project, path = context.project, context.path
     if switched_off(project, path, site):
         return True
-    given = [each for word in _differentiable(row) if (each := _tensor(row.spelling, site.call, word)) is not None]
+    given = [each for word in _differentiable(row) if (each := tensor(row.spelling, site.call, word)) is not None]
     tensors = Tensors(project, path)
     if given and all(tensors.without_gradient(each) for each in given):
         return True
@@ -100,7 +101,7 @@ def _differentiable(row: Row) -> Iterator[str]:
         yield from ("input", *(word for word in _DIFFERENTIABLE if word in row.spelling.parameters))
 
 
-def _tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:
+def tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:
     """The tensor that a function or method is given by a parameter; a method's own is called ``input``."""
     if word == "input" and spelling.name.startswith("torch.Tensor."):
         match call.func:

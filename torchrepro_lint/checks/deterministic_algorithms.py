@@ -46,7 +46,12 @@ def _finding(context: Context, switch: Switch) -> Iterator[Finding]:
         if not _is_on_otherwise(context, switch):
             message = f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on(switch)}"
             yield Finding(CODE, place, message, _replaced(switch))
-    elif switch.name != DEBUG_MODE and only_warns(switch) and not stops_strict_mode(context, switch.site.function):
+    elif (
+        switch.name != DEBUG_MODE
+        and only_warns(switch)
+        and not _is_on_otherwise(context, switch)
+        and not stops_strict_mode(context, switch.site.function)
+    ):
         message = (
             "warn_only=True only warns of what stays nondeterministic, and leaves the backward of fused attention so; "
             "leave it out"
@@ -75,12 +80,13 @@ def _is_off(context: Context, switch: Switch) -> bool:
 
 
 def _is_on_otherwise(context: Context, switch: Switch) -> bool:
-    """Whether the other branch of an ``if`` around the call switches on: then the user decides."""
+    """Whether the other branch of an ``if`` around the call switches strictly on: then the user decides."""
     other = {"if": "else", "else": "if"}
     wanted = {(other[guard.kind], id(guard.value)) for guard in switch.site.guards if guard.kind in other}
     return any(
         each.mode is not None
         and not _is_off(context, each)
+        and not only_warns(each)
         and wanted.intersection((guard.kind, id(guard.value)) for guard in each.site.guards)
         for each in switches(context.project, context.path)
     )

@@ -39,7 +39,8 @@ def _counts(context: Context, site: Site, row: Foreign) -> bool:
         return False
     if row.phase == "backward" and (without_gradient(project, path, site) or forward_only(project, site.function)):
         return False
-    truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site))
+    subjects = {condition.of for condition in row.when}
+    truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site, subjects))
     return any(truth is not Truth.FAILS for truth in truths)
 
 
