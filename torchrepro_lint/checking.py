@@ -70,8 +70,12 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
     tree = checker.tree
     scripts = console_scripts(Path(tree.root.path))
 
+    lines: dict[str, Lines] = {}
+
     def row(path: str, offset: int) -> int:
-        return Lines(files[path].text).position(offset).row
+        if path not in lines:
+            lines[path] = Lines(files[path].text)
+        return lines[path].position(offset).row
 
     return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, row)
 

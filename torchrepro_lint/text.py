@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
@@ -44,13 +45,14 @@ class Fix(NamedTuple):
 
 
 class Lines:
-    """The line index of a text."""
-
-    __slots__ = ("_starts", "text")
+    """The line index of a text, made when it is first asked: most files have nothing to report."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
     def position(self, offset: int) -> Position:
         """Where an offset lies; the end of the text is a valid offset."""
