@@ -1,0 +1,153 @@
+"""Where no gradient flows: modes around a call, detached inputs, functions that only run without a backward pass."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Lambda, Ref
+from torchrepro_lint.runs import entered
+from torchrepro_lint.walk import expressions, parts, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchrepro_lint.project import Program, Project, Site
+
+_OFF = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
+_CUT = frozenset({"detach", "detach_", "data"})
+_BACKWARD = re.compile(
+    r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
+    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)"
+)
+
+
+def without_gradient(project: Project, path: str, site: Site) -> bool:
+    """Whether no gradient can flow: under ``no_grad``, in a function so decorated, or from a detached input."""
+    return switched_off(project, path, site) or _is_cut(_input(site.call))
+
+
+def switched_off(project: Project, path: str, site: Site) -> bool:
+    """Whether a call stands where no gradient is kept, by the innermost mode around it."""
+    return _mode(project, path, site) == "off"
+
+
+def forward_only(project: Project, function: str) -> bool:
+    """Whether all calls of a function of the project stand where no gradient is kept, or in such a function.
+
+    False where nothing calls it, and where it is passed on as a value: then who calls it is not known.
+    """
+    if project not in _callers:
+        _callers[project] = _Callers(project)
+    return _callers[project].forward_only(function)
+
+
+def has_backward(program: Program) -> bool:
+    """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
+    return any(
+        _is_backward(happening.event.value, happening.names)
+        for happening in program.run.happenings
+        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+    )
+
+
+def _is_backward(call: Call, names: tuple[str, ...]) -> bool:
+    match call.func:
+        case Ref(path=(*_, "backward")) | Attribute(name="backward"):
+            return True
+    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)
+
+
+class _Callers:
+    """Who calls which function of a project, under which mode."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._sites: dict[str, list[tuple[str, Site]]] = defaultdict(list)
+        self._passed_on: set[str] = set()
+        self._known: dict[str, bool] = {}
+        for path, facts in project.files.items():
+            for site in project.calls(path):
+                for name in site.names:
+                    for target in entered(project.resolver, name, "call") if ":" in name else ():
+                        self._sites[target].append((path, site))
+            bodies = (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes))
+            for body in bodies:
+                for statement in statements(body):
+                    for expression in expressions(statement):
+                        self._passed_on.update(_words_as_values(expression))
+
+    def forward_only(self, function: str) -> bool:
+        if function not in self._known:
+            self._known[function] = True  # a circle adds no other caller
+            self._known[function] = self._asked(function)
+        return self._known[function]
+
+    def _asked(self, function: str) -> bool:
+        sites = self._sites.get(function, ())
+        if not sites or function.rpartition(".")[2].rpartition(":")[2] in self._passed_on:
+            return False
+        return all(
+            (mode := _mode(self._project, path, site)) == "off" or (not mode and self.forward_only(site.function))
+            for path, site in sites
+        )
+
+
+_callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
+
+
+def _words_as_values(expression: Expression) -> Iterator[str]:
+    """The last words of what is named without being called."""
+    match expression:
+        case Call(func=Ref()):
+            inner: Iterator[Expression] = (arg.value for arg in expression.args)
+        case Ref(roots=roots, path=path):
+            yield path[-1] if path else roots[0].rpartition(".")[2].lstrip(":?")
+            return
+        case Lambda():
+            return
+        case _:
+            inner = parts(expression)
+    for each in inner:
+        yield from _words_as_values(each)
+
+
+def _mode(project: Project, path: str, site: Site) -> str:
+    """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
+    modes = [mode for guard in site.guards if guard.kind == "with" and (mode := _switched(project, path, guard.value))]
+    decorators = (each for function in project.resolver.functions(site.function) for each in function.decorators)
+    modes = [*(mode for each in decorators if (mode := _switched(project, path, each))), *modes]
+    return modes[-1] if modes else ""
+
+
+def _switched(project: Project, path: str, value: Expression) -> str:
+    """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
+    called = value.func if isinstance(value, Call) else value
+    argument = value.args[0].value if isinstance(value, Call) and value.args else None
+    switched = argument.value if isinstance(argument, Constant) else None
+    for name in project.names(path, called):
+        word = name.rpartition(".")[2]
+        if name in _OFF:
+            return "on" if word == "inference_mode" and switched is False else "off"
+        if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
+            return "on"
+        if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
+            return "off" if switched is False else "on"
+    return ""
+
+
+def _input(call: Call) -> Expression | None:
+    """The tensor of a call: a method's receiver is unknown as a value, so its attributes are looked at instead."""
+    if call.args and not call.args[0].star and call.args[0].keyword in (None, "input"):
+        return call.args[0].value
+    return None
+
+
+def _is_cut(expression: Expression | None) -> bool:
+    match expression:
+        case Call(func=Ref(path=(*_, word)) | Attribute(name=word)) | Ref(path=(*_, word)):
+            return word in _CUT
+    return False
