@@ -110,7 +110,7 @@ class Effects:
     def _iterate(self, happening: Happening) -> None:
         if happening.event.value is None or not any(name.removesuffix("()") in LOADERS for name in happening.names):
             return
-        for _, value in self._names.values(happening.path, happening.event.value):
+        for _, value in self._names.made(happening.path, happening.event.value):
             if isinstance(value, Call):
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, happening, value):

@@ -56,7 +56,7 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
 def changing_source(names: Names, path: str, expression: Expression) -> str | None:
     """What makes a value change between runs, ``time.time``; None unless every value that it may have does."""
     found: list[str | None] = []
-    for file, value in names.values(path, expression):
+    for file, value in names.made(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
             return None  # one of the alternatives may be the user's seed
         found.append(_source(names, file, value))

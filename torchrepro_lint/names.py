@@ -381,16 +381,18 @@ class Names:
         for word in self._texts(path, key):
             yield from self.modules.resolve(path, word)
 
-    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
+    def _texts(self, path: str, key: Expression, depth: int = 0) -> tuple[str, ...]:
         """The texts that an expression may be, where literals or an option's literals tell."""
+        if isinstance(key, Constant):
+            return (key.value,) if isinstance(key.value, str) else ()
         found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
             for option in self.options.of(file, value):
                 literals += option.literals
             found.update(each.value for each in literals if isinstance(each.value, str))
-            if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6:
-                parts = [self._texts(file, operand) for operand in value.operands]
+            if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
+                parts = [self._texts(file, operand, depth + 1) for operand in value.operands]
                 found.update("".join(each) for each in product(*parts))
         return tuple(sorted(found))
 
@@ -521,15 +523,20 @@ class Names:
         """
         if isinstance(expression, Ref) and depth < 8:
             found = [pair for root in expression.roots for pair in self._values_of(path, root, expression.path)]
-        elif isinstance(expression, Call) and depth < 8:
-            found = list(self._returned_values(path, expression))
-        else:
-            found = []
-        if found:
-            for file, value in found:
-                yield from self.values(file, value, depth + 1)
-            return
+            if found:
+                for file, value in found:
+                    yield from self.values(file, value, depth + 1)
+                return
         yield path, expression
+
+    def made(self, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
+        """``values``, and for a call of a function of the project what that function returns."""
+        for file, value in self.values(path, expression):
+            returned = list(self._returned_values(file, value)) if isinstance(value, Call) and depth < 3 else []
+            for owner, inner in returned:
+                yield from self.made(owner, inner, depth + 1)
+            if not returned:
+                yield file, value
 
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """What the functions of the project that a call runs return."""

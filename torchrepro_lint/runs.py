@@ -219,7 +219,7 @@ class Run:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
         if self._waiting:
             for each in (used, _receiver_of(used)):
-                for _, value in self._names.values(path, each) if each is not None else ():
+                for _, value in self._names.made(path, each) if each is not None else ():
                     if id(value) in self._waiting:
                         yield from self._waiting.pop(id(value)).targets
 
