@@ -62,6 +62,9 @@ _FLUENT = frozenset(
 )
 
 
+# A value is followed through so many variables and calls; what is left then stands for itself.
+_MOST_STEPS = 100
+
 _RESULTS = ("()", "[]", ".<super>")
 
 _HOOKS = frozenset({"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"})
@@ -516,26 +519,37 @@ class Names:
             if isinstance(found, Collection):
                 yield file, found
 
-    def values(self, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
+    def values(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
         """The expressions that an expression stands for, with their files: a variable's values, else itself.
 
-        A parameter without a default stands for itself, and so does whatever is not followed.
+        A parameter that nothing is passed for stands for itself, and so does whatever is not followed.
         """
-        if isinstance(expression, Ref) and depth < 8:
-            found = [pair for root in expression.roots for pair in self._values_of(path, root, expression.path)]
-            if found:
-                for file, value in found:
-                    yield from self.values(file, value, depth + 1)
-                return
-        yield path, expression
+        return self._worked_out(path, expression, calls=False)
 
-    def made(self, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
+    def made(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
         """``values``, and for a call of a function of the project what that function returns."""
-        for file, value in self.values(path, expression):
-            returned = list(self._returned_values(file, value)) if isinstance(value, Call) and depth < 3 else []
-            for owner, inner in returned:
-                yield from self.made(owner, inner, depth + 1)
-            if not returned:
+        return self._worked_out(path, expression, calls=True)
+
+    def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
+        """Each variable and each call is followed once, however many ways lead to it."""
+        queue = [(path, expression)]
+        seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()
+        while queue:
+            file, value = queue.pop()
+            found: list[tuple[str, Expression]] = []
+            if isinstance(value, Ref):
+                key = (file, value.roots, value.path)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if len(seen) < _MOST_STEPS:
+                    found = [pair for root in value.roots for pair in self._values_of(file, root, value.path)]
+            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < _MOST_STEPS:
+                seen.add(id(value))
+                found = list(self._returned_values(file, value))
+            if found:
+                queue.extend(reversed(found))
+            else:
                 yield file, value
 
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:

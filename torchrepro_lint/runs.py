@@ -217,7 +217,7 @@ class Run:
 
     def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
-        if self._waiting:
+        if any(isinstance(key, int) for key in self._waiting):
             for each in (used, _receiver_of(used)):
                 for _, value in self._names.made(path, each) if each is not None else ():
                     if id(value) in self._waiting:
