@@ -152,6 +152,29 @@ def test_the_root(project: Maker, files: dict[str, str], root: str) -> None:
     assert [tree.root.path for tree in plan(("p/q/r/a.py",), Options()).trees] == [str(folder / root)]
 
 
+PACKAGE = {"p/a/__init__.py": "", "p/a/b/__init__.py": "", "p/a/b/c.py": "", "p/a/d/e.py": "", "p/beside.py": ""}
+
+
+@pytest.mark.parametrize("path", ["p/a", "p/a/b", "p/a/b/c.py", "p/a/__init__.py"])
+def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(project: Maker, path: str) -> None:
+    folder = project(PACKAGE)
+    (tree,) = plan((path,), Options()).trees
+    assert tree.root.path == str(folder / "p")
+    assert tree.files == ("a/__init__.py", "a/b/__init__.py", "a/b/c.py", "a/d/e.py")
+
+
+def test_a_marked_directory_around_a_package_is_linked_as_a_whole(project: Maker) -> None:
+    project({**PACKAGE, "p/pyproject.toml": ""})
+    (tree,) = plan(("p/a/b/c.py",), Options()).trees
+    assert "beside.py" in tree.files
+
+
+def test_unmarked_paths_beside_each_other_share_their_parent(project: Maker) -> None:
+    folder = project(PACKAGE)
+    (tree,) = plan(("p/a/b", "p/beside.py"), Options()).trees
+    assert (tree.root.path, len(tree.files)) == (str(folder / "p"), 5)
+
+
 def test_the_whole_project_is_linked_whatever_is_given(project: Maker) -> None:
     project({"pyproject.toml": "", "src/a.py": "", "src/b.py": "", "venv/c.py": ""})
     (tree,) = plan(("src/b.py",), Options()).trees

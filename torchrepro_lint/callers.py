@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from torchrepro_lint.walk import expressions, statements, within
 if TYPE_CHECKING:
     from torchrepro_lint.memo import Memo
     from torchrepro_lint.names import Names
+
 
 class Callers:
     """The calls of a project, found by the word that they call."""
@@ -59,11 +61,27 @@ class Callers:
 
         Which they are is a question like any other, since an answer may lead back to it: see ``memo``.
         """
-        candidates = [number for word in self._words(name, function) for number in self._by_word.get(word, ())]
-        found = self._memo.solve(
-            ("callers", name), lambda: (f"{number:09}" for number in candidates if self._runs(number, name))
-        )
-        return (self._calls[int(number)] for number in found)
+        found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
+        return (self._calls[number] for number in sorted(found))
+
+    def _numbers(self, word: str, name: str) -> Iterator[int]:
+        """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
+        runs = self._memo.solve(("calls", word), lambda: self._runs(word))
+        start = f"{name} "
+        for each in (runs[at] for at in range(bisect_left(runs, start), len(runs))):
+            if not each.startswith(start):
+                break
+            yield int(each[len(start) :])
+
+    def _runs(self, word: str) -> Iterator[str]:
+        """``path:function 12`` for each function that call number 12, by this word, runs."""
+        for number in self._by_word.get(word, ()):
+            path, call = self._calls[number]
+            for target in self._names.names(path, call.func):
+                if ":" in target:
+                    yield f"{target} {number:09}"
+                    if self._names.classes(target):
+                        yield from (f"{each} {number:09}" for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]
@@ -71,15 +89,6 @@ class Callers:
             owner = f"{name.partition(':')[0]}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
-
-    def _runs(self, number: int, name: str) -> bool:
-        path, call = self._calls[number]
-        for target in self._names.names(path, call.func):
-            if target == name:
-                return True
-            if self._names.classes(target) and name in self._names.methods(target, "__init__"):
-                return True
-        return False
 
 
 def _word(func: Expression) -> str:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Call, Constant, Expression
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression
 from torchrepro_lint.project import Program, Project
 from torchrepro_lint.runs import Run
+from torchrepro_lint.walk import statements
 
 _SWITCHES = frozenset({"torch.use_deterministic_algorithms", "torch.set_deterministic", "torch._set_deterministic"})
+_CUDNN_SWITCH = "torch.backends.cudnn.deterministic"
 _DEBUG_MODE = "torch.set_deterministic_debug_mode"
-_WHOLE = re.compile(
-    r"(transformers\.(trainer_utils\.|utils\.)?)enable_full_determinism|monai\.utils\.(misc\.)?set_determinism"
-)
+_WHOLE = re.compile(r"(transformers|diffusers)\.(\w+\.)*enable_full_determinism")
 _TRAINER = re.compile(r"(lightning|pytorch_lightning|lightning\.pytorch)\b.*\.Trainer")
-_OPTIONS = {"deterministic": _TRAINER, "full_determinism": re.compile(r"transformers\..*TrainingArguments")}
+_OPTIONS = {
+    "deterministic": _TRAINER,
+    "full_determinism": re.compile(r"transformers\..*TrainingArguments"),
+    "use_deterministic_algorithms": re.compile(r"monai\.utils\.(misc\.)?set_determinism"),
+}
 
 
 def enabled(project: Project, function: str) -> bool:
@@ -23,28 +28,82 @@ def enabled(project: Project, function: str) -> bool:
 
     Where none reaches it, the programs are asked that import its module. False where there are no programs.
     """
-    top = function.partition(":")[0] + ":"
-    programs = project.reaching(function) or project.reaching(top)
-    return bool(programs) and all(_enables(program) for program in programs)
+    programs = programs_of(project, function)
+    return bool(programs) and all(_says(program, _is_switch) for program in programs)
 
 
-_KNOWN: WeakKeyDictionary[Run, bool] = WeakKeyDictionary()
-
-
-def _enables(program: Program) -> bool:
-    """Remembered for as long as the run is: each call of a rule asks it of the same programs."""
-    if program.run not in _KNOWN:
-        _KNOWN[program.run] = _has_switch(program)
-    return _KNOWN[program.run]
-
-
-def _has_switch(program: Program) -> bool:
-    return any(
-        _is_switch(name, happening.event.value)
-        for happening in program.run.happenings
-        if isinstance(happening.event.value, Call) and happening.event.kind == "call"
-        for name in happening.names
+def warns_only(project: Project, function: str) -> bool:
+    """Whether every such program asks for warnings, and none for more than that."""
+    programs = programs_of(project, function)
+    return bool(programs) and all(
+        _says(program, _is_warning) and not _says(program, _is_strict) for program in programs
     )
+
+
+def cudnn_deterministic(project: Project, function: str) -> bool:
+    """Whether every such program sets ``torch.backends.cudnn.deterministic``, by whatever value but a literal False."""
+    programs = programs_of(project, function)
+    return bool(programs) and all(_sets_cudnn(project, program) for program in programs)
+
+
+def programs_of(project: Project, function: str) -> tuple[Program, ...]:
+    """The programs that reach a function, else those that import its module."""
+    return project.reaching(function) or project.reaching(function.partition(":")[0] + ":")
+
+
+def _sets_cudnn(project: Project, program: Program) -> bool:
+    if program.run not in _CUDNN:
+        _CUDNN[program.run] = any(_assigns_cudnn(project, each) for each in sorted(program.run.functions))
+    return _CUDNN[program.run]
+
+
+def _assigns_cudnn(project: Project, function: str) -> bool:
+    path, _, own = function.partition(":")
+    bodies = [each.body for each in project.resolver.functions(function)] if own else [project.files[path].body]
+    return any(
+        isinstance(statement, Assign)
+        and statement.value is not None
+        and not _is_off(statement.value)
+        and any(_CUDNN_SWITCH in project.names(path, target) for target in statement.targets)
+        for body in bodies
+        for statement in statements(body)
+    )
+
+
+_CUDNN: WeakKeyDictionary[Run, bool] = WeakKeyDictionary()
+
+_Test = Callable[[str, Call], bool]
+_KNOWN: WeakKeyDictionary[Run, dict[_Test, bool]] = WeakKeyDictionary()
+
+
+def _says(program: Program, test: _Test) -> bool:
+    """Whether a call of a program fits; remembered for as long as its run is, since many calls of rules ask."""
+    known = _KNOWN.setdefault(program.run, {})
+    if test not in known:
+        known[test] = any(
+            test(name, happening.event.value)
+            for happening in program.run.happenings
+            if isinstance(happening.event.value, Call) and happening.event.kind == "call"
+            for name in happening.names
+        )
+    return known[test]
+
+
+def _is_strict(name: str, call: Call) -> bool:
+    return _is_switch(name, call) and not _is_warning(name, call)
+
+
+def _is_warning(name: str, call: Call) -> bool:
+    """``warn_only=True``, or what comes to the same: Lightning's ``"warn"``, and the debug mode of that name."""
+    if name in _SWITCHES:
+        return _is_switch(name, call) and any(_is(arg, "warn_only", True) for arg in call.args)
+    if name == _DEBUG_MODE:
+        return _given(call, "debug_mode", 0) in (1, "warn")
+    return bool(_TRAINER.fullmatch(name)) and any(_is(arg, "deterministic", "warn") for arg in call.args)
+
+
+def _is(arg: Arg, keyword: str, value: object) -> bool:
+    return arg.keyword == keyword and isinstance(arg.value, Constant) and arg.value.value == value
 
 
 def _is_switch(name: str, call: Call) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.exclusion import Exclusion, relative, walk
-from torchrepro_lint.roots import Options, Root, Roots
+from torchrepro_lint.roots import Options, Root, Roots, Unmarked, unmarked
 
 
 class Given(NamedTuple):
@@ -38,7 +38,7 @@ def plan(paths: Sequence[str], options: Options, force_exclude: bool = False, st
     """Find the files below ``paths`` and the projects they belong to; raises ``UsageError`` for bad settings."""
     missing = tuple(f"{path}: no such file or directory" for path in paths if not os.path.lexists(path))
     present = [path for path in paths if os.path.lexists(path)]
-    finder = _Finder(options, _common_parent([*present, *([stdin.path] if stdin else [])]))
+    finder = _Finder(options, unmarked([*present, *([stdin.path] if stdin else [])]))
     found = [stdin] if stdin else []
     found += [given for path in present for given in finder.expand(path)]
     by_root: dict[str, dict[str, Given]] = {}
@@ -59,8 +59,8 @@ def source_roots(tree: Tree) -> tuple[str, ...]:
 
 
 class _Finder:
-    def __init__(self, options: Options, common: str) -> None:
-        self.roots = Roots(options, common)
+    def __init__(self, options: Options, fallback: Unmarked) -> None:
+        self.roots = Roots(options, fallback)
         self._exclusions: dict[str, Exclusion] = {}
 
     def exclusion(self, root: Root) -> Exclusion:
@@ -88,10 +88,5 @@ class _Finder:
     def tree(self, path: str, given: dict[str, Given]) -> Tree:
         """The whole project below a root."""
         root = self.roots.of(path)
-        below = {relative(file, path) for file in map(os.path.abspath, walk(path, self.exclusion(root)))}
+        below = {relative(file, path) for file in map(os.path.abspath, walk(root.top, self.exclusion(root)))}
         return Tree(root, tuple(sorted(below | set(given))), tuple(sorted(given.items())))
-
-
-def _common_parent(paths: Iterable[str]) -> str:
-    parents = [place if os.path.isdir(place) else os.path.dirname(place) for place in map(os.path.abspath, paths)]
-    return os.path.commonpath(parents) if parents else os.getcwd()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Lambda, Ref
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Lambda, Leave, Operation, Ref
 from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import expressions, parts, statements
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.project import Program, Project, Site
 
-_OFF = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
+_OFF = frozenset(
+    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
+    | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
+)
 _CUT = frozenset({"detach", "detach_", "data"})
 _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
@@ -136,7 +139,32 @@ def _switched(project: Project, path: str, value: Expression) -> str:
             return "on"
         if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
             return "off" if switched is False else "on"
+        if ":" in name and _wraps_in_mode(project, name):
+            return "off"
     return ""
+
+
+def _wraps_in_mode(project: Project, name: str) -> bool:
+    """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
+    path, _, own = name.partition(":")
+    if not project.resolver.functions(name):
+        return False
+    return any(
+        _applies_mode(project, path, value)
+        for function in project.files[path].functions
+        if function.name == f":{own}" or function.name.startswith(f":{own}.<locals>.")
+        for statement in statements(function.body)
+        if isinstance(statement, Leave) and statement.kind == "return"
+        for value in statement.values
+    )
+
+
+def _applies_mode(project: Project, path: str, value: Expression) -> bool:
+    match value:
+        case Call(func=Call(func=mode)):
+            chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)
+            return all(_OFF.intersection(project.names(path, each)) for each in chosen)
+    return False
 
 
 def _input(call: Call) -> Expression | None:

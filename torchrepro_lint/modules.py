@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint.facts import Facts
+from torchrepro_lint.memo import Memo
 from torchrepro_lint.syspath import path_entries
 
 
@@ -22,16 +23,11 @@ class Modules:
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports = {path: dict(facts.exports) for path, facts in files.items()}
         self._packages = {folder for path in files for folder in _parents(path)}
-        self._resolved: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._memo = Memo()
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
-        key = (path, name)
-        known = self._resolved.get(key)
-        if known is None:
-            self._resolved[key] = ()  # a cycle of re-exports contributes nothing
-            known = self._resolved[key] = tuple(sorted(set(self._resolve(path, name))))
-        return known
+        return self._memo.solve((path, name), lambda: self._resolve(path, name))
 
     def _resolve(self, path: str, name: str) -> Iterator[str]:
         if name[0] == ":":
@@ -79,11 +75,10 @@ class Modules:
                 if not colon:
                     yield f"{target}.{word}"
                 elif file != path:
-                    key = (file, f"*{word}")
-                    if key not in self._resolved:
-                        self._resolved[key] = ()
-                        self._resolved[key] = self.attribute(file, word) or ()
-                    yield from self._resolved[key]
+                    yield from self._from_star(file, word)
+
+    def _from_star(self, file: str, word: str) -> tuple[str, ...]:
+        return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
 
     def _walk(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""

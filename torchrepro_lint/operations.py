@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.candidates import readings
 from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
-from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.determinism import warns_only
+from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Ref
+from torchrepro_lint.gradients import forward_only, switched_off
 from torchrepro_lint.signatures import Argument, arguments
+from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entries import Row, Spelling
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.entries import Row, Scalar, Spelling
+    from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
 
 # Methods that numpy, pandas or containers have too: they count on what is known to be a tensor.
 _SHARED = frozenset(
     {"cumsum", "cumsum_", "median", "nanmedian", "gather", "scatter", "put", "put_", "bincount", "resize_", "take"}
+    | {"sort", "argsort"}
 )
-_NO_GRADIENT = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
-# Variables with several values each multiply; beyond these counts an argument stays unknown.
-_MOST_VARIABLES = 3
-_MOST_VALUES = 12
-_CUT = frozenset({"detach", "detach_", "data"})
+# Parameters through which a gradient may flow back.
+_DIFFERENTIABLE = ("grid", "weight", "offset", "log_probs")
+_ATTENTION = ("query", "key", "value")
+_ANYTHING = Arg(0, 0, None, "**", Ref(0, 0, (), (), 0))
 
 
 class Case(NamedTuple):
@@ -34,24 +37,102 @@ class Case(NamedTuple):
     truth: Truth
 
 
-def cases(context: Context, known: Known = NOTHING) -> Iterator[Case]:
+def cases(
+    context: Context, known: Known = NOTHING, inferred: Callable[[Site], Known] = lambda _: NOTHING
+) -> Iterator[Case]:
     """The rows that hold, or may hold, for each call of the module under check, those that hold first.
 
-    ``known`` is what is certain of every call, whatever the code says.
+    ``known`` is what is certain of every call, whatever the code says; ``inferred`` tells what is known of the input of
+    one. A module whose input decides is a case where it is called, with the arguments of its constructor.
     """
     for site in context.project.calls(context.path):
-        for name in operation_names(site):
+        name = next((each for each in operation_names(site) if context.catalogue.operation(each)), None)
+        if name is not None and not _is_no_tensor(context, site, name):
             rows = context.catalogue.operation(name)
-            if not rows:
-                continue
-            found: dict[Row, Truth] = {}
-            for argument in _readings(context, rows[0].spelling, site):
-                for row, truth in applicable(rows, argument, {"device": _device(context, site), **known}):
-                    found[row] = max(truth, found.get(row, truth))
-            for row, truth in sorted(found.items(), key=lambda each: -each[1]):
-                if row.phase != "backward" or not without_gradient(context.project, context.path, site):
-                    yield Case(site, row, truth)
-            break
+            spelling, subjects = rows[0].spelling, {condition.of for row in rows for condition in row.when}
+            facts = {**surroundings(context, site, spelling), **inferred(site), **known}
+            yield from _cases(context, site, name, readings(context, spelling, site, subjects), facts)
+        elif input_facts := inferred(site):
+            for module in (each[:-2] for each in site.names if each.endswith("()") and ":" not in each):
+                if rows := context.catalogue.operation(module):
+                    facts = {**surroundings(context, site, rows[0].spelling), **input_facts, **known}
+                    yield from _cases(context, site, module, _constructed(context, rows[0].spelling, site), facts)
+
+
+def _cases(context: Context, site: Site, name: str, readings: Iterable[Argument], known: Known) -> Iterator[Case]:
+    found: dict[Row, Truth] = {}
+    for argument in readings:
+        for row, truth in applicable(context.catalogue.operation(name), argument, known):
+            found[row] = max(truth, found.get(row, truth))
+    for row, truth in sorted(found.items(), key=lambda each: -each[1]):
+        if row.phase != "backward" or not _no_backward(context, site, row):
+            yield Case(site, row, truth)
+
+
+def surroundings(context: Context, site: Site, spelling: Spelling) -> dict[str, Scalar]:
+    """What stands around a call decides: the device, how the program asks for determinism; and an input of integers."""
+    known: dict[str, Scalar] = {"device": _device(context, site)}
+    if warns_only(context.project, site.function):
+        known["program.warn_only"] = True
+    source = tensor(spelling, site.call, "input")
+    if source is not None and Tensors(context.project, context.path).integral(source):
+        known["input.dtype"] = "integer"
+    return known
+
+
+def _no_backward(context: Context, site: Site, row: Row) -> bool:
+    """Whether no gradient flows back through a call: where it stands, who calls it, what it is given."""
+    project, path = context.project, context.path
+    if switched_off(project, path, site):
+        return True
+    given = [each for word in _differentiable(row) if (each := tensor(row.spelling, site.call, word)) is not None]
+    tensors = Tensors(project, path)
+    if given and all(tensors.without_gradient(each) for each in given):
+        return True
+    return not row.spelling.name.rpartition(".")[2][:1].isupper() and forward_only(project, site.function)
+
+
+def _differentiable(row: Row) -> Iterator[str]:
+    if row.operation.startswith("torch.nn.Embedding"):
+        yield "weight"  # the input is indices
+    elif "query" in row.spelling.parameters:
+        yield from _ATTENTION
+    else:
+        yield from ("input", *(word for word in _DIFFERENTIABLE if word in row.spelling.parameters))
+
+
+def tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:
+    """The tensor that a function or method is given by a parameter; a method's own is called ``input``."""
+    if word == "input" and spelling.name.startswith("torch.Tensor."):
+        match call.func:
+            case Attribute(value=value):
+                return value
+            case Ref(start=start, roots=roots, path=(*before, _), base_end=end):
+                return Ref(start, end, roots, tuple(before), end)
+    return arguments(spelling, call)(word)
+
+
+def _is_no_tensor(context: Context, site: Site, name: str) -> bool:
+    """Whether a method is called on an object of a class of the project, which only shares the word."""
+    if site.names or not name.startswith("torch.Tensor."):
+        return False
+    resolver = context.project.resolver
+    owners = [
+        each[:-2] for each in resolver.receiver(context.path, site.call.func) if ":" in each and each[-2:] == "()"
+    ]
+    return bool(owners) and not any("torch.Tensor" in resolver.ancestry(each) for each in owners)
+
+
+def _constructed(context: Context, spelling: Spelling, site: Site) -> Iterator[Argument]:
+    """The arguments of the constructor of a called module; nothing is known of one that is not found."""
+    found = [
+        each
+        for _, each in context.project.values(context.path, site.call.func)
+        if isinstance(each, Call) and each is not site.call
+    ]
+    yield from (arguments(spelling, each) for each in found)
+    if not found:
+        yield arguments(spelling, site.call._replace(args=(_ANYTHING,)))
 
 
 def operation_names(site: Site) -> Iterator[str]:
@@ -89,80 +170,3 @@ def _device(context: Context, site: Site) -> str:
     if context.settings.device != "auto":
         return context.settings.device
     return "cuda" if context.project.may_use_accelerator(site.function) else "cpu"
-
-
-def _readings(context: Context, spelling: Spelling, site: Site) -> Iterator[Argument]:
-    """The ways to read a call's arguments: one for each value that a variable among them may have."""
-    read = arguments(spelling, site.call)
-    words = [word for word in (*spelling.parameters, *spelling.keywords) if isinstance(read(word), Ref)]
-    open_ended = {word: values for word in words if len(values := _candidates(context, site, read(word))) > 0}
-    combinations = product(*open_ended.values()) if len(open_ended) <= _MOST_VARIABLES else ()
-    tried = False
-    for chosen in combinations:
-        tried = True
-        given = dict(zip(open_ended, chosen, strict=True))
-        yield lambda name, given=given: given.get(name) or read(name)  # type: ignore[misc]
-    if not tried:
-        yield read
-
-
-def _candidates(context: Context, site: Site, value: Expression | None) -> list[Expression]:
-    """The values that an argument may have: those that a test around the call admits, else all that are assigned."""
-    assert isinstance(value, Ref)
-    for guard in reversed(site.guards):
-        if guard.kind == "if" and (admitted := list(_admitted(guard.value, value))):
-            return admitted
-    resolver = context.project.resolver
-    leaves = context.project.values(context.path, value) if value.roots else []
-    found = [resolver.default(path, each) or each for path, each in leaves]
-    return list(dict.fromkeys(found))[:_MOST_VALUES]
-
-
-def _admitted(test: Expression, value: Ref) -> Iterator[Expression]:
-    """``mode == "nearest"`` and ``mode in ("nearest", "area")`` say what ``mode`` is."""
-    match test:
-        case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), Constant() as constant)):
-            yield constant
-        case Operation(op="in", operands=(Ref(roots=value.roots, path=value.path), Collection(items=items))):
-            yield from (item for item in items if isinstance(item, Constant))
-        case Operation(op="and", operands=operands):
-            for operand in operands:
-                yield from _admitted(operand, value)
-
-
-def without_gradient(project: Project, path: str, site: Site) -> bool:
-    """Whether no gradient can flow: under ``no_grad``, in a function so decorated, or from a detached input."""
-    modes = [mode for guard in site.guards if guard.kind == "with" and (mode := _mode(project, path, guard.value))]
-    decorators = (each for function in project.resolver.functions(site.function) for each in function.decorators)
-    modes = [*(mode for each in decorators if (mode := _mode(project, path, each))), *modes]
-    return modes[-1:] == ["off"] or _is_cut(_input(site.call))
-
-
-def _mode(project: Project, path: str, value: Expression) -> str:
-    """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
-    called = value.func if isinstance(value, Call) else value
-    argument = value.args[0].value if isinstance(value, Call) and value.args else None
-    switched = argument.value if isinstance(argument, Constant) else None
-    for name in project.names(path, called):
-        word = name.rpartition(".")[2]
-        if name in _NO_GRADIENT:
-            return "on" if word == "inference_mode" and switched is False else "off"
-        if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
-            return "on"
-        if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
-            return "off" if switched is False else "on"
-    return ""
-
-
-def _input(call: Call) -> Expression | None:
-    """The tensor of a call: a method's receiver is unknown as a value, so its attributes are looked at instead."""
-    if call.args and not call.args[0].star and call.args[0].keyword in (None, "input"):
-        return call.args[0].value
-    return None
-
-
-def _is_cut(expression: Expression | None) -> bool:
-    match expression:
-        case Call(func=Ref(path=(*_, word)) | Attribute(name=word)) | Ref(path=(*_, word)):
-            return word in _CUT
-    return False

@@ -11,6 +11,7 @@ from torchrepro_lint.effects import Effects
 from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard, events
 from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
+from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.partly import Partly, partly_seeded
@@ -66,7 +67,7 @@ class Project:
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
         self._accelerator: dict[str, bool] = {}
-        self._seeding: dict[str, tuple[str, ...]] = {}
+        self._seeding = Memo()
         self._cache = EventCache(self.resolver, catalogue.version)
         self._own_effects: dict[str, Effects] = {}
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
@@ -209,10 +210,7 @@ class Project:
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""
-        if name not in self._seeding:
-            self._seeding[name] = ()
-            self._seeding[name] = tuple(sorted(set(self._find_seeding_parameters(name))))
-        return self._seeding[name]
+        return self._seeding.solve(name, lambda: self._find_seeding_parameters(name))
 
     def _find_seeding_parameters(self, name: str) -> Iterator[str]:
         path = name.partition(":")[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.resources import documented_versions
-from torchrepro_lint.roots import Options, Root, Roots
+from torchrepro_lint.roots import Options, Root, Roots, unmarked
 from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.target import Target, find_target
 
@@ -29,7 +29,7 @@ def options(torch_version: str | None) -> Options:
 
 def target_here(torch_version: str | None) -> Target:
     """The torch of the project around the current directory, or the one asked for."""
-    return target_of(Roots(options(torch_version), os.getcwd()).of(os.getcwd()))
+    return target_of(Roots(options(torch_version), unmarked(())).of(os.getcwd()))
 
 
 def target_of(root: Root) -> Target:

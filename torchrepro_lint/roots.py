@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,17 +19,47 @@ class Options(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A project's directory (absolute), the file that its settings come from, and the settings in force."""
+    """A project's directory (absolute), the file that its settings come from, and the settings in force.
+
+    Its files are those below ``top``: the directory itself where something marks it as a project's.
+    """
 
     path: str
     config: Path | None
     settings: Settings
+    top: str
+
+
+class Unmarked(NamedTuple):
+    """What is taken for a project where nothing marks one: its root, and the directory below which its files are."""
+
+    root: str
+    top: str
+
+
+def unmarked(paths: Iterable[str]) -> Unmarked:
+    """The common parent of some paths; for what lies in a package, the parent of the outermost package.
+
+    So a file of a package has the same project as the package. What lies beside the package is none of it: that may be
+    all of ``site-packages``, or of someone's home.
+    """
+    parents = [place if os.path.isdir(place) else os.path.dirname(place) for place in map(os.path.abspath, paths)]
+    top = os.path.commonpath(parents) if parents else os.getcwd()
+    if not _is_package(top):
+        return Unmarked(top, top)
+    while _is_package(os.path.dirname(top)):
+        top = os.path.dirname(top)
+    return Unmarked(os.path.dirname(top), top)
+
+
+def _is_package(directory: str) -> bool:
+    return os.path.isfile(os.path.join(directory, "__init__.py")) and os.path.dirname(directory) != directory
 
 
 class Roots:
     """Finds the root of each directory, once."""
 
-    def __init__(self, options: Options, fallback: str) -> None:
+    def __init__(self, options: Options, fallback: Unmarked) -> None:
         self._options = options
         self._fallback = fallback
         self._found: dict[str, str] = {}
@@ -39,7 +69,7 @@ class Roots:
         """The root of an absolute directory.
 
         It is the nearest directory with our settings, else the nearest with a pyproject.toml, else with .git, else the
-        fallback (the common parent of the given paths). Raises ``UsageError`` for settings that cannot be read.
+        fallback. Raises ``UsageError`` for settings that cannot be read.
         """
         if directory not in self._found:
             self._found[directory] = self._search(directory)
@@ -50,12 +80,14 @@ class Roots:
 
     def _search(self, directory: str) -> str:
         parents = [directory, *map(str, Path(directory).parents)]
-        marks: tuple[Callable[[str], bool], ...] = (
-            lambda parent: self._config(parent) is not None,
-            lambda parent: os.path.isfile(os.path.join(parent, PYPROJECT)),
-            lambda parent: os.path.exists(os.path.join(parent, ".git")),
+        return next((parent for mark in self._marks() for parent in parents if mark(parent)), self._fallback.root)
+
+    def _marks(self) -> tuple[Callable[[str], bool], ...]:
+        return (
+            lambda directory: self._config(directory) is not None,
+            lambda directory: os.path.isfile(os.path.join(directory, PYPROJECT)),
+            lambda directory: os.path.exists(os.path.join(directory, ".git")),
         )
-        return next((parent for mark in marks for parent in parents if mark(parent)), self._fallback)
 
     def _config(self, directory: str) -> Path | None:
         """The file in a directory that holds settings for us."""
@@ -71,4 +103,5 @@ class Roots:
         options = self._options
         config = None if options.isolated else options.config or self._config(path)
         settings = load(config) if config else Settings()
-        return Root(path, config, options.overrides(settings))
+        marked = path != self._fallback.root or any(mark(path) for mark in self._marks())
+        return Root(path, config, options.overrides(settings), path if marked else self._fallback.top)

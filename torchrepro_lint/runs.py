@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
@@ -109,7 +110,7 @@ class Run:
         starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
         return cls(names, cache, starts, main=entry.function is None)
 
-    @property
+    @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
         return frozenset(target.function for target in self._seen)

@@ -1,4 +1,4 @@
-"""TRL402: operations that raise under deterministic algorithms in the target torch."""
+"""TRL402 and TRL404: operations that no setting makes repeatable in the target torch."""
 
 from __future__ import annotations
 
@@ -9,33 +9,70 @@ from torchrepro_lint.alternatives import instead
 from torchrepro_lint.conditions import Truth
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import span
-from torchrepro_lint.operations import Case, cases
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Span
+from torchrepro_lint.switches import reported_warning
+from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from torchrepro_lint.operations import Case
     from torchrepro_lint.rule import Context
 
-
-def check(context: Context) -> Iterator[Finding]:
-    """Calls, and constructors whose arguments decide alone; of several cases of one call the likeliest."""
-    reported: set[Span] = set()
-    for case in cases(context):
-        place = span(case.site.call)
-        if case.row.behaviour == "raises" and case.row.listed and case.row.operation != "torch.index_select":
-            if place not in reported:
-                reported.add(place)
-                yield Finding("TRL402", place, _message(context, case))
+_NO_CURE = "no setting makes it repeatable"
 
 
-def _message(context: Context, case: Case) -> str:
+def documented(context: Context) -> Iterator[Finding]:
+    """TRL402: calls, and constructors whose arguments decide alone, of what raises as torch's documentation says."""
+    for verdict in verdicts(context):
+        if verdict.code == "TRL402":
+            yield Finding(
+                "TRL402",
+                span(verdict.case.site.call),
+                f"{_raises(context, verdict.case)}; {_cure(context, verdict.case)}",
+            )
+
+
+def undocumented(context: Context) -> Iterator[Finding]:
+    """TRL404: what raises or is silently nondeterministic though the documentation does not say so."""
+    for code, case in verdicts(context):
+        if code != "TRL404":
+            continue
+        if case.row.behaviour != "warns":
+            yield Finding("TRL404", span(case.site.call), f"{_cause(context, case)}; {_cure(context, case)}")
+        elif not reported_warning(context, case.site.function):
+            yield Finding("TRL404", span(case.site.call), _warns(case))
+
+
+def _raises(context: Context, case: Case) -> str:
     names = context.catalogue.errors(case.row)
     error = f" ({names[0]})" if names else ""
-    device = "CUDA " if "cuda" in case.row.devices else ""
     supposed = f" for {_supposed(case)}" if case.truth is Truth.UNKNOWN and _supposed(case) else ""
-    what = f"has no deterministic {device}{case.row.phase} in torch {context.catalogue.version}{supposed}{error}"
-    cure = next(iter(instead(case.row, context.catalogue.version)), "no setting makes it repeatable")
-    return f"{label(case.row.spelling.name)} {what}; {cure}"
+    where = f"{_device(context, case)}{case.row.phase} in torch {context.catalogue.version}{supposed}"
+    return f"{label(case.row.spelling.name)} has no deterministic {where}{error}"
+
+
+def _cause(context: Context, case: Case) -> str:
+    if case.row.behaviour == "raises":
+        told = "though" if case.row.kind == "documented_deterministic_but_raising" else "and"
+        says = "says that it has" if told == "though" else "does not say so"
+        return f"{_raises(context, case)}, {told} torch's documentation {says}"
+    name, version = label(case.row.spelling.name), context.catalogue.version
+    return f"{name} has a nondeterministic {_device(context, case)}{case.row.phase} in torch {version}, and no error or warning tells"
+
+
+def _warns(case: Case) -> str:
+    name = label(case.row.spelling.name)
+    return f"{name} keeps a nondeterministic backward under warn_only=True; leave warn_only out"
+
+
+def _cure(context: Context, case: Case) -> str:
+    return next(iter(instead(case.row, context.catalogue.version)), _NO_CURE)
+
+
+def _device(context: Context, case: Case) -> str:
+    if "any" in case.row.devices:
+        return ""
+    device = context.settings.device
+    return f"{device if device in case.row.devices else case.row.devices[0]} ".upper()
 
 
 def _supposed(case: Case) -> str:

@@ -1,0 +1,49 @@
+"""The real code that is measured: wheels from the package index, unpacked below a cache directory, never committed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+# Pure Python, and pinned: a figure means nothing without the code it was measured on.
+TIMM = "timm==1.0.31"
+
+
+def cache() -> Path:
+    """Where unpacked packages are kept between runs."""
+    given = os.environ.get("TORCHREPRO_LINT_BENCHMARK_DIR")
+    return Path(given) if given else Path.home() / ".cache" / "torchrepro-lint-benchmarks"
+
+
+def unpacked(requirement: str) -> Path:
+    """The directory of a package, downloaded when it is not there yet; raises ``CalledProcessError`` offline.
+
+    A pyproject.toml in it makes it a project, so that it is linked as one wherever the cache lies.
+    """
+    place = cache() / re.sub(r"[^\w.]+", "-", requirement)
+    if not place.is_dir():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+            _download(requirement, Path(scratch))
+            shutil.move(Path(scratch, "tree"), place)
+    return place
+
+
+def sources(directory: Path) -> list[Path]:
+    """The Python files below a directory, sorted."""
+    return sorted(path for path in directory.rglob("*.py") if path.is_file())
+
+
+def _download(requirement: str, scratch: Path) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    subprocess.run([*command, "--dest", str(scratch), requirement], check=True)
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(scratch / "tree")
+    Path(scratch, "tree", "pyproject.toml").write_text('[project]\nname = "unpacked"\nversion = "0"\n')

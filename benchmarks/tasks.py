@@ -1,0 +1,74 @@
+"""What is measured, each in a fresh process: ``python -m benchmarks.tasks TASK DIRECTORY COLLECTOR``."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.packages import sources
+
+
+def start_libcst(_directory: Path) -> None:
+    """What every process below pays before its first file."""
+    import libcst  # noqa: F401
+
+
+def parse_libcst(directory: Path) -> None:
+    """The yardstick: a bare parse of every file; no tree is kept."""
+    import libcst
+
+    for path in sources(directory):
+        libcst.parse_module(path.read_bytes())
+
+
+def parse_ast(directory: Path) -> None:
+    """The same files through Python's own parser."""
+    import ast
+
+    for path in sources(directory):
+        ast.parse(path.read_bytes())
+
+
+def lint(directory: Path) -> None:
+    """A cold run of the command line."""
+    from torchrepro_lint.cli import main
+
+    main([str(directory), "--quiet", "--exit-zero"])
+
+
+def stages(directory: Path) -> None:
+    """CPU seconds of the stages of a run, as one line of JSON."""
+    from torchrepro_lint.checking import check, link
+    from torchrepro_lint.engine import prepare
+    from torchrepro_lint.files import plan
+    from torchrepro_lint.reading import read_tree
+    from torchrepro_lint.roots import Options
+
+    laps = {"start": time.process_time()}
+    (tree,) = plan([str(directory)], Options()).trees
+    checker, _ = prepare(tree, honour_comments=True)
+    laps["discover"] = time.process_time()
+    files = read_tree(tree).files
+    laps["read"] = time.process_time()
+    project = link(checker, files)
+    laps["link"] = time.process_time()
+    for path in tree.files:
+        check(checker, path, files[path], project)
+    laps["check"] = time.process_time()
+    print(json.dumps({name: at - before for (_, before), (name, at) in itertools.pairwise(laps.items())}))
+
+
+TASKS: dict[str, Callable[[Path], None]] = {
+    task.__name__: task for task in (start_libcst, parse_ast, parse_libcst, lint, stages)
+}
+
+if __name__ == "__main__":
+    name, place, collector = sys.argv[1:]
+    if collector == "off":
+        gc.disable()
+    TASKS[name](Path(place))

@@ -1,0 +1,54 @@
+"""What is reported for a file given alone, beside what is reported for it with its whole project."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from torchrepro_lint.checking import Checked, check, link
+from torchrepro_lint.engine import prepare
+from torchrepro_lint.files import Tree, plan
+from torchrepro_lint.reading import Reading, read_tree
+from torchrepro_lint.roots import Options
+
+
+class Whole(NamedTuple):
+    """A run over a whole project: what was read, and what was found in each file."""
+
+    tree: Tree
+    files: dict[str, Reading]
+    found: dict[str, Checked]
+
+
+def whole(directory: Path) -> Whole:
+    """Lint all files of a directory, which has to be one project."""
+    (tree,) = plan([str(directory)], Options()).trees
+    files = read_tree(tree).files
+    return Whole(tree, files, _check(tree, files))
+
+
+def differences(run: Whole, paths: Collection[str]) -> Iterator[str]:
+    """A line on each of ``paths`` (from the root) about which a run that is given this file alone says something else.
+
+    The project is planned and linked afresh for each; only the facts of files are those of the first run.
+    """
+    for path in paths:
+        (tree,) = plan([str(Path(run.tree.root.path, path))], Options()).trees
+        if (tree.root.path, tree.files) != (run.tree.root.path, run.tree.files):
+            yield f"{path}: another project: {tree.root.path}, {len(tree.files)} files"
+            continue
+        alone = _check(tree, run.files)
+        if list(alone) != [path]:
+            yield f"{path}: reported on {', '.join(alone)}"
+        elif alone[path] != run.found[path]:
+            yield f"{path}: alone {alone[path]}, with all files {run.found[path]}"
+        del alone
+        gc.collect()
+
+
+def _check(tree: Tree, files: dict[str, Reading]) -> dict[str, Checked]:
+    checker, _ = prepare(tree, honour_comments=True)
+    project = link(checker, files)
+    return {path: check(checker, path, files[path], project) for path, _ in tree.given}

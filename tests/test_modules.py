@@ -1,0 +1,37 @@
+"""What an import means, whichever module of a circle is asked first."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from torchrepro_lint.collect import collect
+from torchrepro_lint.modules import Modules
+
+
+def modules(files: dict[str, str]) -> Modules:
+    return Modules({path: collect(text) for path, text in files.items()}, (".",))
+
+
+def test_a_name_is_followed_across_re_exports() -> None:
+    linked = modules({"p/__init__.py": "from .a import f as g\n", "p/a.py": "def f(): ...\n"})
+    assert linked.resolve("main.py", "p.g") == ("p/a.py:f",)
+    assert linked.resolve("main.py", "torch.nn") == ("torch.nn",)
+
+
+CIRCLE = {
+    f"{own}.py": f"try:\n    from {other} import f\nexcept ImportError:\n    def f(): ...\n"
+    for own, other in (("a", "b"), ("b", "c"), ("c", "a"))
+} | {"stars.py": "from a import *\nfrom more import *\n", "more.py": "from stars import *\nfrom b import f\n"}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("a.f", "b.f", "c.f", "stars.f", "more.f"))))
+def test_modules_that_import_each_other(order: tuple[str, ...]) -> None:
+    linked = modules(CIRCLE)
+    for name in order:
+        assert linked.resolve("main.py", name) == ("a.py:f", "b.py:f", "c.py:f"), name
+
+
+def test_a_name_that_only_leads_back_to_itself_is_nothing() -> None:
+    assert modules({"a.py": "from b import x\n", "b.py": "from a import x\n"}).resolve("main.py", "a.x") == ()

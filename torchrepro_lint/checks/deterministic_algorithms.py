@@ -1,0 +1,155 @@
+"""TRL204: torch's deterministic algorithms are switched in a way that fails, does nothing, or only warns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
+from torchrepro_lint.facts import Call, Constant, Ref, Try, span
+from torchrepro_lint.gaps import argument_span
+from torchrepro_lint.resources import release
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.switches import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
+from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.walk import blocks, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Expression, Statement
+    from torchrepro_lint.rule import Context
+
+CODE = "TRL204"
+_MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each switch of the module; the first fault of a call is reported."""
+    for switch in switches(context.project, context.path):
+        if not switch.hidden:
+            yield from _finding(context, switch)
+
+
+def _finding(context: Context, switch: Switch) -> Iterator[Finding]:
+    place, torch = span(switch.site.call), release(context.catalogue.version)
+    word = switch.name.removeprefix("torch.")
+    if switch.name == OLD and torch >= _MODERN_SINCE:
+        if not _is_fallback(context, switch):
+            since = (
+                f"gone from torch {context.catalogue.version}" if torch > _OLD_UNTIL else "deprecated since torch 1.8"
+            )
+            message = f"torch.set_deterministic is {since}; call torch.use_deterministic_algorithms(True)"
+            yield Finding(CODE, place, message, _modern(context, switch))
+    elif switch.mode is None:
+        message = f"{word}() without its argument raises a TypeError; pass {_on(switch)}"
+        yield Finding(CODE, place, message, _missing(context, switch), severity="error")
+    elif _is_off(context, switch):
+        if not _is_on_otherwise(context, switch):
+            message = f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on(switch)}"
+            yield Finding(CODE, place, message, _replaced(switch))
+    elif (
+        switch.name != DEBUG_MODE
+        and only_warns(switch)
+        and not _is_on_otherwise(context, switch)
+        and not stops_strict_mode(context, switch.site.function)
+    ):
+        message = (
+            "warn_only=True only warns of what stays nondeterministic, and leaves the backward of fused attention so; "
+            "leave it out"
+        )
+        yield Finding(CODE, place, message, _strict(context, switch))
+
+
+def _on(switch: Switch) -> str:
+    return '"error"' if switch.name == DEBUG_MODE else "True"
+
+
+def _text(context: Context, switch: Switch) -> str:
+    assert switch.mode is not None
+    return context.lines.text[switch.mode.start : switch.mode.end]
+
+
+def _is_off(context: Context, switch: Switch) -> bool:
+    """A literal, or a variable that is never anything else; a parameter's default is no constant."""
+    assert switch.mode is not None
+    project, value = context.project, switch.mode.value
+    if project.resolver.default(context.path, value) is not None:
+        return False
+    off = (0, "default") if switch.name == DEBUG_MODE else (False,)
+    found = [each for _, each in project.values(context.path, value)]
+    return all(isinstance(each, Constant) and each.value in off and each.value is not None for each in found)
+
+
+def _is_on_otherwise(context: Context, switch: Switch) -> bool:
+    """Whether the other branch of an ``if`` around the call switches strictly on: then the user decides."""
+    other = {"if": "else", "else": "if"}
+    wanted = {(other[guard.kind], id(guard.value)) for guard in switch.site.guards if guard.kind in other}
+    return any(
+        each.mode is not None
+        and not _is_off(context, each)
+        and not only_warns(each)
+        and wanted.intersection((guard.kind, id(guard.value)) for guard in each.site.guards)
+        for each in switches(context.project, context.path)
+    )
+
+
+def _is_fallback(context: Context, switch: Switch) -> bool:
+    """Whether the call is only there for a torch that has it: under a test of that, or where an error is caught."""
+    tests = [guard.value for guard in switch.site.guards if guard.kind in ("if", "else")]
+    return any(_asks(each) for test in tests for each in within(test)) or any(
+        isinstance(statement, Try) and statement.handlers and _contains(statement, switch.site.statement)
+        for statement in _everything(context)
+    )
+
+
+def _asks(test: Expression) -> bool:
+    """``hasattr`` and comparisons of versions, however they are written."""
+    match test:
+        case Call(func=Ref(roots=("builtins.hasattr",))):
+            return True
+        case Ref(roots=roots, path=path):
+            return "version" in (*roots, *path)[-1].lower()
+    return False
+
+
+def _contains(statement: Statement, other: Statement) -> bool:
+    return any(each is other for block in blocks(statement) for each in statements(block))
+
+
+def _everything(context: Context) -> Iterator[Statement]:
+    facts = context.facts
+    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        yield from statements(body)
+
+
+def _missing(context: Context, switch: Switch) -> Fix:
+    call, text, value = switch.site.call, context.lines.text, _on(switch)
+    if not call.args:
+        edit = append_argument(call, text, value)
+    else:
+        start = argument_span(text, call, call.args[0]).start
+        edit = Edit(Span(start, start), f"{value}, ")
+    return Fix(f"pass {value}", (edit,), safe=True)
+
+
+def _replaced(switch: Switch) -> Fix:
+    assert switch.mode is not None
+    return Fix(f"pass {_on(switch)}", (replace_argument(switch.mode, _on(switch)),), safe=False)
+
+
+def _strict(context: Context, switch: Switch) -> Fix | None:
+    assert switch.warn_only is not None
+    edit = remove_argument(context.lines.text, switch.site.call, switch.warn_only)
+    return Fix("leave warn_only out", (edit,), safe=False) if edit else None
+
+
+def _modern(context: Context, switch: Switch) -> Fix | None:
+    """The call by its present name; a name that was imported by itself would need another import."""
+    call, text, func = switch.site.call, context.lines.text, switch.site.call.func
+    if not isinstance(func, Ref) or not func.path:
+        return None
+    edits = [Edit(Span(func.base_end, func.end), ".use_deterministic_algorithms")]
+    if switch.mode is None:
+        edits.append(append_argument(call, text, "True"))
+    elif switch.mode.keyword:
+        edits.append(Edit(Span(argument_span(text, call, switch.mode).start, switch.mode.start), ""))
+    return Fix("call torch.use_deterministic_algorithms", tuple(edits), safe=False)

@@ -1,0 +1,40 @@
+"""TRL403: operations that are deterministic only where torch is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.determinism import cudnn_deterministic, enabled
+from torchrepro_lint.effects import label
+from torchrepro_lint.facts import span
+from torchrepro_lint.gradients import has_backward
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.verdicts import verdicts
+
+if TYPE_CHECKING:
+    from torchrepro_lint.operations import Case
+    from torchrepro_lint.rule import Context
+
+_FLAG = "torch.use_deterministic_algorithms(True)"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each call whose programs, where there are any, leave the flag off and run it in the phase that needs it."""
+    for code, case in verdicts(context):
+        if code == "TRL403" and not enabled(context.project, case.site.function) and _matters(context, case):
+            yield Finding("TRL403", span(case.site.call), _message(case))
+
+
+def _matters(context: Context, case: Case) -> bool:
+    project, function = context.project, case.site.function
+    if case.row.operation.startswith("torch.nn.Conv") and cudnn_deterministic(project, function):
+        return False
+    programs = project.reaching(function)
+    return case.row.phase != "backward" or not programs or any(has_backward(program) for program in programs)
+
+
+def _message(case: Case) -> str:
+    device = "CPU" if case.row.devices == ("cpu",) else "" if "any" in case.row.devices else "CUDA"
+    what = " ".join(filter(None, (device, case.row.phase)))
+    return f"{label(case.row.spelling.name)} has a deterministic {what} only with {_FLAG}"

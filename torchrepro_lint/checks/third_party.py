@@ -1,0 +1,70 @@
+"""TRL405: operations of other libraries that torch's flag neither makes deterministic nor reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.candidates import readings
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.edits import append_argument, replace_argument
+from torchrepro_lint.facts import Constant, span
+from torchrepro_lint.gradients import forward_only, without_gradient
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.signatures import arguments
+from torchrepro_lint.text import Fix
+from torchrepro_lint.third_party import Foreign, foreign
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Site
+    from torchrepro_lint.rule import Context
+
+CODE = "TRL405"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each call that may run on CUDA, but for those whose argument is left to a variable."""
+    known = foreign()
+    for site in context.project.calls(context.path):
+        row = next((row for name in site.names for row in known.get(name, ()) if _counts(context, site, row)), None)
+        if row is not None:
+            yield Finding(CODE, span(site.call), _message(row), _fix(context, site, row))
+
+
+def _counts(context: Context, site: Site, row: Foreign) -> bool:
+    project, path = context.project, context.path
+    if context.settings.device == "mps" or not project.may_use_accelerator(site.function):
+        return False
+    if row.argument and not _is_off(site, row):
+        return False
+    if row.phase == "backward" and (without_gradient(project, path, site) or forward_only(project, site.function)):
+        return False
+    subjects = {condition.of for condition in row.when}
+    truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site, subjects))
+    return any(truth is not Truth.FAILS for truth in truths)
+
+
+def _is_off(site: Site, row: Foreign) -> bool:
+    """Whether the argument is left out or a literal false; a star may give it."""
+    given = arguments(row.spelling, site.call)(row.argument)
+    if given is None:
+        return not any(arg.star for arg in site.call.args)
+    return isinstance(given, Constant) and not given.value
+
+
+def _message(row: Foreign) -> str:
+    name = row.spelling.name
+    since = f" (from {row.library} {row.since} on)" if row.since else ""
+    cure = f"pass {row.argument}=True{since}" if row.argument else row.instead
+    return f"on CUDA {name} {row.cause}; {cure}"
+
+
+def _fix(context: Context, site: Site, row: Foreign) -> Fix | None:
+    if not row.argument:
+        return None
+    given = arguments(row.spelling, site.call)(row.argument)
+    if given is None:
+        edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")
+    else:
+        edit = replace_argument(next(arg for arg in site.call.args if arg.value is given), "True")
+    return Fix(f"pass {row.argument}=True", (edit,), safe=False)

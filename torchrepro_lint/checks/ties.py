@@ -1,0 +1,45 @@
+"""TRL406: indices that depend on the order of equal elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.effects import label
+from torchrepro_lint.facts import Attribute, Call, Ref, span
+from torchrepro_lint.operations import tensor
+from torchrepro_lint.results import uses_part
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.verdicts import verdicts
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Expression
+    from torchrepro_lint.operations import Case
+    from torchrepro_lint.rule import Context
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Calls of ``topk`` and of a sort that is not stable, whose indices are used."""
+    for code, case in verdicts(context):
+        if code != "TRL406" or _is_permutation(context, case):
+            continue
+        name = case.row.spelling.name
+        alone = name.rpartition(".")[2] == "argsort"
+        if uses_part(context.facts, case.site, None if alone else "indices"):
+            cure = "torch.sort(..., stable=True) keeps it" if case.row.operation == "torch.topk" else "pass stable=True"
+            message = f"{label(name)} leaves the order of equal elements open, and its indices are used; {cure}"
+            yield Finding("TRL406", span(case.site.call), message)
+
+
+def _is_permutation(context: Context, case: Case) -> bool:
+    """Whether what is sorted is an order itself, ``order.argsort()``: it has no equal elements."""
+    source = tensor(case.row.spelling, case.site.call, "input")
+    values = context.project.values(context.path, source) if source is not None else []
+    return bool(values) and all(_is_order(each) for _, each in values)
+
+
+def _is_order(value: Expression) -> bool:
+    match value:
+        case Call(func=Ref(path=(*_, word)) | Attribute(name=word)):
+            return word in ("argsort", "randperm")
+    return False
