@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torchrepro_lint.facts import Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.walk import expressions, statements, within
 
-_DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d+)?")
+_DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
 # What may be asked of CUDA by a program that does not use it.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})

@@ -17,15 +17,44 @@ def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module, *, walruses: bool)
     ``walruses`` says whether the file has any ``:=``: looking for them means looking at every expression.
     """
     stack: list[cst.CSTNode] = list(reversed(body.body))
+    unconditional = _unconditional(body)
+    imported: dict[str, str] = {}
     while stack:
         node = stack.pop()
         binder = _BINDERS.get(type(node))
         if binder is not None:
+            if id(node) in unconditional:
+                _forget(scope, imported, node)
             binder(scope, node)
         if walruses:
             for target in _walruses(node):
                 bind_target(scope, target)
         stack.extend(reversed(list(_blocks(node))))
+
+
+def _unconditional(body: cst.BaseSuite | cst.Module) -> set[int]:
+    """The imports and definitions, by identity, that stand in the body itself and so replace earlier ones."""
+    found: set[int] = set()
+    for node in body.body:
+        if isinstance(node, cst.SimpleStatementLine):
+            found |= {id(small) for small in node.body if isinstance(small, (cst.Import, cst.ImportFrom))}
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            found.add(id(node))
+    return found
+
+
+def _forget(scope: Scope, imported: dict[str, str], node: cst.CSTNode) -> None:
+    """Drop what an earlier unconditional import bound to the words that a later one, or a definition, binds again."""
+    if isinstance(node, (cst.Import, cst.ImportFrom)):
+        bound = list(import_bindings(node))
+    else:
+        assert isinstance(node, (cst.FunctionDef, cst.ClassDef))
+        bound = [(node.name.value, "")]
+    for word, name in bound:
+        earlier = imported.get(word)
+        if earlier and earlier != name:
+            scope.bound.get(word, set()).discard(earlier)
+        imported[word] = name
 
 
 def bind_globals(module: Scope, tree: cst.Module) -> None:

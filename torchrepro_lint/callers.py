@@ -34,6 +34,10 @@ class Callers:
                         self._by_word.setdefault(word, []).append(len(self._calls))
                         self._calls.append((path, each))
 
+    def calls(self, word: str) -> bool:
+        """Whether any call calls by that word."""
+        return word in self._by_word
+
     def passed(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:

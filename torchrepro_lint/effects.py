@@ -11,6 +11,7 @@ from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run, guards
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -34,8 +35,13 @@ _SAVING_METHODS = frozenset(
 _OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg]")
 
 
+_LOGGING = frozenset({"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"})
+_METRIC = re.compile(r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
+                     r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])")
+
+
 class Draw(NamedTuple):
-    """The first draw of a family: what draws, as people write it, where it happens, and as which event of the run."""
+    """A draw from a family's generator: what draws, as people write it, where it happens, and as which event of the run."""
 
     label: str
     happening: Happening
@@ -51,14 +57,14 @@ class Seed(NamedTuple):
 
 
 class Effects:
-    """The first draw of each family in a run, what it seeds, and whether it leaves or measures something (``matters``).
+    """The draws of each family in a run, in order, what it seeds, and whether it leaves or measures something (``matters``).
 
     ``acts`` says whether the entry's own statements do any of that, not only what they import. ``unknown_calls`` are the
     words of variables and attributes of ``self`` that are called though nothing is known of them.
     """
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
-        self.draws: dict[str, Draw] = {}
+        self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
         self.matters = False
         self.acts = False
@@ -69,21 +75,22 @@ class Effects:
         self._user = user_seeders
         self._evaluates = _evaluates(run)
         self._seeded_forks: set[int] = set()
-        iterated: dict[str, Draw] = {}
+        iterated: dict[str, list[Draw]] = {}
         for self._order, happening in enumerate(run.happenings):
             value = happening.event.value
             if happening.event.kind == "call" and isinstance(value, Call):
                 self._call(happening, value, iterated)
             elif happening.event.kind == "iterate":
                 self._iterate(happening)
-        for family, draw in iterated.items():
-            self.draws.setdefault(family, draw._replace(order=len(run.happenings)))
+        for family, draws in iterated.items():
+            if family not in self.draws:
+                self.draws[family] = [draw._replace(order=len(run.happenings)) for draw in draws]
 
-    def _call(self, happening: Happening, call: Call, iterated: dict[str, Draw]) -> None:
+    def _call(self, happening: Happening, call: Call, iterated: dict[str, list[Draw]]) -> None:
         if self._is_result(happening, call):
             self.matters = True
             self._act(happening)
-        if not happening.names and (word := called_value(call.func)):
+        if (not happening.names or happening.assumed) and (word := called_value(call.func)):
             self.unknown_calls.add(word)
         for name in happening.names or _method_name(call):
             plain = name.replace("().", ".")
@@ -93,7 +100,8 @@ class Effects:
                 if self._draws(row, happening, call):
                     self._act(happening)
                     kept = iterated if row.phase == "iterate" else self.draws
-                    kept.setdefault(self._family(row, happening), Draw(label(plain), happening, self._order))
+                    drawn = kept.setdefault(self._family(row, happening), [])
+                    drawn.append(Draw(label(plain), happening, self._order))
             self._seed(happening, call, plain)
 
     def _act(self, happening: Happening) -> None:
@@ -102,11 +110,12 @@ class Effects:
     def _iterate(self, happening: Happening) -> None:
         if happening.event.value is None or not any(name.removesuffix("()") in LOADERS for name in happening.names):
             return
-        for _, value in self._names.values(happening.path, happening.event.value):
+        for _, value in self._names.made(happening.path, happening.event.value):
             if isinstance(value, Call):
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, happening, value):
-                        self.draws.setdefault("torch", Draw("DataLoader(shuffle=True)", happening, self._order))
+                        drawn = self.draws.setdefault("torch", [])
+                        drawn.append(Draw("DataLoader(shuffle=True)", happening, self._order))
 
     def _consumers(self, name: str, plain: str) -> Iterator[Consumer]:
         """The rows of what is called: a class constructs, a function or an instance draws when called."""
@@ -163,6 +172,8 @@ class Effects:
             if ":" in name and set(self._names.ancestry(name)) & LOADERS:
                 return True
         word, receiver = _method(call.func)
+        if happening.names == ("builtins.print",) or word in _LOGGING:
+            return any(_METRIC.search(text) for text in _texts(call))
         return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
 
 
@@ -233,6 +244,16 @@ def _method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler of tensors, on a receiver that nothing is known of: only torch has such names."""
     word, _ = _method(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
+
+
+def _texts(call: Call) -> Iterator[str]:
+    """The literal texts and the words of variables in the arguments of a call."""
+    for arg in call.args:
+        for each in within(arg.value):
+            if isinstance(each, Constant) and isinstance(each.value, str):
+                yield each.value
+            elif isinstance(each, Ref):
+                yield (each.path or (each.roots[0].rpartition(".")[2].lstrip(":"),))[-1].replace("_", " ")
 
 
 def called_value(func: Expression) -> str:

@@ -29,7 +29,7 @@ GENERATORS = {
     "numpy.random.SFC64": "np.random.SFC64",
     "random.Random": "random.Random",
 }
-SEED_WORDS = ("seed", "entropy", "x", "a", "new_seed")
+SEED_WORDS = ("seed", "entropy", "x", "a", "new_seed", "key")
 
 
 def seed_argument(call: Call) -> Expression | None:
@@ -56,7 +56,7 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
 def changing_source(names: Names, path: str, expression: Expression) -> str | None:
     """What makes a value change between runs, ``time.time``; None unless every value that it may have does."""
     found: list[str | None] = []
-    for file, value in names.values(path, expression):
+    for file, value in names.made(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
             return None  # one of the alternatives may be the user's seed
         found.append(_source(names, file, value))
@@ -73,7 +73,7 @@ def _source(names: Names, path: str, value: Expression) -> str | None:
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
             for file, inner in names.values(path, each):
-                if isinstance(inner, Call) and inner is not each:
+                if isinstance(inner, Call):
                     if (source := _source(names, file, inner)) is not None:
                         return source
     return None
@@ -84,6 +84,8 @@ def _hashes_text(names: Names, path: str, expression: Expression) -> bool:
     for file, value in names.values(path, expression):
         match value:
             case Constant(value=str() | bytes()) | Operation(op="f"):
+                continue
+            case Operation(op="+" | "%", operands=operands) if any(_hashes_text(names, file, each) for each in operands):
                 continue
             case Call(func=func) if set(names.names(file, func)) & {"builtins.str", "builtins.repr"}:
                 continue

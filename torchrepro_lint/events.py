@@ -13,6 +13,7 @@ from torchrepro_lint.facts import (
     Expression,
     If,
     Import,
+    Leave,
     Loop,
     Operation,
     Ref,
@@ -78,6 +79,8 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             case Try() | With():
                 for block in blocks(statement):
                     yield from _body(block, inner, setting)
+            case Leave(kind="return" | "raise" | "break" | "continue"):
+                return  # what follows in this block never runs
             case _:
                 for block in blocks(statement):
                     yield from _body(block, guards, setting)

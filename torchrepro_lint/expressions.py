@@ -117,14 +117,16 @@ def _joined(collector: Collector, scope: Scope, node: cst.ConcatenatedString, st
 
 
 def _formatted(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    return Operation(start, end, "f", tuple(_interpolated(collector, scope, node.parts)))
+    return Operation(start, end, "f", tuple(_interpolated(collector, scope, node.parts, start)))
 
 
-def _interpolated(collector: Collector, scope: Scope, parts: Any) -> Iterator[Expression]:
+def _interpolated(collector: Collector, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
     for part in parts:
-        if expression := getattr(part, "expression", None):
+        if isinstance(part, cst.FormattedStringText):
+            yield Constant(start, start, part.value)
+        elif expression := getattr(part, "expression", None):
             yield convert(collector, scope, expression)
-            yield from _interpolated(collector, scope, part.format_spec or ())
+            yield from _interpolated(collector, scope, part.format_spec or (), start)
 
 
 def _number(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:

@@ -99,7 +99,7 @@ class Operation(NamedTuple):
     """Anything else that is made of operands: ``op`` names it.
 
     Binary operators and comparisons by their sign, ``and``/``or``/``not``, ``if`` (test, value, other value),
-    ``await``, ``yield``, ``*`` (starred), ``f`` (f-string), ``:`` (slice), ``:=`` (target, value).
+    ``await``, ``yield``, ``*`` (starred), ``f`` (f-string: its texts, placed at its start, and its values), ``:`` (slice), ``:=`` (target, value).
     A chained comparison is an ``and`` of comparisons.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import product
 
 from torchrepro_lint.callers import Callers
 from torchrepro_lint.facts import (
@@ -29,6 +30,8 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
+from torchrepro_lint.registry import Registry
+from torchrepro_lint.redefinition import in_force
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -55,8 +58,12 @@ _TRANSPARENT = frozenset(
 # Methods that return the object they are called on.
 _FLUENT = frozenset(
     {"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_", "share_memory"}
+    | {"manual_seed"}
 )
 
+
+# A value is followed through so many variables and calls; what is left then stands for itself.
+_MOST_STEPS = 100
 
 _RESULTS = ("()", "[]", ".<super>")
 
@@ -86,7 +93,7 @@ class Names:
             self._index(path, modules.files[path])
 
     def _index(self, path: str, facts: Facts) -> None:
-        for function in facts.functions:
+        for function in in_force(facts):
             self._functions.setdefault(path + function.name, []).append(function)
             for position, param in enumerate(function.params):
                 self._params[f"{path}{function.name}.<locals>.{param.name}"] = (function, param, position)
@@ -127,7 +134,11 @@ class Names:
 
     def heirs(self, name: str) -> list[str]:
         """The short names of the classes of the project that inherit from a class of it."""
-        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self._heirs.get(name, ())})
+        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self.heirs_of(name)})
+
+    def heirs_of(self, name: str) -> list[str]:
+        """The classes of the project that inherit from a class of it."""
+        return self._heirs.get(name, [])
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:
@@ -309,6 +320,12 @@ class Names:
 
     def _results(self, path: str, call: Call) -> Iterator[str]:
         """What a call may return."""
+        if isinstance(call.func, Ref) and call.func.path[-1:] == ("get",) and call.args:
+            table = call.func._replace(path=call.func.path[:-1])
+            for file, display in self.displays(path, table):
+                yield from self._items(file, display, (call.args[0].value,), self._texts(path, call.args[0].value))
+            for name in self._registries(path, table):
+                yield from self.registry.entries(name, self._texts(path, call.args[0].value))
         for name in self.names(path, call.func):
             word = name.rpartition(".")[2]
             if name in _TRANSPARENT and call.args:
@@ -351,9 +368,9 @@ class Names:
             elif not colon:
                 yield f"{owner}.{ANYTHING}"
             elif not rest:
-                yield from self._defined_in(path_of)
+                yield from self.defined_in(path_of)
 
-    def _defined_in(self, path: str) -> Iterator[str]:
+    def defined_in(self, path: str) -> Iterator[str]:
         """The functions and classes that a module has, its own and imported ones."""
         for _, names in self.modules.files[path].exports:
             for name in names:
@@ -367,15 +384,20 @@ class Names:
         for word in self._texts(path, key):
             yield from self.modules.resolve(path, word)
 
-    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
+    def _texts(self, path: str, key: Expression, depth: int = 0) -> tuple[str, ...]:
         """The texts that an expression may be, where literals or an option's literals tell."""
-        found: list[str] = []
+        if isinstance(key, Constant):
+            return (key.value,) if isinstance(key.value, str) else ()
+        found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
             for option in self.options.of(file, value):
                 literals += option.literals
-            found += (each.value for each in literals if isinstance(each.value, str))
-        return tuple(sorted(set(found)))
+            found.update(each.value for each in literals if isinstance(each.value, str))
+            if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
+                parts = [self._texts(file, operand, depth + 1) for operand in value.operands]
+                found.update("".join(each) for each in product(*parts))
+        return tuple(sorted(found))
 
     @cached_property
     def options(self) -> Options:
@@ -402,6 +424,32 @@ class Names:
         """Whether a function of the project runs only as its result is iterated or entered."""
         return any(function.generator for function in self.functions(name))
 
+    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What attributes read one after the other from a name may stand for."""
+        return tuple(sorted(set(self._follow(name, words))))
+
+    def owner(self, function: str) -> str:
+        """The class of the project that a function is a method of; empty for another."""
+        path = function.partition(":")[0]
+        return next((f"{path}{each.owner}" for each in self.functions(function) if each.owner), "")
+
+    def through_calls(self, path: str, reference: Ref) -> tuple[str, ...]:
+        """What a variable, or an attribute of one, may stand for by what the calls of the project pass for parameters."""
+        found: set[str] = set()
+        for file, value in self.values(path, reference._replace(path=())):
+            for name in self.names(file, value) if not isinstance(value, Ref) or value.path else ():
+                found.update(self._follow(name, reference.path))
+        if not found and len(reference.path) == 1:
+            for file, value in self.values(path, reference):
+                found.update(self.names(file, value) if value is not reference else ())
+        return tuple(sorted(found))
+
+    def public_methods(self, name: str) -> Iterator[str]:
+        """The methods of a class, or of an object of it, that a command line offers, with its constructor."""
+        for definition in self.classes(name.removesuffix("()")):
+            path = name.partition(":")[0]
+            yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
+
     def hooks(self, owner: str) -> Iterator[str]:
         """The methods of a class, and of its bases in the project, that a framework's trainer may call."""
         for each in self.ancestry(owner):
@@ -419,11 +467,9 @@ class Names:
 
     def _returned(self, name: str) -> Iterator[str]:
         path = name.partition(":")[0]
-        for function in self.functions(name):
-            for statement in statements(function.body):
-                if isinstance(statement, Leave) and statement.kind == "return" and not function.generator:
-                    for value in statement.values:
-                        yield from self.names(path, value)
+        if not self.is_generator(name):
+            for value in self._return_expressions(name):
+                yield from self.names(path, value)
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one that a literal key picks, else any), or ``name[]``."""
@@ -431,12 +477,29 @@ class Names:
             owner = value._replace(path=value.path[:-1])
             yield from self._looked_up(path, self.names_of(path, owner), index[0])
             return
-        for display in self.displays(path, value):
-            yield from self._items(path, display, index)
+        for file, display in self.displays(path, value):
+            yield from self._items(file, display, index, self._texts(path, index[0]) if len(index) == 1 else ())
+        for name in self._registries(path, value):
+            yield from self.registry.entries(name, self._texts(path, index[0]) if len(index) == 1 else ())
         for name in self.names(path, value):
             yield f"{name}[]"
 
-    def _items(self, path: str, display: Collection, index: tuple[Expression, ...]) -> Iterator[str]:
+    def _registries(self, path: str, value: Expression) -> Iterator[str]:
+        """The variables that an expression names, as far as they may be filled by decorators."""
+        if isinstance(value, Ref):
+            for root in value.roots:
+                for name in self.modules.resolve(path, root):
+                    for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
+                        yield target.rstrip(".")
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What decorators of the project put into its tables."""
+        return Registry(self)
+
+    def _items(
+        self, path: str, display: Collection, index: tuple[Expression, ...], words: tuple[str, ...]
+    ) -> Iterator[str]:
         key = index[0].value if len(index) == 1 and isinstance(index[0], Constant) else None
         if display.kind != "dict":
             items = [item for item in display.items if item is not None]
@@ -444,29 +507,62 @@ class Names:
                 items = [items[key]]
         else:
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-            picked = [v for k, v in pairs if key is not None and isinstance(k, Constant) and k.value == key]
+            keys = (key,) if key is not None else words
+            picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
         for item in items:
             yield from self.names(path, item)
 
-    def displays(self, path: str, value: Expression) -> Iterator[Collection]:
-        """The literal displays that an expression may be: itself, or what its variable is assigned."""
-        for _, found in self.values(path, value):
+    def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
+        """The literal displays that an expression may be, with their files: itself, or what its variable is assigned."""
+        for file, found in self.values(path, value):
             if isinstance(found, Collection):
-                yield found
+                yield file, found
 
-    def values(self, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
+    def values(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
         """The expressions that an expression stands for, with their files: a variable's values, else itself.
 
-        A parameter without a default stands for itself, and so does whatever is not followed.
+        A parameter that nothing is passed for stands for itself, and so does whatever is not followed.
         """
-        if isinstance(expression, Ref) and depth < 8:
-            found = [pair for root in expression.roots for pair in self._values_of(path, root, expression.path)]
+        return self._worked_out(path, expression, calls=False)
+
+    def made(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
+        """``values``, and for a call of a function of the project what that function returns."""
+        return self._worked_out(path, expression, calls=True)
+
+    def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
+        """Each variable and each call is followed once, however many ways lead to it."""
+        queue = [(path, expression)]
+        seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()
+        while queue:
+            file, value = queue.pop()
+            found: list[tuple[str, Expression]] = []
+            if isinstance(value, Ref):
+                key = (file, value.roots, value.path)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if len(seen) < _MOST_STEPS:
+                    found = [pair for root in value.roots for pair in self._values_of(file, root, value.path)]
+            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < _MOST_STEPS:
+                seen.add(id(value))
+                found = list(self._returned_values(file, value))
             if found:
-                for file, value in found:
-                    yield from self.values(file, value, depth + 1)
-                return
-        yield path, expression
+                queue.extend(reversed(found))
+            else:
+                yield file, value
+
+    def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
+        """What the functions of the project that a call runs return."""
+        for name in self.names(path, call.func):
+            if ":" in name and not self.is_generator(name):
+                yield from ((name.partition(":")[0], value) for value in self._return_expressions(name))
+
+    def _return_expressions(self, name: str) -> Iterator[Expression]:
+        for function in self.functions(name):
+            for statement in statements(function.body):
+                if isinstance(statement, Leave) and statement.kind == "return":
+                    yield from statement.values
 
     def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         for name in self.modules.resolve(path, root):

@@ -105,7 +105,7 @@ def _is_absl(call: Call) -> bool:
     return isinstance(call.func, Ref) and bool(call.func.path) and call.func.path[-1].startswith("DEFINE_")
 
 
-def _default(given: Mapping[str | None, Expression]) -> Constant | None:
+def _default(given: Mapping[str, Expression]) -> Constant | None:
     if "default" in given:
         default = given["default"]
         return default if isinstance(default, Constant) else None

@@ -14,6 +14,7 @@ from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statem
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
+from torchrepro_lint.partly import Partly, partly_seeded
 from torchrepro_lint.runs import EventCache, Run
 from torchrepro_lint.truth import Setting
 from torchrepro_lint.walk import within
@@ -125,6 +126,54 @@ class Project:
             run = Run(self.resolver, self._cache, (function,), main=function.endswith(":"))
             self._own_effects[function] = self._effects(run)
         return self._own_effects[function]
+
+    def is_called(self, word: str) -> bool:
+        """Whether anything in the project calls a function or method of that name."""
+        return self.resolver.calls_of.calls(word)
+
+    def initialises_from_outside(self, word: str) -> bool:
+        """Whether the project fills parameters that it goes over, applies a function to modules, or fills a ``x.word``."""
+        return word in self._filled_words or "" in self._filled_words
+
+    @cached_property
+    def _filled_words(self) -> frozenset[str]:
+        """The attributes that functions of ``torch.nn.init`` are given; empty for a variable of a loop over parameters."""
+        found: set[str] = set()
+        for path in self.files:
+            for site in self.calls(path):
+                if any(name.startswith("torch.nn.init.") for name in site.names):
+                    for arg in site.call.args[:1]:
+                        if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
+                            found.add(self._filled(path, arg.value))
+        return frozenset(found)
+
+    def _filled(self, path: str, value: Ref) -> str:
+        """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
+        if value.path:
+            return "" if value.path[-1] in ("data",) else value.path[-1] if self._any_module(path, value) else "?"
+        for root in value.roots:
+            for how, source in self.resolver.assigned(f"{path}{root}"):
+                match source:
+                    case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
+                        return ""
+        return "?"
+
+    def _any_module(self, path: str, value: Ref) -> bool:
+        """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
+        function outside classes, or a variable of a loop."""
+        for root in value.roots:
+            name = f"{path}{root}"
+            if any(how == "[]" for how, _ in self.resolver.assigned(name)):
+                return True
+            function = name.partition(".<locals>.")[0]
+            if any(not each.owner and each.params for each in self.resolver.functions(function)):
+                return True
+        return False
+
+    @cached_property
+    def partly_seeded(self) -> tuple[Partly, ...]:
+        """The functions that seed some generators and draw from others."""
+        return tuple(partly_seeded(self, self._catalogue))
 
     @cached_property
     def seeds_workers(self) -> bool:

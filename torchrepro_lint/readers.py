@@ -23,6 +23,7 @@ class Reads:
 
     def __init__(self, project: Project, files: Sequence[str]) -> None:
         self._project = project
+        self._files = files
         self._expressions = [(path, each) for path in files for each in _read_in(project, path)]
 
     def word(self, word: str, declaration: Expression | None) -> bool:
@@ -44,17 +45,16 @@ class Reads:
     def handed_on(self, holder: str) -> bool:
         """Whether the object that holds an option (``Config()``, a dictionary; empty for argparse's namespace) is handed to
         code that is not followed, or no such object is seen at all."""
-        seen = bool(holder)
         for path, each in self._expressions:
-            if not isinstance(each, Call):
-                continue
-            names = self._project.names(path, each.func)
-            seen = seen or any(f"{name}()".endswith(_NAMESPACES) for name in names)
-            if any(":" in name for name in names):
-                continue
-            if any(self._holds(path, arg.value, holder) for arg in each.args):
-                return True
-        return not seen
+            if isinstance(each, Call) and not any(":" in name for name in self._project.names(path, each.func)):
+                if any(self._holds(path, arg.value, holder) for arg in each.args):
+                    return True
+        return not holder and not self._parses()
+
+    def _parses(self) -> bool:
+        """Whether the files are seen to parse a command line."""
+        sites = (site for path in self._files for site in self._project.calls(path))
+        return any(f"{name}()".endswith(_NAMESPACES) for site in sites for name in site.names)
 
     def _holds(self, path: str, value: Expression, holder: str) -> bool:
         if isinstance(value, Collection):

@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, Ref, Statement
+from torchrepro_lint.facts import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Ref,
+    Statement,
+    Subscript,
+)
 from torchrepro_lint.names import Names
 from torchrepro_lint.truth import Setting
 
@@ -25,6 +35,7 @@ class Step(NamedTuple):
 class Happening(NamedTuple):
     """An event of a run, the way to it, and what its call, iterated or indexed value may stand for.
 
+    ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
     ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
     weights are all replaced afterwards, else empty. ``function`` is where it happens.
     """
@@ -33,6 +44,7 @@ class Happening(NamedTuple):
     function: str
     event: Event
     names: tuple[str, ...]
+    assumed: bool
     mode: str
     way: tuple[Step, ...]
 
@@ -51,14 +63,23 @@ class _Frame(NamedTuple):
     way: tuple[Step, ...]
     mode: str
     loaded: frozenset[int]
+    receiver: str
+
+
+class _Target(NamedTuple):
+    """A function that is entered: in which mode, and on an object of which class (empty: the one that defines it)."""
+
+    function: str
+    mode: str
+    receiver: str = ""
 
 
 class _Waiting(NamedTuple):
-    """Functions that will be entered later, each with its mode, by the way that leads to where they were handed over."""
+    """Functions that will be entered later, by the way that leads to where they were handed over."""
 
     way: tuple[Step, ...]
     step: Step
-    targets: list[tuple[str, str]]
+    targets: list[_Target]
 
 
 class Run:
@@ -76,11 +97,11 @@ class Run:
     ) -> None:
         self._names = names
         self._cache = cache
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[_Target] = set()
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, _Waiting] = {}
         for name in starts:
-            self._execute(self._frame(name, (), mode, main=main and name.endswith(":")))
+            self._execute(_Target(name, mode), (), main=main and name.endswith(":"))
         self._run_the_rest()
 
     @classmethod
@@ -92,14 +113,14 @@ class Run:
     @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
-        return frozenset(name for name, _ in self._seen)
+        return frozenset(target.function for target in self._seen)
 
-    def _execute(self, start: _Frame) -> None:
+    def _execute(self, start: _Target, way: tuple[Step, ...], *, main: bool = False) -> None:
         """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
-        if (start.function, start.mode) in self._seen:
+        if start in self._seen:
             return
-        self._seen.add((start.function, start.mode))
-        stack = [start]
+        self._seen.add(start)
+        stack = [self._frame(start, way, main=main)]
         while stack:
             frame = stack[-1]
             event = next(frame.rest, None)
@@ -107,57 +128,101 @@ class Run:
                 stack.pop()
                 continue
             entered = []
-            for target, mode in self._happen(frame, event):
-                if (target, mode) not in self._seen:
-                    self._seen.add((target, mode))
-                    entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target)), mode))
+            for target in self._happen(frame, event):
+                if target not in self._seen:
+                    self._seen.add(target)
+                    entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target.function))))
             stack.extend(reversed(entered))
 
     def _run_the_rest(self) -> None:
         """What was handed over or built, and not seen to be called or iterated, is taken to be so at the end."""
         while self._waiting:
             waiting = self._waiting.pop(next(iter(self._waiting)))
-            for target, mode in waiting.targets:
-                self._execute(self._frame(target, (*waiting.way, waiting.step._replace(into=target)), mode))
+            for target in waiting.targets:
+                self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
-    def _frame(self, name: str, way: tuple[Step, ...], mode: str, *, main: bool = False) -> _Frame:
+    def _frame(self, target: _Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
+        name = target.function
         found = self._cache.of(name, main=main)
-        return _Frame(name, name.partition(":")[0], iter(found), way, mode, self._cache.loaded(name, found))
+        loaded = self._cache.loaded(name, found)
+        return _Frame(name, name.partition(":")[0], iter(found), way, target.mode, loaded, target.receiver)
 
-    def _happen(self, frame: _Frame, event: Event) -> Iterator[tuple[str, str]]:
-        """Record an event; yields the functions that it enters, each with its mode."""
+    def _happen(self, frame: _Frame, event: Event) -> Iterator[_Target]:
+        """Record an event; yields the functions that it enters."""
         if event.kind == "import":
-            yield from ((f"{file}:", frame.mode) for file in self._imported(frame.path, event))
+            yield from (_Target(f"{file}:", frame.mode) for file in self._imported(frame.path, event))
             return
         assert event.value is not None
         value = event.value
-        found = self._names.names(frame.path, value.func if isinstance(value, Call) and event.kind == "call" else value)
+        called = value.func if isinstance(value, Call) and event.kind == "call" else value
+        found, assumed = self._found(frame, called)
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
-        self.happenings.append(Happening(frame.path, frame.function, event, found, mode, frame.way))
+        self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
-            yield from ((target, mode) for target in self._read(frame.path, value))
+            yield from (_Target(target, mode) for target in self._read(frame.path, value))
             return
         waiting = _Waiting(frame.way, Step(frame.path, event, ""), [])
+        receivers = self._receivers(frame, called) if event.kind == "call" else ()
         for name in found:
             if ":" in name:
-                yield from self._enter(name, event.kind, mode, waiting)
+                yield from self._enter(name, event.kind, mode, waiting, receivers)
         if event.kind == "call" and isinstance(value, Call):
-            yield from ((target, mode) for target in self._hooks(frame.path, value, found))
+            yield from (_Target(target, mode) for target in self._hooks(frame.path, value, found))
             yield from self._hand_over(frame.path, value, found, mode, waiting)
-        elif event.kind == "iterate":
-            for _, each in self._names.values(frame.path, value):
-                if id(each) in self._waiting:
-                    yield from self._waiting.pop(id(each)).targets
+        if event.kind in ("call", "iterate", "index"):
+            yield from self._awaited(frame.path, called)
 
-    def _enter(self, name: str, kind: str, mode: str, waiting: _Waiting) -> Iterator[tuple[str, str]]:
+    def _found(self, frame: _Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
+        """What is called: on ``self`` by the class of the object, for a parameter by what the calls of the project pass
+        (then true)."""
+        names = self._names
+        if isinstance(called, Ref) and called.path and frame.receiver and _is_self(names, frame.function, called):
+            return names.follow(f"{frame.receiver}()", called.path), False
+        found = names.names(frame.path, called)
+        if not found and isinstance(called, Ref):
+            return names.through_calls(frame.path, called), True
+        return found, False
+
+    def _receivers(self, frame: _Frame, called: Expression) -> tuple[str, ...]:
+        """The classes of the project on whose objects a method is called."""
+        if isinstance(called, Ref) and called.path and frame.receiver and _is_self(self._names, frame.function, called):
+            return (frame.receiver,) if len(called.path) == 1 else ()
+        if isinstance(called, Ref) and any(root.endswith(".<super>") for root in called.roots) and frame.receiver:
+            return (frame.receiver,)
+        if isinstance(called, Attribute) and frame.receiver:
+            if any(name.endswith(".<super>()") for name in self._names.names(frame.path, called.value)):
+                return (frame.receiver,)
+        found = sorted(set(self._names.receiver(frame.path, called)))
+        return tuple(name[:-2] for name in found if ":" in name and name.endswith("()"))
+
+    def _enter(
+        self, name: str, kind: str, mode: str, waiting: _Waiting, receivers: tuple[str, ...]
+    ) -> Iterator[_Target]:
         """The functions that an event on a value of the project enters; a generator's body waits until it is used."""
         for target in entered(self._names, name, kind):
-            if kind == "call" and self._names.is_generator(target):
-                self._waiting.setdefault(target, waiting._replace(targets=[(target, mode)]))
+            owner = self._names.owner(target)
+            if self._names.classes(name):
+                objects = [name]
+            elif name.endswith("()"):
+                objects = [name[:-2]]
             else:
-                yield target, mode
+                objects = [each for each in receivers if owner in self._names.ancestry(each)]
+            for each in objects or [""]:
+                found = _Target(target, mode, "" if each == owner else each)
+                if kind == "call" and self._names.is_generator(target):
+                    self._waiting.setdefault(target, waiting._replace(targets=[found]))
+                else:
+                    yield found
         if kind != "call" and name.endswith("()") and name[:-2] in self._waiting:
             yield from self._waiting.pop(name[:-2]).targets
+
+    def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
+        """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
+        if any(isinstance(key, int) for key in self._waiting):
+            for each in (used, _receiver_of(used)):
+                for _, value in self._names.made(path, each) if each is not None else ():
+                    if id(value) in self._waiting:
+                        yield from self._waiting.pop(id(value)).targets
 
     def _hooks(self, path: str, call: Call, found: tuple[str, ...]) -> Iterator[str]:
         """The methods that a framework's trainer calls on the objects that it is given."""
@@ -188,35 +253,79 @@ class Run:
 
     def _hand_over(
         self, path: str, call: Call, found: tuple[str, ...], mode: str, waiting: _Waiting
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[_Target]:
         """Functions, generators and callable objects passed as arguments.
 
-        Code from outside is taken to call them at once, functions of the project when they are seen to, a loader's
-        workers when it is iterated.
+        Functions from outside are taken to call them at once, an object of a class from outside when it is used, functions
+        of the project when they are seen to; a loader's workers when it is iterated.
         """
+        if "functools.partial" in found:
+            return  # it stands for what it is given
         inside = "worker" if fetches(self._names, path, call, found) else mode
-        is_loader = any(name in LOADERS for name in found)
         followed = any(":" in name for name in found)
-        handed: list[tuple[str, str]] = []
-        for arg in call.args:
-            if arg.keyword == "worker_init_fn":
-                continue
-            for name in self._names.names(path, arg.value):
+        handed: list[_Target] = []
+        if not call.args and _COMMAND_LINES.intersection(found):
+            handed += (_Target(name, inside) for name in self._names.defined_in(path))
+        for value in _handed(call):
+            for name in self._names.names(path, value):
                 if name.endswith("()") and name[:-2] in self._waiting and not followed:
                     yield from self._waiting.pop(name[:-2]).targets
-                elif self._names.functions(name) and not isinstance(arg.value, Call):
-                    handed.append((name, inside))
+                elif self._names.functions(name):
+                    handed.append(_Target(name, inside))
+                elif ":" in name and not followed and any(each in _COMMAND_LINES for each in found):
+                    handed += (_Target(target, inside) for target in self._names.public_methods(name))
                 elif ":" in name and name.endswith("()") and not followed:
-                    handed += ((target, inside) for target in self._names.call_methods(name))
-                    if inside == "worker" or is_loader:
-                        handed += ((target, inside) for target in entered(self._names, name, "iterate"))
-        if is_loader:
-            self._waiting.setdefault(id(call), waiting._replace(targets=handed))
-        elif followed:
+                    handed += (_Target(target, inside) for target in self._names.call_methods(name))
+                    if inside == "worker" or any(each in LOADERS for each in found):
+                        handed += (_Target(target, inside) for target in entered(self._names, name, "iterate"))
+        if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
+        elif any(_constructs(name) for name in found):
+            self._waiting.setdefault(id(call), waiting._replace(targets=handed))
         else:
             yield from handed
+
+
+# What makes a command line of a function, a dictionary of functions, or a class.
+_COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
+
+
+def _constructs(name: str) -> bool:
+    """Whether calling a name from outside makes an object, by the custom of naming."""
+    return name.rpartition(".")[2][:1].isupper() and name not in _COMMAND_LINES
+
+
+def _handed(call: Call) -> Iterator[Expression]:
+    """The values that a call passes, those in lists and dictionaries among them."""
+    queue = [arg.value for arg in call.args if arg.keyword != "worker_init_fn"]
+    while queue:
+        value = queue.pop(0)
+        if isinstance(value, Collection):
+            queue += (item for item in value.items if item is not None)
+        else:
+            yield value
+
+
+def _receiver_of(expression: Expression) -> Expression | None:
+    """``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
+    match expression:
+        case Subscript(value=value) | Attribute(value=value):
+            return value
+        case Ref(path=(*before, _)):
+            return expression._replace(path=tuple(before))
+    return None
+
+
+def _is_self(names: Names, function: str, called: Ref) -> bool:
+    """Whether a reference starts at the first parameter of a method."""
+    path = function.partition(":")[0]
+    return any(
+        f"{path}{root}" == f"{function}.<locals>.{each.params[0].name}"
+        for each in names.functions(function)
+        if each.owner and each.params
+        for root in called.roots
+    )
 
 
 class EventCache:
@@ -302,14 +411,13 @@ def entered(names: Names, name: str, kind: str) -> Iterator[str]:
 
 
 def _wrappers(names: Names, name: str) -> Iterator[str]:
-    """What a decorator of the project puts in a function's place."""
+    """What a decorator of the project puts in a function's place: what ``decorate`` or ``factory(7)`` returns."""
     path = name.partition(":")[0]
     for function in names.functions(name):
         for decorator in function.decorators:
-            called = decorator.func if isinstance(decorator, Call) else decorator
-            for target in names.names(path, called):
+            for target in names.names(path, decorator):
                 if ":" in target and names.functions(target) and target != name:
-                    yield from (each for each in names.returns(target) if names.functions(each))
+                    yield from (each for each in names.returns(target) if names.functions(each) and each != name)
 
 
 def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
@@ -319,10 +427,14 @@ def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
 
 def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
     loads: dict[tuple[str, ...], set[tuple[Guard, ...]]] = {}
+    used: set[tuple[str, ...]] = set()
     for event in found:
         match event.value:
             case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
-                loads.setdefault(roots, set()).add(event.guards)
+                if roots not in used:
+                    loads.setdefault(roots, set()).add(event.guards)
+            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
+                used.add(roots)  # a model that is run before its weights are loaded
     for event in found if loads else ():
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
-from torchrepro_lint.facts import span
+from torchrepro_lint.facts import Assign, Ref, span
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
@@ -73,9 +73,25 @@ def generator(context: Context) -> Iterator[Finding]:
         for name in site.names:
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
+            elif name in GENERATORS and _is_seeded_later(context, site):
+                continue
             elif name in GENERATORS and is_absent(context.project.resolver, context.path, site.call):
                 message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
             else:
                 continue
             yield Finding("TRL106", span(site.call), message)
             break
+
+
+def _is_seeded_later(context: Context, site: Site) -> bool:
+    """``rng = random.Random()`` followed by ``rng.seed(7)`` in the same function."""
+    statement = site.statement
+    variables = {t.roots for t in statement.targets if isinstance(t, Ref)} if isinstance(statement, Assign) else set()
+    return any(
+        isinstance(other.call.func, Ref)
+        and other.call.func.path == ("seed",)
+        and other.call.func.roots in variables
+        and bool(other.call.args)
+        for other in context.project.calls(context.path)
+        if other.function == site.function
+    )

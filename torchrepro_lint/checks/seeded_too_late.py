@@ -26,9 +26,10 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _of_family(context: Context, program: Program, family: Family) -> Iterator[Finding]:
-    draw = program.effects.draws.get(family.key)
-    if draw is None:
+    draws = program.effects.draws.get(family.key)
+    if not draws:
         return
+    draw = draws[0]
     # What stands in the other branch of the same test is neither before nor after.
     seeds = [each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)]
     if not seeds or draw.order > seeds[0].order:

@@ -64,73 +64,64 @@ def _is_empty(context: Context, value: Expression) -> bool:
 def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bool:
     """Whether any code of the class, or of classes that it has to do with, may write to ``self.word``."""
     resolver = context.project.resolver
-    family = (context.path + owner.name, *resolver.ancestry(context.path + owner.name))
-    for name in family:
+    own = context.path + owner.name
+    heirs = sorted(resolver.heirs_of(own))
+    for name in dict.fromkeys((own, *resolver.ancestry(own), *heirs)):
         if ":" not in name:
             if not name.startswith(("torch.nn.Module", "torch.nn.modules.module")):
                 return True
             continue
         path = name.partition(":")[0]
         for definition in resolver.classes(name):
-            for _, method in definition.methods:
+            for short, method in definition.methods:
                 for function in resolver.functions(path + method):
                     if any(_fills(statement, word, made) for statement in statements(function.body)):
-                        return True
-    return any(_mentions_from_outside(body, word) for body in _outside(context, owner))
+                        if short == "__init__" or context.project.is_called(short):
+                            return True
+    return context.project.initialises_from_outside(word)
 
 
 def _fills(statement: Statement, word: str, made: Expression) -> bool:
     if isinstance(statement, Assign) and any(_writes(target, word) for target in statement.targets):
         return statement.value is not made
-    for each in _values(statement):
-        if each is not made and isinstance(each, Call) and _touches(each, word):
-            return True
-    return False
+    return any(each is not made and isinstance(each, Call) and _touches(each, word) for each in _values(statement))
 
 
 def _writes(target: Expression, word: str) -> bool:
     match target:
-        case Ref(path=(first, *_)) if first == word:
-            return True
+        case Ref(roots=roots, path=(first, *_)) if first == word:
+            return _is_self(roots)
         case Subscript(value=value) | Attribute(value=value):
             return _writes(value, word)
     return False
 
 
 def _touches(call: Call, word: str) -> bool:
-    """A method of the tensor, a function that gets it, or one that goes over all parameters."""
+    """A method of the tensor, a function that gets it or the module, or one that goes over all parameters."""
     match call.func:
-        case Ref(path=(*before, last)):
-            if last in _WHOLE or "init" in last or (word in before and last.endswith("_")) or before[-1:] == ["data"]:
+        case Ref(roots=roots, path=(*before, last)):
+            if _is_self(roots) and (last in _WHOLE or "init" in last and last != "__init__"):
+                return last in _WHOLE
+            if _is_self(roots) and before[:1] == [word] and (last.endswith("_") or "data" in before):
                 return True
-    return any(isinstance(arg.value, Ref) and word in arg.value.path and _is_filler(call.func) for arg in call.args)
-
-
-def _is_filler(func: Expression) -> bool:
-    match func:
-        case Ref(roots=roots, path=path):
-            last = (path or (roots[0].rpartition(".")[2].lstrip(":?"),))[-1]
-            return last.endswith("_") or "init" in last.lower() or "fill" in last.lower()
-        case Attribute(name=last):
-            return last.endswith("_")
-    return True
-
-
-def _outside(context: Context, owner: Class) -> Iterator[tuple[Statement, ...]]:
-    for function in context.facts.functions:
-        if function.owner != owner.name:
-            yield function.body
-    yield context.facts.body
-
-
-def _mentions_from_outside(body: tuple[Statement, ...], word: str) -> bool:
-    """``nn.init.normal_(module.weight)`` in a function of the same file."""
     return any(
-        isinstance(each, Call) and _touches(each, word) and any(word in _path(arg.value) for arg in each.args)
-        for statement in statements(body)
-        for each in _values(statement)
+        _hands_over(call.func, arg.value, word) or (arg.keyword == "out" and _writes(arg.value, word)) for arg in call.args
     )
 
 
-def _path(expression: Expression) -> tuple[str, ...]:
-    return expression.path if isinstance(expression, Ref) else ()
+def _hands_over(func: Expression, value: Expression, word: str) -> bool:
+    """The parameter, or the module itself, goes to what may write to it: not to torch's functions without an underscore."""
+    if not isinstance(value, Ref) or not _is_self(value.roots) or value.path[:1] not in ((), (word,)):
+        return False
+    match func:
+        case Ref(roots=("torch",), path=(*_, last)):
+            return last.endswith("_")
+        case Ref(roots=roots) if not value.path and any("<super>" in root for root in roots):
+            return False
+        case Attribute(name=last):
+            return bool(value.path) and last.endswith("_")
+    return True
+
+
+def _is_self(roots: tuple[str, ...]) -> bool:
+    return any(root.endswith(".<locals>.self") for root in roots)

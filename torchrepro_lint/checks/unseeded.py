@@ -30,10 +30,11 @@ python = _rule("TRL103", PYTHON)
 
 def _of_program(context: Context, program: Program, code: str, family: Family) -> Iterator[Finding]:
     effects = program.effects
-    draw = effects.draws.get(family.key)
-    if draw is None or family.key in effects.seeds or not effects.matters or effects.unknown_seeder:
+    if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
         return
-    if not effects.acts or belongs_elsewhere(context.project, program.entry, draw.happening):
+    draws = (each for each in effects.draws.get(family.key, ()))
+    draw = next((each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening)), None)
+    if draw is None:
         return
     statement = entry_statement(program.entry, draw.happening)
     message = f"{draw.label}{reached_at(context.project, draw.happening)} draws from {family.owner}, and "

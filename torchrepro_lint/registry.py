@@ -1,0 +1,67 @@
+"""Tables that decorators fill: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Call, Class, Constant, Expression, Function, Ref, Subscript
+from torchrepro_lint.walk import statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
+
+
+class Registry:
+    """What the decorators of a project put into its tables."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
+        """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
+        entered = [(key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())]
+        picked = [name for key, name in entered if key in words]
+        yield from picked or (name for _, name in entered)
+
+    @cached_property
+    def _fillers(self) -> dict[str, list[str]]:
+        """For each table the decorators that store their function in it."""
+        found: dict[str, list[str]] = {}
+        for path, facts in sorted(self._names.modules.files.items()):
+            for function in facts.functions:
+                own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
+                for statement in statements(function.body):
+                    if isinstance(statement, Assign) and isinstance(statement.value, Ref) and own & set(statement.value.roots):
+                        for table in _tables(statement):
+                            outer = function.name.partition(".<locals>.")[0]
+                            found.setdefault(f"{path}{table}", []).append(f"{path}{outer}")
+        return found
+
+    @cached_property
+    def _decorated(self) -> dict[str, list[tuple[str, str]]]:
+        """For each function that decorates others: the key, and what is decorated."""
+        registers = {register for registers in self._fillers.values() for register in registers}
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path, facts in sorted(self._names.modules.files.items()) if registers else ():
+            definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
+            for definition in definitions:
+                for decorator in definition.decorators:
+                    called = decorator.func if isinstance(decorator, Call) else decorator
+                    for name in registers.intersection(self._names.names(path, called)):
+                        key = _key(decorator) or definition.name.rpartition(".")[2].lstrip(":")
+                        found.setdefault(name, []).append((key, path + definition.name))
+        return found
+
+
+def _tables(statement: Assign) -> Iterator[str]:
+    for target in statement.targets:
+        if isinstance(target, Subscript) and isinstance(target.value, Ref):
+            yield from (".".join((root, *target.value.path)) for root in target.value.roots if root.startswith(":"))
+
+
+def _key(decorator: Expression) -> str:
+    if isinstance(decorator, Call) and decorator.args and isinstance(decorator.args[0].value, Constant):
+        return str(decorator.args[0].value.value)
+    return ""
