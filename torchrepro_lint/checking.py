@@ -94,8 +94,7 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
         for finding in raw.findings
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
         and not any(
-            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
-            for one in hiding
+            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name) for one in hiding
         )
     ]
     return Checked(_in_order(findings), raw.errors)

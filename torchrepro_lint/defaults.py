@@ -72,7 +72,11 @@ def _leaf(names: Names, path: str, value: Expression, command: str | None) -> De
     if options:
         default = options[0].default
         return Default(default.value, _text(value)) if default is not None and len(options) == 1 else None
-    if command and isinstance(value, Ref) and any(f"{path}{root}".startswith(f"{command}.<locals>.") for root in value.roots):
+    if (
+        command
+        and isinstance(value, Ref)
+        and any(f"{path}{root}".startswith(f"{command}.<locals>.") for root in value.roots)
+    ):
         default_of = names.default(path, value)
         return Default(default_of.value, _text(value)) if isinstance(default_of, Constant) else None
     return None

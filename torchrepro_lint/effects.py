@@ -36,8 +36,10 @@ _OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_s
 
 
 _LOGGING = frozenset({"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"})
-_METRIC = re.compile(r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
-                     r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])")
+_METRIC = re.compile(
+    r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
+    r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
+)
 
 
 class Draw(NamedTuple):
@@ -198,9 +200,7 @@ _KNOWN_PACKAGES = frozenset(
 )
 
 
-def seeded(
-    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
-) -> tuple[str, ...] | None:
+def seeded(catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call) -> tuple[str, ...] | None:
     """The families that calling ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
     if name in user:
         return user[name]

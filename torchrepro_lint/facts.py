@@ -135,9 +135,7 @@ class Comprehension(NamedTuple):
     clauses: tuple[Clause, ...]
 
 
-Expression: TypeAlias = (
-    Constant | Ref | Attribute | Call | Subscript | Collection | Operation | Lambda | Comprehension
-)
+Expression: TypeAlias = Constant | Ref | Attribute | Call | Subscript | Collection | Operation | Lambda | Comprehension
 
 # --- statements ------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,9 @@ _MOST_STEPS = 100
 
 _RESULTS = ("()", "[]", ".<super>")
 
-_HOOKS = frozenset({"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"})
+_HOOKS = frozenset(
+    {"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"}
+)
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
 # The word for an attribute of an outside module that is looked up by a name which is not known.
@@ -228,8 +230,12 @@ class Names:
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
         if position == 0 and function.owner and not param.kind.startswith("*"):
-            static = any(isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in function.decorators)
-            on_class = any(isinstance(each, Ref) and each.roots == ("builtins.classmethod",) for each in function.decorators)
+            static = any(
+                isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in function.decorators
+            )
+            on_class = any(
+                isinstance(each, Ref) and each.roots == ("builtins.classmethod",) for each in function.decorators
+            )
             if not static:
                 yield f"{path}{function.owner}" if on_class else f"{path}{function.owner}()"
                 return

@@ -38,7 +38,9 @@ class Reads:
             if word not in names:
                 return True
             variable = f"{definition.name}.<locals>.{word}"
-            if any(variable in each.roots for file, each in self._expressions if file == path and isinstance(each, Ref)):
+            if any(
+                variable in each.roots for file, each in self._expressions if file == path and isinstance(each, Ref)
+            ):
                 return True
         return False
 

@@ -21,7 +21,9 @@ class Registry:
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
-        entered = [(key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())]
+        entered = [
+            (key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())
+        ]
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
 
@@ -33,7 +35,11 @@ class Registry:
             for function in facts.functions:
                 own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
                 for statement in statements(function.body):
-                    if isinstance(statement, Assign) and isinstance(statement.value, Ref) and own & set(statement.value.roots):
+                    if (
+                        isinstance(statement, Assign)
+                        and isinstance(statement.value, Ref)
+                        and own & set(statement.value.roots)
+                    ):
                         for table in _tables(statement):
                             outer = function.name.partition(".<locals>.")[0]
                             found.setdefault(f"{path}{table}", []).append(f"{path}{outer}")

@@ -34,7 +34,11 @@ def _seed_message(context: Context, site: Site) -> str | None:
         if name in _REDRAWS:
             return f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
         seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
-        absent = seeder is not None and seeder.default == "entropy" and is_absent(context.project.resolver, context.path, site.call)
+        absent = (
+            seeder is not None
+            and seeder.default == "entropy"
+            and is_absent(context.project.resolver, context.path, site.call)
+        )
         if seeder is not None and absent and seeder.families:
             return f"{label(name)}() takes its seed from entropy; pass a constant"
         if seeder is not None or name in _METHODS or name in GENERATORS:

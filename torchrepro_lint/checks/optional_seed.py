@@ -28,7 +28,9 @@ def check(context: Context) -> Iterator[Finding]:
             offs = [_turned_off(context, program, seed) for seed in seeds]
             if family.key in program.effects.draws and offs and None not in offs:
                 assert offs[0] is not None
-                cause = f"every seeder of {family.owner} hangs on {offs[0].option}, which is {offs[0].value!r} by default"
+                cause = (
+                    f"every seeder of {family.owner} hangs on {offs[0].option}, which is {offs[0].value!r} by default"
+                )
                 statement = entry_statement(program.entry, seeds[0].happening)
                 yield Finding("TRL107", first_line(context.lines, statement), f"{cause}; give the option a default")
 
@@ -49,7 +51,9 @@ def _turned_off(context: Context, program: Program, seed: Seed) -> Default | Non
 def _option_value(context: Context, program: Program, path: str, test: Expression, truth: Default) -> Default:
     """The option's own default, where ``truth`` is what a test makes of it."""
     for each in within(test):
-        own = by_default(context.project.resolver, path, each, program.entry.function) if isinstance(each, Ref) else None
+        own = (
+            by_default(context.project.resolver, path, each, program.entry.function) if isinstance(each, Ref) else None
+        )
         if own is not None and own.option:
             return own
     return truth

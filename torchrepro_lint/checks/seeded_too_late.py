@@ -31,7 +31,9 @@ def _of_family(context: Context, program: Program, family: Family) -> Iterator[F
         return
     draw = draws[0]
     # What stands in the other branch of the same test is neither before nor after.
-    seeds = [each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)]
+    seeds = [
+        each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)
+    ]
     if not seeds or draw.order > seeds[0].order:
         return
     if not belongs_elsewhere(context.project, program.entry, draw.happening):

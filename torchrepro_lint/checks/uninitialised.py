@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 _EMPTY = frozenset({"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"})
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Calls that may fill any parameter of the module.
-_WHOLE = frozenset({"parameters", "named_parameters", "apply", "load_state_dict", "modules", "named_modules", "buffers"})
+_WHOLE = frozenset(
+    {"parameters", "named_parameters", "apply", "load_state_dict", "modules", "named_modules", "buffers"}
+)
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -40,7 +42,9 @@ def _left_empty(context: Context, methods: list[Function]) -> Iterator[tuple[str
                             for target in statement.targets:
                                 if isinstance(target, Ref) and len(target.path) == 1:
                                     yield target.path[0], value, "nn.Parameter(torch.empty(...))"
-                    case Call(func=Ref(path=("register_buffer" | "register_parameter" as kind,)), args=(name, tensor, *_)):
+                    case Call(
+                        func=Ref(path=("register_buffer" | "register_parameter" as kind,)), args=(name, tensor, *_)
+                    ):
                         inner = tensor.value
                         if kind == "register_parameter" and isinstance(inner, Call) and inner.args:
                             inner = inner.args[0].value
@@ -105,7 +109,8 @@ def _touches(call: Call, word: str) -> bool:
             if _is_self(roots) and before[:1] == [word] and (last.endswith("_") or "data" in before):
                 return True
     return any(
-        _hands_over(call.func, arg.value, word) or (arg.keyword == "out" and _writes(arg.value, word)) for arg in call.args
+        _hands_over(call.func, arg.value, word) or (arg.keyword == "out" and _writes(arg.value, word))
+        for arg in call.args
     )
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _SEED = re.compile(r"(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed")
 _HOLDER = re.compile(r"(?i)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
-_RECORDS = frozenset({"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"})
+_RECORDS = frozenset(
+    {"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"}
+)
 
 
 class _Declared(NamedTuple):
