@@ -38,6 +38,28 @@ def test_findings_go_out_and_the_summary_goes_to_standard_error(project: Maker, 
 
 
 @toys
+def test_verbose_and_json_tell_the_way_from_the_entry_point(project: Maker, lint: Lint) -> None:
+    folder = project(
+        {
+            "model.py": "import torch\n\n\ndef build():\n    return torch.nn.Linear(3, 1)\n",
+            "train.py": "from model import build\n\nnet = build()\nnet(net.weight).sum().backward()\n",
+        }
+    )
+    assert lint("--verbose", "--quiet", "train.py").out.splitlines()[1:] == [
+        "    train.py:3:7: calls build",
+        "    model.py:5:12: nn.Linear draws from torch's generator",
+    ]
+    (finding,) = json.loads(lint("--output-format", "json", "train.py").out)
+    assert finding["steps"] == [
+        {"filename": str(folder / "train.py"), "location": {"row": 3, "column": 7}, "message": "calls build"},
+        {
+            "filename": str(folder / "model.py"),
+            "location": {"row": 5, "column": 12},
+            "message": "nn.Linear draws from torch's generator",
+        },
+    ]
+
+
 def test_a_clean_run(project: Maker, lint: Lint) -> None:
     project({"a.py": "x = 1\n"})
     assert lint("a.py") == lint("check", "a.py") == Ran(0, "", "No errors in 1 file\n")

@@ -27,6 +27,7 @@ class Arguments(NamedTuple):
     output_format: str | None
     exit_zero: bool
     quiet: bool
+    verbose: bool
     statistics: bool
     config: Path | None
     isolated: bool

@@ -14,7 +14,7 @@ from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.selection import Selection, matching, require_known, selected
 from torchrepro_lint.settings import SEVERITIES
 from torchrepro_lint.suppressions import suppressions
-from torchrepro_lint.text import Lines, Span
+from torchrepro_lint.text import Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -72,12 +72,12 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
 
     lines: dict[str, Lines] = {}
 
-    def row(path: str, offset: int) -> int:
+    def position(path: str, offset: int) -> Position:
         if path not in lines:
             lines[path] = Lines(files[path].text)
-        return lines[path].position(offset).row
+        return lines[path].position(offset)
 
-    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, row)
+    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, position)
 
 
 def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:

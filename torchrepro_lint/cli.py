@@ -70,6 +70,7 @@ def _listing(name: str, text: str) -> Callable[[Any], Any]:
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
 @click.option("--output-format", type=click.Choice(("flake8", "json")), help="The format of findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
+@click.option("-v", "--verbose", is_flag=True, help="Add the way from the entry point to each cause, a step a line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
 @click.option(

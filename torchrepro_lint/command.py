@@ -78,7 +78,7 @@ def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
         return statistics.render_json(counts) if as_json else statistics.render(counts)
     if as_json:
         return json.render(outcome.diagnostics)
-    return flake8.render(outcome.diagnostics, terminal.coloured())
+    return flake8.render(outcome.diagnostics, terminal.coloured(), arguments.verbose)
 
 
 def _pass_on(planned: Plan, outcome: Outcome) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from torchrepro_lint.files import Given
-from torchrepro_lint.rule import Finding, Rule
+from torchrepro_lint.rule import Finding, Rule, Step
 from torchrepro_lint.text import Fix, Lines, Position
 
 
@@ -22,10 +23,11 @@ class Diagnostic(NamedTuple):
     severity: str
     fix: Fix | None
     lines: Lines
+    steps: tuple[Step, ...] = ()
 
 
-def diagnose(given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagnostic:
-    """Place a finding."""
+def diagnose(root: str, given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagnostic:
+    """Place a finding of the project at ``root``; the paths of its steps become absolute."""
     start, end = lines.position(finding.span.start), lines.position(finding.span.end)
     return Diagnostic(
         given.display,
@@ -38,6 +40,7 @@ def diagnose(given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagno
         finding.severity or rule.severity,
         finding.fix,
         lines,
+        tuple(step._replace(path=os.path.join(root, *step.path.split("/"))) for step in finding.steps),
     )
 
 

@@ -88,7 +88,9 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
             continue
         checked = check(checker, path, reading, project)
         lines = Lines(reading.text)
-        diagnostics += (diagnose(given, lines, one, rules[one.code]) for one in checked.findings)
+        diagnostics += (
+            diagnose(checker.tree.root.path, given, lines, one, rules[one.code]) for one in checked.findings
+        )
         for error in checked.errors:
             faults.setdefault(error, []).append(given.display)
     return diagnostics, [_fault(error, where) for error, where in sorted(faults.items())]

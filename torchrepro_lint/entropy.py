@@ -85,7 +85,9 @@ def _hashes_text(names: Names, path: str, expression: Expression) -> bool:
         match value:
             case Constant(value=str() | bytes()) | Operation(op="f"):
                 continue
-            case Operation(op="+" | "%", operands=operands) if any(_hashes_text(names, file, each) for each in operands):
+            case Operation(op="+" | "%", operands=operands) if any(
+                _hashes_text(names, file, each) for each in operands
+            ):
                 continue
             case Call(func=func) if set(names.names(file, func)) & {"builtins.str", "builtins.repr"}:
                 continue

@@ -10,6 +10,7 @@ from torchrepro_lint.facts import (
     Comprehension,
     Constant,
     Define,
+    Do,
     Expression,
     If,
     Import,
@@ -27,10 +28,14 @@ from torchrepro_lint.walk import blocks, expressions, parts
 
 
 class Guard(NamedTuple):
-    """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch)."""
+    """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
+
+    ``certain`` says that whatever comes after the ``if`` has been in this branch: the other one raises or leaves.
+    """
 
     kind: str
     value: Expression
+    certain: bool = False
 
 
 class Event(NamedTuple):
@@ -66,9 +71,9 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             case If(test=test, body=then, orelse=orelse):
                 truth = constant_truth(test, setting)
                 if truth is not False:
-                    yield from _body(then, (*guards, Guard("if", test)), setting)
+                    yield from _body(then, (*guards, Guard("if", test, _leaves(orelse))), setting)
                 if truth is not True:
-                    yield from _body(orelse, (*guards, Guard("else", test)), setting)
+                    yield from _body(orelse, (*guards, Guard("else", test, _leaves(then))), setting)
             case Loop(target=target, source=source):
                 if target is not None:
                     yield Event("iterate", source, statement, guards)
@@ -84,6 +89,16 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             case _:
                 for block in blocks(statement):
                     yield from _body(block, guards, setting)
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
+    match body[-1:]:
+        case (Leave(kind="return" | "raise" | "continue" | "break"),):
+            return True
+        case (Do(value=Call(func=Ref(roots=roots, path=path))),):
+            return ".".join((roots[0], *path)) in ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+    return False
 
 
 def _loaded(statement: Import) -> Iterator[str]:

@@ -16,6 +16,7 @@ from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.partly import Partly, partly_seeded
 from torchrepro_lint.runs import EventCache, Run
+from torchrepro_lint.text import Position
 from torchrepro_lint.truth import Setting
 from torchrepro_lint.walk import within
 
@@ -47,7 +48,7 @@ class Project:
     """The modules of a project (by path from its root), linked.
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
-    ``[project.scripts]``; ``row`` tells the row of an offset in a file, for messages.
+    ``[project.scripts]``; ``position`` tells where an offset of a file lies, for messages.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class Project:
         catalogue: Catalogue,
         source_roots: Sequence[str] = (".",),
         scripts: Sequence[str] = (),
-        row: Callable[[str, int], int] = lambda path, offset: 0,
+        position: Callable[[str, int], Position] = lambda path, offset: Position(0, 0),
     ) -> None:
         self.files = files
-        self.row = row
+        self.position = position
         self.resolver = Names(Modules(files, source_roots))
         self._settings = settings
         self._catalogue = catalogue
@@ -71,6 +72,10 @@ class Project:
         self._cache = EventCache(self.resolver, catalogue.version)
         self._own_effects: dict[str, Effects] = {}
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
+
+    def row(self, path: str, offset: int) -> int:
+        """The row of an offset in a file; 0 where the project has no texts."""
+        return self.position(path, offset).row
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""

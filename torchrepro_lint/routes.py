@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.events import Event
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Statement
     from torchrepro_lint.project import Program, Project
-    from torchrepro_lint.runs import Happening
+    from torchrepro_lint.runs import Happening, Step
 
 
 def entry_statement(entry: Entry, happening: Happening) -> Statement:
@@ -39,8 +41,32 @@ def _is_method(function: str) -> bool:
     return "." in qualified
 
 
-def reached_at(project: Project, happening: Happening) -> str:
+def steps_to(project: Project, happening: Happening, label: str) -> tuple[Waypoint, ...]:
+    """The way from the entry point to something that happens, which ``label`` names; empty where it is no way at all."""
+    if not happening.way:
+        return ()
+    found = [_waypoint(project, step.path, step.event, _entering(step)) for step in happening.way]
+    return (*found, _waypoint(project, happening.path, happening.event, label))
+
+
+def _waypoint(project: Project, path: str, event: Event, text: str) -> Waypoint:
+    at = event.value if event.value is not None else event.statement
+    return Waypoint(path, project.position(path, at.start), text)
+
+
+def _entering(step: Step) -> str:
+    """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
+    path, _, name = step.into.partition(":")
+    if not name:
+        return f"imports {path}"
+    verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
+    return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
+
+
+def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
     """Where something stands and how it is reached, where that is not the statement itself: `` (model.py:14, via f)``."""
+    if happening.path == entry.path and happening.event.statement is entry_statement(entry, happening):
+        return ""
     if not happening.way:
         return ""
     via = [step.into.partition(":")[2].rpartition(".")[2] for step in happening.way if step.into.partition(":")[2]]

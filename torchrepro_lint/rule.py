@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.text import Fix, Lines, Span
+from torchrepro_lint.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -16,14 +16,26 @@ if TYPE_CHECKING:
 SEVERITIES = ("note", "warning", "error")
 
 
+class Step(NamedTuple):
+    """A step of the way from an entry point to a cause: a place of the project, and what happens there."""
+
+    path: str
+    place: Position
+    text: str
+
+
 class Finding(NamedTuple):
-    """One cause at one place of the module under check; ``severity`` where it is not that of its rule."""
+    """One cause at one place of the module under check; ``severity`` where it is not that of its rule.
+
+    ``steps`` lead from the entry point to the cause, where it lies elsewhere.
+    """
 
     code: str
     span: Span
     message: str
     fix: Fix | None = None
     severity: str = ""
+    steps: tuple[Step, ...] = ()
 
 
 class Context(NamedTuple):

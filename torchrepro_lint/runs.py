@@ -432,7 +432,8 @@ def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
         match event.value:
             case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
                 if roots not in used:
-                    loads.setdefault(roots, set()).add(event.guards)
+                    doubtful = tuple(guard for guard in event.guards if not guard.certain)
+                    loads.setdefault(roots, set()).add(doubtful)
             case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
                 used.add(roots)  # a model that is run before its weights are loaded
     for event in found if loads else ():
@@ -440,7 +441,7 @@ def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
         if isinstance(statement, Assign) and event.kind == "call":
             for target in statement.targets:
                 if isinstance(target, Ref) and not target.path and target.roots in loads:
-                    if _always(loads[target.roots], event.guards):
+                    if _always(loads[target.roots], tuple(g for g in event.guards if not g.certain)):
                         yield id(statement)
 
 

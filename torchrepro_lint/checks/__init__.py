@@ -37,7 +37,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
     Rule("TRL204", "deterministic-algorithms-misused", "warning", True, deterministic_algorithms.check),
     Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
-    Rule("TRL302", "dataloader-generator", "note", True, dataloader.generator),
+    Rule("TRL302", "dataloader-generator", "warning", True, dataloader.generator),
     Rule("TRL401", "index-select", "warning", True, index_select.check),
     Rule("TRL402", "no-deterministic-implementation", "error", True, operations.documented),
     Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check),

@@ -29,7 +29,9 @@ def worker_init(context: Context) -> Iterator[Finding]:
         if not before and not owns and given.passes("generator"):
             continue
         if owns or may_draw(context.project, context.path, given):
-            yield Finding("TRL301", span(loader.site.call), _message(loader, before=before, owns=owns))
+            severity = "note" if _seeded(context, loader) else ""
+            message = _message(loader, before=before, owns=owns)
+            yield Finding("TRL301", span(loader.site.call), message, severity=severity)
 
 
 def _message(loader: Loader, *, before: bool, owns: bool) -> str:
@@ -57,9 +59,10 @@ def generator(context: Context) -> Iterator[Finding]:
         known = loader.arguments.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
         message = f"{call} draws its order from the global generator; {_GENERATOR}"
-        if _seeded(context, loader):
+        seeded = _seeded(context, loader)
+        if seeded:
             message += "; as it is, the order repeats only while every earlier draw stays the same"
-        yield Finding("TRL302", span(loader.site.call), message)
+        yield Finding("TRL302", span(loader.site.call), message, severity="note" if seeded else "")
 
 
 def _seeded(context: Context, loader: Loader) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
+from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def check(context: Context) -> Iterator[Finding]:
         place = span(draw.event.value)
         if draw.path == context.path and (place, partly.family) not in reported:
             reported.add((place, partly.family))
-            yield Finding("TRL110", place, _message(context, partly))
+            steps = steps_to(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
+            yield Finding("TRL110", place, _message(context, partly), steps=steps)
 
 
 def _message(context: Context, partly: Partly) -> str:
@@ -30,6 +32,8 @@ def _message(context: Context, partly: Partly) -> str:
     row = context.project.row(seed.happening.path, seed.happening.event.statement.start)
     same = seed.happening.path == context.path
     place = f"line {row}" if same else f"{seed.happening.path}:{row}"
-    who = "this function" if not draw.happening.way else partly.function.partition(":")[2] or partly.function
+    who = (
+        "this function" if not draw.happening.way else partly.function.partition(":")[2] or partly.function.rstrip(":")
+    )
     missing = f"{draw.label} draws from {partly.family.owner}, which {who} does not seed"
     return f"{missing} although it calls {seed.label} ({place}); call {partly.family.seeder} too"

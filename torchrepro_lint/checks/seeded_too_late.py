@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, Family
-from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.runs import guards
 
@@ -39,11 +39,12 @@ def _of_family(context: Context, program: Program, family: Family) -> Iterator[F
     if not belongs_elsewhere(context.project, program.entry, draw.happening):
         seed = seeds[0]
         message = (
-            f"{draw.label}{reached_at(context.project, draw.happening)} draws from {family.owner} before "
+            f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner} before "
             f"{seed.label} ({place_of(context.project, seed.happening)}) seeds it; seed first"
         )
         statement = entry_statement(program.entry, draw.happening)
-        yield Finding("TRL104", first_line(context.lines, statement), message)
+        steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
+        yield Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
 
 
 def _exclusive(one: Happening, other: Happening) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import NUMPY, PYTHON, TORCH, Family
-from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at
+from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
@@ -37,9 +37,14 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     if draw is None:
         return
     statement = entry_statement(program.entry, draw.happening)
-    message = f"{draw.label}{reached_at(context.project, draw.happening)} draws from {family.owner}, and "
+    message = (
+        f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner}, and "
+    )
     if family.key == "torch" and "torch-cuda" in effects.seeds:
-        message += "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
+        message += (
+            "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
+        )
     else:
         message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
-    yield Finding(code, first_line(context.lines, statement), message)
+    steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
+    yield Finding(code, first_line(context.lines, statement), message, steps=steps)

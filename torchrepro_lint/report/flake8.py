@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
@@ -13,7 +14,19 @@ _COLOUR = (
 )
 
 
-def render(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
-    """One line for each finding; in colour as flake8 colours them."""
+def render(diagnostics: Iterable[Diagnostic], colour: bool = False, verbose: bool = False) -> str:
+    """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
     pattern = _COLOUR if colour else _PLAIN
-    return "".join(pattern.format(one) for one in diagnostics)
+    return "".join(pattern.format(one) + (_way(one) if verbose else "") for one in diagnostics)
+
+
+def _way(one: Diagnostic) -> str:
+    here = os.getcwd()
+    return "".join(
+        f"    {_display(step.path, here)}:{step.place.row}:{step.place.column}: {step.text}\n" for step in one.steps
+    )
+
+
+def _display(path: str, here: str) -> str:
+    """Relative to the working directory where it lies below it."""
+    return os.path.relpath(path, here) if path.startswith(os.path.join(here, "")) else path

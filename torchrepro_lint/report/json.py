@@ -28,7 +28,8 @@ def dumps(value: object) -> str:
 
 
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
-    return {
+    """Ruff's keys; ``steps``, which Ruff does not have, only where there are any."""
+    finding = {
         "cell": None,
         "code": one.code,
         "end_location": _place(one.end),
@@ -41,6 +42,11 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
         "severity": one.severity,
         "url": url(one.code, one.name),
     }
+    if one.steps:
+        finding["steps"] = [
+            {"filename": step.path, "location": _place(step.place), "message": step.text} for step in one.steps
+        ]
+    return finding
 
 
 def _fix(fix: Fix, lines: Lines) -> dict[str, Any]:
