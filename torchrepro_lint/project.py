@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 class Site(NamedTuple):
     """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
-    surrounds it."""
+    surrounds it.
+    """
 
     call: Call
     function: str
@@ -57,7 +58,7 @@ class Project:
         catalogue: Catalogue,
         source_roots: Sequence[str] = (".",),
         scripts: Sequence[str] = (),
-        row: Callable[[str, int], int] = lambda path, offset: 0,
+        row: Callable[[str, int], int] = lambda _path, _offset: 0,
     ) -> None:
         self.files = files
         self.row = row
@@ -150,7 +151,7 @@ class Project:
     def _filled(self, path: str, value: Ref) -> str:
         """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
         if value.path:
-            return "" if value.path[-1] in ("data",) else value.path[-1] if self._any_module(path, value) else "?"
+            return "" if value.path[-1] == "data" else value.path[-1] if self._any_module(path, value) else "?"
         for root in value.roots:
             for how, source in self.resolver.assigned(f"{path}{root}"):
                 match source:
@@ -160,7 +161,8 @@ class Project:
 
     def _any_module(self, path: str, value: Ref) -> bool:
         """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
-        function outside classes, or a variable of a loop."""
+        function outside classes, or a variable of a loop.
+        """
         for root in value.roots:
             name = f"{path}{root}"
             if any(how == "[]" for how, _ in self.resolver.assigned(name)):
