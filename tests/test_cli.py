@@ -37,7 +37,6 @@ def test_findings_go_out_and_the_summary_goes_to_standard_error(project: Maker, 
     )
 
 
-@toys
 def test_verbose_and_json_tell_the_way_from_the_entry_point(project: Maker, lint: Lint) -> None:
     folder = project(
         {
@@ -60,6 +59,7 @@ def test_verbose_and_json_tell_the_way_from_the_entry_point(project: Maker, lint
     ]
 
 
+@toys
 def test_a_clean_run(project: Maker, lint: Lint) -> None:
     project({"a.py": "x = 1\n"})
     assert lint("a.py") == lint("check", "a.py") == Ran(0, "", "No errors in 1 file\n")

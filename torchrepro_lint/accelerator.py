@@ -53,7 +53,7 @@ def _names(expression: Expression) -> bool:
 
 
 def _names_ref(name: str) -> bool:
-    if name.startswith("torch.cuda.") or name.startswith("torch.backends.cudnn."):
+    if name.startswith(("torch.cuda.", "torch.backends.cudnn.")):
         return name.startswith("torch.cuda.") and name.split(".")[2] not in _HARMLESS
     return bool(_PICKS.fullmatch(name))
 

@@ -59,34 +59,39 @@ def changing_source(names: Names, path: str, expression: Expression) -> str | No
     for file, value in names.made(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
             return None  # one of the alternatives may be the user's seed
-        found.append(_source(names, file, value))
+        found.append(_source(names, file, value, set()))
     return found[0] if found and None not in found else None
 
 
-def _source(names: Names, path: str, value: Expression) -> str | None:
+def _source(names: Names, path: str, value: Expression, seen: set[int]) -> str | None:
+    """The first source in a value; what was ``seen`` is not followed again: ``seed = int(seed)`` leads to itself."""
+    seen.add(id(value))
     for each in within(value):
         if isinstance(each, Call):
             for name in names.names(path, each.func):
                 if _SOURCES.fullmatch(name):
                     return name.replace("()", "")
-                if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value):
+                if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value, set()):
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
             for file, inner in names.values(path, each):
-                if isinstance(inner, Call):
-                    if (source := _source(names, file, inner)) is not None:
-                        return source
+                follow = isinstance(inner, Call) and id(inner) not in seen
+                if follow and (source := _source(names, file, inner, seen)) is not None:
+                    return source
     return None
 
 
-def _hashes_text(names: Names, path: str, expression: Expression) -> bool:
+def _hashes_text(names: Names, path: str, expression: Expression, seen: set[int]) -> bool:
     """A string, whose hash changes with ``PYTHONHASHSEED``: a literal, an f-string, ``str(...)`` and the like."""
+    if id(expression) in seen:
+        return False
+    seen.add(id(expression))
     for file, value in names.values(path, expression):
         match value:
             case Constant(value=str() | bytes()) | Operation(op="f"):
                 continue
-            case Operation(op="+" | "%", operands=operands) if any(
-                _hashes_text(names, file, each) for each in operands
+            case Operation(op="+" | "%", operands=parts) if any(
+                _hashes_text(names, file, each, seen) for each in parts
             ):
                 continue
             case Call(func=func) if set(names.names(file, func)) & {"builtins.str", "builtins.repr"}:

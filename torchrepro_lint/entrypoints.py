@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.events import events
-from torchrepro_lint.truth import Setting, is_main_test
 from torchrepro_lint.facts import Call, Expression, Facts, Function, If, Import, Ref, Statement
 from torchrepro_lint.names import Names
+from torchrepro_lint.truth import Setting, is_main_test
 from torchrepro_lint.walk import statements
 
 # Decorators that expose a function on a command line: their packages, and their last words.

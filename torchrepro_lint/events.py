@@ -20,7 +20,6 @@ from torchrepro_lint.facts import (
     Ref,
     Statement,
     Subscript,
-    Try,
     With,
 )
 from torchrepro_lint.truth import Setting, constant_truth
@@ -67,28 +66,26 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             if isinstance(statement, With):
                 yield Event("enter", expression, statement, inner)
                 inner = (*inner, Guard("with", expression))
-        match statement:
-            case If(test=test, body=then, orelse=orelse):
-                truth = constant_truth(test, setting)
-                if truth is not False:
-                    yield from _body(then, (*guards, Guard("if", test, _leaves(orelse))), setting)
-                if truth is not True:
-                    yield from _body(orelse, (*guards, Guard("else", test, _leaves(then))), setting)
-            case Loop(target=target, source=source):
-                if target is not None:
-                    yield Event("iterate", source, statement, guards)
-                for block in blocks(statement):
-                    yield from _body(block, guards, setting)
-            case Define(body=definitions):
-                yield from _body(definitions, guards, setting)
-            case Try() | With():
-                for block in blocks(statement):
-                    yield from _body(block, inner, setting)
-            case Leave(kind="return" | "raise" | "break" | "continue"):
-                return  # what follows in this block never runs
-            case _:
-                for block in blocks(statement):
-                    yield from _body(block, guards, setting)
+        if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
+            return  # what follows in this block never runs
+        if isinstance(statement, Loop) and statement.target is not None:
+            yield Event("iterate", statement.source, statement, guards)
+        yield from _blocks(statement, inner, setting)
+
+
+def _blocks(statement: Statement, guards: tuple[Guard, ...], setting: Setting) -> Iterator[Event]:
+    match statement:
+        case If(test=test, body=then, orelse=orelse):
+            truth = constant_truth(test, setting)
+            if truth is not False:
+                yield from _body(then, (*guards, Guard("if", test, _leaves(orelse))), setting)
+            if truth is not True:
+                yield from _body(orelse, (*guards, Guard("else", test, _leaves(then))), setting)
+        case Define(body=definitions):
+            yield from _body(definitions, guards, setting)
+        case _:
+            for block in blocks(statement):
+                yield from _body(block, guards, setting)
 
 
 def _leaves(body: tuple[Statement, ...]) -> bool:

@@ -57,7 +57,8 @@ class Attribute(NamedTuple):
 
 class Arg(NamedTuple):
     """An argument of a call. ``star`` is ``""``, ``"*"`` or ``"**"``; ``start`` to ``end`` spans the value with its
-    parentheses, but neither the keyword nor the comma."""
+    parentheses, but neither the keyword nor the comma.
+    """
 
     start: int
     end: int

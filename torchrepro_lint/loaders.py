@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.passing import Arguments, read_arguments
 from torchrepro_lint.facts import Call, Collection, Constant, Expression, Ref
+from torchrepro_lint.passing import Arguments, read_arguments
 from torchrepro_lint.project import Project, Site
 from torchrepro_lint.runs import LOADERS
 
@@ -17,9 +17,12 @@ PARAMETERS = (
 
 # torchvision's transforms that draw nothing (v1 and v2), and those that hold others.
 _DETERMINISTIC = frozenset(
-    "ToTensor PILToTensor ConvertImageDtype ToPILImage ToImage ToDtype ToPureTensor ToCVImage Normalize Resize CenterCrop"
-    " FiveCrop TenCrop Pad Grayscale LinearTransformation GaussianBlurFixed Identity Lambda SanitizeBoundingBoxes"
-    " ConvertBoundingBoxFormat ClampBoundingBoxes UniformTemporalSubsample RGB".split()
+    (
+        *("ToTensor", "PILToTensor", "ConvertImageDtype", "ToPILImage", "ToImage", "ToDtype", "ToPureTensor"),
+        *("ToCVImage", "Normalize", "Resize", "CenterCrop", "FiveCrop", "TenCrop", "Pad", "Grayscale"),
+        *("LinearTransformation", "GaussianBlurFixed", "Identity", "Lambda", "SanitizeBoundingBoxes"),
+        *("ConvertBoundingBoxFormat", "ClampBoundingBoxes", "UniformTemporalSubsample", "RGB"),
+    )
 )
 _CONTAINERS = frozenset({"Compose", "Sequential"})
 _WRAPPERS = frozenset(
@@ -137,7 +140,7 @@ def _construction(project: Project, path: str, value: Expression) -> tuple[str, 
     return None
 
 
-def may_draw(project: Project, path: str, arguments: Arguments) -> bool:
+def may_draw(project: Project, arguments: Arguments) -> bool:
     """Whether the dataset, its transforms or ``collate_fn`` may draw; false only where they are known not to."""
     collate = arguments.given.get("collate_fn", [])
     if any(_callable_draws(project, file, value) for file, value in collate):
@@ -192,12 +195,10 @@ def _class_draws(project: Project, owner: str, call: tuple[str, Call] | None) ->
 
 
 def _plain_base(base: str) -> bool:
-    return (
-        base.startswith("torch.utils.data.")
-        or base.startswith("typing.")
-        or base.startswith("abc.")
-        or base
-        in ("builtins.object", "torchvision.datasets.VisionDataset", "torchvision.datasets.vision.VisionDataset")
+    return base.startswith(("torch.utils.data.", "typing.", "abc.")) or base in (
+        "builtins.object",
+        "torchvision.datasets.VisionDataset",
+        "torchvision.datasets.vision.VisionDataset",
     )
 
 

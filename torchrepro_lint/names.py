@@ -30,8 +30,8 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
-from torchrepro_lint.registry import Registry
 from torchrepro_lint.redefinition import in_force
+from torchrepro_lint.registry import Registry
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -172,7 +172,7 @@ class Names:
         """The names that an expression of a file may stand for, sorted."""
         return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
 
-    def _names(self, path: str, expression: Expression) -> Iterator[str]:
+    def _names(self, path: str, expression: Expression) -> Iterator[str]:  # noqa: C901  a line or two per kind
         match expression:
             case Ref(roots=roots, path=words):
                 for root in roots:
@@ -333,30 +333,31 @@ class Names:
             for name in self._registries(path, table):
                 yield from self.registry.entries(name, self._texts(path, call.args[0].value))
         for name in self.names(path, call.func):
-            word = name.rpartition(".")[2]
-            if name in _TRANSPARENT and call.args:
-                yield from self.names(path, call.args[0].value)
-            elif name in self._classes:
-                yield f"{name}()"
-            elif name in self._functions:
-                yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
-            elif name.endswith(".<super>"):
-                yield f"{name}()"
-            elif name == "builtins.getattr" and len(call.args) > 1:
-                yield from self._looked_up(path, self.names(path, call.args[0].value), call.args[1].value)
-            elif name == "importlib.import_module" and call.args:
-                yield from self._imported(path, call.args[0].value)
-            elif ":" not in name:
-                fluent = word in _FLUENT and "()" in name
-                yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
-            elif name.endswith("()"):
-                for method in self._call_methods(name[:-2]):
-                    yield from self._returns(method)
+            yield from self._result(path, call, name)
+
+    def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
+        """What a call may return where what is called has this name."""
+        if name in _TRANSPARENT and call.args:
+            yield from self.names(path, call.args[0].value)
+        elif name in self._classes or name.endswith(".<super>"):
+            yield f"{name}()"
+        elif name in self._functions:
+            yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
+        elif name == "builtins.getattr" and len(call.args) > 1:
+            yield from self._looked_up(path, self.names(path, call.args[0].value), call.args[1].value)
+        elif name == "importlib.import_module" and call.args:
+            yield from self._imported(path, call.args[0].value)
+        elif ":" not in name:
+            fluent = name.rpartition(".")[2] in _FLUENT and "()" in name
+            yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
+        elif name.endswith("()"):
+            for method in self._call_methods(name[:-2]):
+                yield from self._returns(method)
 
     def receiver(self, path: str, func: Expression) -> Iterator[str]:
         """What the method ``func`` is read from; for a function of a module, the module."""
         match func:
-            case Ref(start=start, end=end, roots=roots, path=words, base_end=base_end) if words:
+            case Ref(roots=roots, path=words) if words:
                 for root in roots:
                     for name in self.modules.resolve(path, root):
                         yield from self._follow(name, words[:-1])
@@ -365,7 +366,8 @@ class Names:
 
     def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: what a literal key, or the option's default or choices,
-        names; else everything in the module."""
+        names; else everything in the module.
+        """
         words = self._texts(path, key)
         for owner in owners:
             path_of, colon, rest = owner.partition(":")

@@ -78,20 +78,9 @@ def _entries(
     for file, value in project.values(path, expression):
         match value:
             case Collection(kind="dict", items=items):
-                for key, item in zip(items[::2], items[1::2], strict=True):
-                    assert item is not None
-                    if isinstance(key, Constant) and isinstance(key.value, str):
-                        yield key.value, (file, item)
-                    elif key is None:
-                        yield from _entries(project, file, item)
-                    else:
-                        yield None, (file, item)
+                yield from _displayed(project, file, items)
             case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
-                for arg in args:
-                    if arg.keyword is not None:
-                        yield arg.keyword, (file, arg.value)
-                    else:
-                        yield from _entries(project, file, arg.value)
+                yield from _named(project, file, args)
             case Operation(op="if", operands=(_, one, other)) | Operation(op="or", operands=(one, other)):
                 yield from _entries(project, file, one)
                 yield from _entries(project, file, other)
@@ -100,6 +89,28 @@ def _entries(
                     yield from _entries(project, file, operand)
             case _:
                 yield None, (file, value)
+
+
+def _displayed(
+    project: Project, path: str, items: tuple[Expression | None, ...]
+) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
+    for key, item in zip(items[::2], items[1::2], strict=True):
+        assert item is not None
+        if isinstance(key, Constant) and isinstance(key.value, str):
+            yield key.value, (path, item)
+        elif key is None:
+            yield from _entries(project, path, item)
+        else:
+            yield None, (path, item)
+
+
+def _named(project: Project, path: str, args: tuple[Arg, ...]) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
+    """What ``dict(...)`` and ``update(...)`` are given: keywords, and other dictionaries."""
+    for arg in args:
+        if arg.keyword is not None:
+            yield arg.keyword, (path, arg.value)
+        else:
+            yield from _entries(project, path, arg.value)
 
 
 def _later_entries(project: Project, path: str, variable: str) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
@@ -124,11 +135,7 @@ def _from_method(
 ) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
     match expression:
         case Call(func=Ref(roots=roots, path=("update",)), args=args) if variable in roots:
-            for arg in args:
-                if arg.keyword is not None:
-                    yield arg.keyword, (path, arg.value)
-                else:
-                    yield from _entries(project, path, arg.value)
+            yield from _named(project, path, args)
         case Call(func=Ref(roots=roots, path=("setdefault",)), args=(first, second)) if variable in roots:
             if isinstance(first.value, Constant) and isinstance(first.value.value, str):
                 yield first.value.value, (path, second.value)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 class Site(NamedTuple):
     """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
-    surrounds it."""
+    surrounds it.
+    """
 
     call: Call
     function: str
@@ -58,7 +59,7 @@ class Project:
         catalogue: Catalogue,
         source_roots: Sequence[str] = (".",),
         scripts: Sequence[str] = (),
-        position: Callable[[str, int], Position] = lambda path, offset: Position(0, 0),
+        position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
     ) -> None:
         self.files = files
         self.position = position
@@ -155,7 +156,7 @@ class Project:
     def _filled(self, path: str, value: Ref) -> str:
         """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
         if value.path:
-            return "" if value.path[-1] in ("data",) else value.path[-1] if self._any_module(path, value) else "?"
+            return "" if value.path[-1] == "data" else value.path[-1] if self._any_module(path, value) else "?"
         for root in value.roots:
             for how, source in self.resolver.assigned(f"{path}{root}"):
                 match source:
@@ -165,7 +166,8 @@ class Project:
 
     def _any_module(self, path: str, value: Ref) -> bool:
         """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
-        function outside classes, or a variable of a loop."""
+        function outside classes, or a variable of a loop.
+        """
         for root in value.roots:
             name = f"{path}{root}"
             if any(how == "[]" for how, _ in self.resolver.assigned(name)):

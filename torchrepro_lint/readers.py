@@ -30,7 +30,7 @@ class Reads:
         """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
         return any(_reads(each, word) for _, each in self._expressions if not _inside(each, declaration))
 
-    def parameter(self, function: str, word: str, declaration: Expression | None) -> bool:
+    def parameter(self, function: str, word: str) -> bool:
         """Whether a function reads its parameter ``word``; one that takes all as ``**options`` may read any."""
         path = function.partition(":")[0]
         for definition in self._project.resolver.functions(function):
@@ -46,11 +46,13 @@ class Reads:
 
     def handed_on(self, holder: str) -> bool:
         """Whether the object that holds an option (``Config()``, a dictionary; empty for argparse's namespace) is handed to
-        code that is not followed, or no such object is seen at all."""
+        code that is not followed, or no such object is seen at all.
+        """
         for path, each in self._expressions:
-            if isinstance(each, Call) and not any(":" in name for name in self._project.names(path, each.func)):
-                if any(self._holds(path, arg.value, holder) for arg in each.args):
-                    return True
+            if not isinstance(each, Call) or any(":" in name for name in self._project.names(path, each.func)):
+                continue
+            if any(self._holds(path, arg.value, holder) for arg in each.args):
+                return True
         return not holder and not self._parses()
 
     def _parses(self) -> bool:

@@ -174,7 +174,8 @@ class Run:
 
     def _found(self, frame: _Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
         """What is called: on ``self`` by the class of the object, for a parameter by what the calls of the project pass
-        (then true)."""
+        (then true).
+        """
         names = self._names
         if isinstance(called, Ref) and called.path and frame.receiver and _is_self(names, frame.function, called):
             return names.follow(f"{frame.receiver}()", called.path), False
@@ -189,9 +190,12 @@ class Run:
             return (frame.receiver,) if len(called.path) == 1 else ()
         if isinstance(called, Ref) and any(root.endswith(".<super>") for root in called.roots) and frame.receiver:
             return (frame.receiver,)
-        if isinstance(called, Attribute) and frame.receiver:
-            if any(name.endswith(".<super>()") for name in self._names.names(frame.path, called.value)):
-                return (frame.receiver,)
+        if (
+            isinstance(called, Attribute)
+            and frame.receiver
+            and any(name.endswith(".<super>()") for name in self._names.names(frame.path, called.value))
+        ):
+            return (frame.receiver,)
         found = sorted(set(self._names.receiver(frame.path, called)))
         return tuple(name[:-2] for name in found if ":" in name and name.endswith("()"))
 
@@ -272,12 +276,8 @@ class Run:
                     yield from self._waiting.pop(name[:-2]).targets
                 elif self._names.functions(name):
                     handed.append(_Target(name, inside))
-                elif ":" in name and not followed and any(each in _COMMAND_LINES for each in found):
-                    handed += (_Target(target, inside) for target in self._names.public_methods(name))
-                elif ":" in name and name.endswith("()") and not followed:
-                    handed += (_Target(target, inside) for target in self._names.call_methods(name))
-                    if inside == "worker" or any(each in LOADERS for each in found):
-                        handed += (_Target(target, inside) for target in entered(self._names, name, "iterate"))
+                elif ":" in name and not followed:
+                    handed += (_Target(target, inside) for target in self._used(name, found, inside))
         if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
@@ -285,6 +285,15 @@ class Run:
             self._waiting.setdefault(id(call), waiting._replace(targets=handed))
         else:
             yield from handed
+
+    def _used(self, name: str, found: tuple[str, ...], mode: str) -> Iterator[str]:
+        """What code from outside runs of a class or an object that it is handed."""
+        if _COMMAND_LINES.intersection(found):
+            yield from self._names.public_methods(name)
+        elif name.endswith("()"):
+            yield from self._names.call_methods(name)
+            if mode == "worker" or not LOADERS.isdisjoint(found):
+                yield from entered(self._names, name, "iterate")
 
 
 # What makes a command line of a function, a dictionary of functions, or a class.
@@ -440,9 +449,9 @@ def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
             for target in statement.targets:
-                if isinstance(target, Ref) and not target.path and target.roots in loads:
-                    if _always(loads[target.roots], tuple(g for g in event.guards if not g.certain)):
-                        yield id(statement)
+                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
+                if loaded and _always(loaded, tuple(g for g in event.guards if not g.certain)):
+                    yield id(statement)
 
 
 def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:

@@ -13,7 +13,8 @@ from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 
 class Setting(NamedTuple):
     """What a body runs in: whether its module is the one that is started, the target torch (empty: not known), and the
-    words of properties, whose reading runs code."""
+    words of properties, whose reading runs code.
+    """
 
     main: bool = False
     torch: str = ""

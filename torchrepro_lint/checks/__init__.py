@@ -17,8 +17,8 @@ from torchrepro_lint.checks import (
     third_party,
     ties,
     uninitialised,
-    unused_seed_option,
     unseeded,
+    unused_seed_option,
 )
 from torchrepro_lint.rule import Rule
 

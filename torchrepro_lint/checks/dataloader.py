@@ -28,7 +28,7 @@ def worker_init(context: Context) -> Iterator[Finding]:
         owns = any(owns_generator(context.project, *each) for each in given.given.get("dataset", ()))
         if not before and not owns and given.passes("generator"):
             continue
-        if owns or may_draw(context.project, context.path, given):
+        if owns or may_draw(context.project, given):
             severity = "note" if _seeded(context, loader) else ""
             message = _message(loader, before=before, owns=owns)
             yield Finding("TRL301", span(loader.site.call), message, severity=severity)

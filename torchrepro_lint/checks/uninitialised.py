@@ -79,9 +79,9 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
         for definition in resolver.classes(name):
             for short, method in definition.methods:
                 for function in resolver.functions(path + method):
-                    if any(_fills(statement, word, made) for statement in statements(function.body)):
-                        if short == "__init__" or context.project.is_called(short):
-                            return True
+                    fills = any(_fills(statement, word, made) for statement in statements(function.body))
+                    if fills and (short == "__init__" or context.project.is_called(short)):
+                        return True
     return context.project.initialises_from_outside(word)
 
 
@@ -104,7 +104,7 @@ def _touches(call: Call, word: str) -> bool:
     """A method of the tensor, a function that gets it or the module, or one that goes over all parameters."""
     match call.func:
         case Ref(roots=roots, path=(*before, last)):
-            if _is_self(roots) and (last in _WHOLE or "init" in last and last != "__init__"):
+            if _is_self(roots) and (last in _WHOLE or ("init" in last and last != "__init__")):
                 return last in _WHOLE
             if _is_self(roots) and before[:1] == [word] and (last.endswith("_") or "data" in before):
                 return True

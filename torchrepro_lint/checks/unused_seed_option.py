@@ -86,9 +86,10 @@ def _fields(context: Context, owner: Class) -> Iterator[_Declared]:
 def _keys(path: str, name: str, display: Collection) -> Iterator[_Declared]:
     if display.kind == "dict":
         for key, value in zip(display.items[::2], display.items[1::2], strict=True):
-            if isinstance(key, Constant) and isinstance(key.value, str) and _SEED.fullmatch(key.value):
-                if isinstance(value, Constant):
-                    yield _Declared(span(key), key.value, key.value, key, f"{path}{name}", "")
+            if not (isinstance(key, Constant) and isinstance(value, Constant)):
+                continue
+            if isinstance(key.value, str) and _SEED.fullmatch(key.value):
+                yield _Declared(span(key), key.value, key.value, key, f"{path}{name}", "")
 
 
 def _parameters(context: Context, name: str, function: Function) -> Iterator[_Declared]:
@@ -106,7 +107,7 @@ def _parameters(context: Context, name: str, function: Function) -> Iterator[_De
 def _is_read(context: Context, declared: _Declared, files: list[str]) -> bool:
     reads: Reads = reads_of(context.project, files)
     if declared.holder and context.project.resolver.functions(declared.holder):
-        return reads.parameter(declared.holder, declared.word, declared.by)
+        return reads.parameter(declared.holder, declared.word)
     if reads.word(declared.word, declared.by):
         return True
     return reads.handed_on(declared.holder)

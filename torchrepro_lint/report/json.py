@@ -29,7 +29,7 @@ def dumps(value: object) -> str:
 
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
     """Ruff's keys; ``steps``, which Ruff does not have, only where there are any."""
-    finding = {
+    finding: dict[str, Any] = {
         "cell": None,
         "code": one.code,
         "end_location": _place(one.end),
