@@ -8,8 +8,8 @@ from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Event
     from torchrepro_lint.entrypoints import Entry
+    from torchrepro_lint.events import Event
     from torchrepro_lint.facts import Statement
     from torchrepro_lint.project import Program, Project
     from torchrepro_lint.runs import Happening, Step
