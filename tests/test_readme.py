@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conftest import Ran
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.settings import FAMILIES, parse
 
@@ -24,6 +27,29 @@ def test_the_table_of_rules_is_the_tools() -> None:
     listed = re.findall(r"^\| \[(TRL\d{3})\]\((\S+)\) \| (\S+) \|", README, re.MULTILINE)
     assert [(code, name) for code, _, name in listed] == [(rule.code, rule.name) for rule in RULES]
     assert [link for code, link, name in listed] == [f"rules/{rule.code}-{rule.name}.md" for rule in RULES]
+
+
+def test_the_table_says_how_severe_and_whether_by_default() -> None:
+    listed = re.findall(r"^\| \[TRL\d{3}\]\(\S+\) \| \S+ \| ([^|]+) \|", README, re.MULTILINE)
+    assert listed == [rule.severity + ("" if rule.default else ", off") for rule in RULES]
+
+
+@pytest.mark.parametrize("block", re.findall(r"```console\n(.*?)```", README, re.DOTALL))
+def test_what_it_shows_is_what_is_printed(
+    block: str, lint: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, *shown = block.splitlines()
+    monkeypatch.chdir(TOP)
+    ran = lint(*shlex.split(command.removeprefix("$ torchrepro-lint ")))
+    assert ran.status == 0
+    # "…" stands for what is left out: lines, or the end of one.
+    pattern = "".join(r"(?:.*\n)*?" if line == "…" else _line(line) for line in shown)
+    assert re.fullmatch(pattern, ran.out)
+
+
+def _line(shown: str) -> str:
+    start = shown.removesuffix("…")
+    return re.escape(start) + (r".*\n" if start != shown else r"\n")
 
 
 def test_the_configuration_is_accepted() -> None:

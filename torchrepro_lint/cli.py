@@ -27,10 +27,10 @@ Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its status."""
     given = sys.argv[1:] if arguments is None else arguments
-    command = COMMANDS.get(given[0] if given else "", check)
-    words = given[1:] if given and given[0] in COMMANDS else given
+    named = given[0] if given and given[0] in COMMANDS else ""
+    command, words = (COMMANDS[named], given[1:]) if named else (check, given)
     try:
-        status = command.main(words, prog_name="torchrepro-lint", standalone_mode=False)
+        status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
     except click.ClickException as error:
         status = _fail(error.format_message())
     except click.Abort:
