@@ -57,14 +57,14 @@ def _forget(scope: Scope, imported: dict[str, str], node: cst.CSTNode) -> None:
         imported[word] = name
 
 
-def bind_globals(module: Scope, tree: cst.Module) -> None:
+def bind_globals(module: Scope, tree: cst.Module, *, walruses: bool) -> None:
     """Bind in the module's scope what functions and classes anywhere in it declare ``global`` and bind."""
     stack: list[cst.CSTNode] = list(tree.body)
     while stack:
         node = stack.pop()
         stack.extend(_blocks(node))
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            bind_body(Scope("function", module.name, module), node.body, walruses=True)
+            bind_body(Scope("function", module.name, module), node.body, walruses=walruses)
             stack.append(node.body)
 
 

@@ -18,6 +18,7 @@ from torchrepro_lint.text import Lines
 
 # libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
 _DEEPEST = 400
+_GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
 _BRACKET = re.compile(r"[\[({]|[\])}]")
 # The same beside what hides brackets: strings and comments.
 _REAL_BRACKET = re.compile(
@@ -92,8 +93,8 @@ class Collector:
     def facts(self) -> Facts:
         scope = Scope("module", ":", None)
         bind_body(scope, self.tree, walruses=self.walruses)
-        if "global " in self.text:
-            bind_globals(scope, self.tree)
+        if _GLOBAL.search(self.text):
+            bind_globals(scope, self.tree, walruses=self.walruses)
         body = body_of(self, scope, self.tree)
         return Facts(
             body=body,
