@@ -11,10 +11,10 @@ from torchrepro_lint.importing import import_bindings
 from torchrepro_lint.scopes import Scope
 
 
-def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module, *, walruses: bool) -> None:
+def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module, may_bind: Callable[[cst.CSTNode], bool]) -> None:
     """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not.
 
-    ``walruses`` says whether the file has any ``:=``: looking for them means looking at every expression.
+    ``may_bind`` says whether there may be a ``:=`` in a statement's expressions: looking at all of them costs time.
     """
     stack: list[cst.CSTNode] = list(reversed(body.body))
     unconditional = _unconditional(body)
@@ -26,7 +26,7 @@ def bind_body(scope: Scope, body: cst.BaseSuite | cst.Module, *, walruses: bool)
             if id(node) in unconditional:
                 _forget(scope, imported, node)
             binder(scope, node)
-        if walruses:
+        if may_bind(node):
             for target in _walruses(node):
                 bind_target(scope, target)
         stack.extend(reversed(list(_blocks(node))))
@@ -57,14 +57,14 @@ def _forget(scope: Scope, imported: dict[str, str], node: cst.CSTNode) -> None:
         imported[word] = name
 
 
-def bind_globals(module: Scope, tree: cst.Module, *, walruses: bool) -> None:
+def bind_globals(module: Scope, tree: cst.Module, may_bind: Callable[[cst.CSTNode], bool]) -> None:
     """Bind in the module's scope what functions and classes anywhere in it declare ``global`` and bind."""
     stack: list[cst.CSTNode] = list(tree.body)
     while stack:
         node = stack.pop()
         stack.extend(_blocks(node))
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            bind_body(Scope("function", module.name, module), node.body, walruses=walruses)
+            bind_body(Scope("function", module.name, module), node.body, may_bind)
             stack.append(node.body)
 
 

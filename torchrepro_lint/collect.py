@@ -28,6 +28,9 @@ _REAL_BRACKET = re.compile(
 _OPENING = frozenset("[({")
 
 
+_CLAUSES = (cst.MatchCase, cst.ExceptHandler, cst.ExceptStarHandler)
+
+
 class CollectError(Exception):
     """The text can't be analysed; ``offset`` is where."""
 
@@ -82,7 +85,6 @@ class Collector:
     def __init__(self, tree: cst.Module, text: str) -> None:
         self.tree = tree
         self.text = text
-        self.walruses = ":=" in text
         self.offsets = locate(tree, text, LOCATED | frozenset(STATEMENTS))
         self.functions: list[Function] = []
         self.classes: list[Class] = []
@@ -92,9 +94,9 @@ class Collector:
 
     def facts(self) -> Facts:
         scope = Scope("module", ":", None)
-        bind_body(scope, self.tree, walruses=self.walruses)
+        bind_body(scope, self.tree, self._may_bind)
         if _GLOBAL.search(self.text):
-            bind_globals(scope, self.tree, walruses=self.walruses)
+            bind_globals(scope, self.tree, self._may_bind)
         body = body_of(self, scope, self.tree)
         return Facts(
             body=body,
@@ -105,6 +107,11 @@ class Collector:
             assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
             imports_end=imports_end(self, body),
         )
+
+    def _may_bind(self, node: cst.CSTNode) -> bool:
+        """Whether the text of a statement has a ``:=``; a clause, whose place is not known, may have one."""
+        span = self.offsets.find(node)
+        return self.text.find(":=", *span) >= 0 if span else isinstance(node, _CLAUSES)
 
     def assign(self, scope: Scope, target: cst.CSTNode, how: str, value: Expression) -> None:
         """Note what the plain names of a target are assigned; targets and displays of one shape are paired."""
@@ -123,7 +130,7 @@ class Collector:
         params = tuple(self._params(scope, node.params))
         returns = self.annotation(scope, node.returns.annotation) if node.returns else None
         inner = self._enter(scope, name, params)
-        bind_body(inner, node.body, walruses=self.walruses)
+        bind_body(inner, node.body, self._may_bind)
         body = body_of(self, inner, node.body)
         owner = scope.name[:-1] if scope.kind == "class" else None
         generator = inner.name in self.generators
@@ -146,7 +153,7 @@ class Collector:
         decorators = tuple(convert(self, scope, decorator.decorator) for decorator in node.decorators)
         bases = tuple(arguments(self, scope, (*node.bases, *node.keywords)))
         inner = Scope("class", f"{name}.", scope)
-        bind_body(inner, node.body, walruses=self.walruses)
+        bind_body(inner, node.body, self._may_bind)
         body = body_of(self, inner, node.body)
         methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
         self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))

@@ -30,6 +30,10 @@ class Offsets:
         """The span without the node's own parentheses, leading lines and trailing whitespace."""
         return self._inner[id(node)]
 
+    def find(self, node: libcst.CSTNode) -> tuple[int, int] | None:
+        """``inner``, or None for a node whose type was not wanted."""
+        return self._inner.get(id(node))
+
     def outer(self, node: libcst.CSTNode) -> tuple[int, int]:
         """The span of an expression with its own parentheses."""
         key = id(node)
