@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -54,9 +55,9 @@ def test_the_wheel_brings_one_package_with_the_rules_inside(built: Path) -> None
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"torchrepro_lint"}
     assert "torchrepro_lint/py.typed" in names
-    assert "torchrepro_lint/_rules/catalogue/torch-2.13.toml" in names
-    pages = {path.name for path in TOP.glob("rules/*.md")}
-    assert {name.rpartition("/")[2] for name in names if name.startswith("torchrepro_lint/_rules/TRL")} == pages
+    rules = {path.relative_to(TOP / "rules").as_posix() for path in TOP.glob("rules/**/*") if path.is_file()}
+    inside = "torchrepro_lint/_rules/"
+    assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == rules
 
 
 def test_the_wheel_works_alone(built: Path, tmp_path: Path) -> None:
@@ -69,11 +70,17 @@ def test_the_wheel_works_alone(built: Path, tmp_path: Path) -> None:
     page = run(tool, "rule", "TRL101", cwd=tmp_path)
     assert (page.returncode, page.stderr) == (0, "")
     assert page.stdout == (TOP / "rules" / "TRL101-unseeded-torch.md").read_text(encoding="utf-8")
+    table = run(tool, "ops", "--output-format", "html", cwd=tmp_path)
+    assert (table.returncode, table.stderr) == (0, "")
+    assert {"<style", "<script"} <= set(re.findall(r"<\w+", table.stdout))
     work = tmp_path / "work"
     work.mkdir()
     (work / "train.py").write_text(TRAIN, encoding="utf-8")
     scan = run(tool, cwd=work)
     assert scan.returncode == 1, scan.stderr
     assert scan.stdout.startswith("./train.py:3:1: TRL101 ")
+    error = "adaptive_avg_pool2d_backward_cuda does not have a deterministic implementation"
+    explained = run(tool, "explain", error, ".", cwd=work)
+    assert (explained.returncode, explained.stderr) == (0, "")
     where = run(folder / "python", "-c", "import torchrepro_lint; print(torchrepro_lint.__file__)", cwd=work)
     assert where.stdout.startswith(str(tmp_path / "env"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 
 _NEVER = 1 << 60
 _NONE: frozenset[Hashable] = frozenset()
@@ -17,9 +18,15 @@ class Memo:
     cycle is not used to answer another of that cycle. A question costs at most one walk over what it leads to.
     """
 
-    __slots__ = ("_cycles", "_known", "_lowest", "_open", "_provisional", "_trail")
+    __slots__ = ("_cycles", "_known", "_lowest", "_open", "_provisional", "_trail", "busy", "secluded")
 
     def __init__(self) -> None:
+        # Whether a question is being answered: what is worked out meanwhile may owe something to a cut.
+        self.busy = False
+        self.secluded = False
+        self._clear()
+
+    def _clear(self) -> None:
         self._known: dict[Hashable, tuple[str, ...]] = {}
         # For a known answer that was found on a cycle: all questions of the cycle.
         self._cycles: dict[Hashable, frozenset[Hashable]] = {}
@@ -44,7 +51,23 @@ class Memo:
             return answer
         return self._compute(key, compute)
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """For what is worked out once for the whole project, perhaps in the midst of a question: nothing counts as asked.
+
+        What is worked out so must not build on other such work, or it would matter which came first: ``secluded`` says so.
+        """
+        kept = [getattr(self, slot) for slot in self.__slots__]
+        self._clear()
+        self.busy = self.secluded = True
+        try:
+            yield
+        finally:
+            for slot, value in zip(self.__slots__, kept, strict=True):
+                setattr(self, slot, value)
+
     def _compute(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+        busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NEVER
         mark = len(self._trail)
@@ -55,6 +78,7 @@ class Memo:
             raise
         finally:
             del self._open[key]
+            self.busy = busy
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NEVER)
         if inside >= depth:
             self._settle(key, answer, self._forget(mark))

@@ -6,7 +6,8 @@ several values are possible all are named; what can't be known gives no name at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import product
 
@@ -91,6 +92,9 @@ class Names:
         self._params: dict[str, tuple[Function, Param, int]] = {}
         self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
         self._memo = Memo()
+        # Answers that were found while no question was open, so that none can owe anything to another.
+        self._ancestries: dict[str, tuple[str, ...]] = {}
+        self._behind: dict[tuple[str, int, bool], tuple[Expression, tuple[tuple[str, Expression], ...]]] = {}
         for path in sorted(modules.files):
             self._index(path, modules.files[path])
 
@@ -120,6 +124,13 @@ class Names:
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
+        if self._memo.busy:
+            return self._find_ancestry(name)
+        if name not in self._ancestries:
+            self._ancestries[name] = self._find_ancestry(name)
+        return self._ancestries[name]
+
+    def _find_ancestry(self, name: str) -> tuple[str, ...]:
         order: dict[str, None] = {}
         queue = [name]
         while queue:
@@ -140,15 +151,25 @@ class Names:
 
     def heirs_of(self, name: str) -> list[str]:
         """The classes of the project that inherit from a class of it."""
-        return self._heirs.get(name, [])
+        return [] if self.secluded else self._heirs.get(name, [])
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for each in self._classes:
-            for base in self.ancestry(each)[1:]:
-                found.setdefault(base, []).append(each)
+        with self.apart():
+            for each in self._classes:
+                for base in self.ancestry(each)[1:]:
+                    found.setdefault(base, []).append(each)
         return found
+
+    def apart(self) -> AbstractContextManager[None]:
+        """For what is worked out once, whatever is being asked; see ``memo``."""
+        return self._memo.apart()
+
+    @property
+    def secluded(self) -> bool:
+        """Whether such work is going on: heirs and tables then say nothing."""
+        return self._memo.secluded
 
     def methods(self, owner: str, word: str) -> tuple[str, ...]:
         """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases.
@@ -527,18 +548,29 @@ class Names:
             if isinstance(found, Collection):
                 yield file, found
 
-    def values(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
+    def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
         """The expressions that an expression stands for, with their files: a variable's values, else itself.
 
         A parameter that nothing is passed for stands for itself, and so does whatever is not followed.
         """
         return self._worked_out(path, expression, calls=False)
 
-    def made(self, path: str, expression: Expression) -> Iterator[tuple[str, Expression]]:
+    def made(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
         """``values``, and for a call of a function of the project what that function returns."""
         return self._worked_out(path, expression, calls=True)
 
-    def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
+    def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterable[tuple[str, Expression]]:
+        if not isinstance(expression, (Ref, Call) if calls else Ref):
+            return ((path, expression),)
+        if self._memo.busy:
+            return self._work_out(path, expression, calls=calls)
+        key = (path, id(expression), calls)
+        if key not in self._behind:
+            # The expression is kept as well: another one must not get its identity.
+            self._behind[key] = (expression, tuple(self._work_out(path, expression, calls=calls)))
+        return self._behind[key][1]
+
+    def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
         """Each variable and each call is followed once, however many ways lead to it."""
         queue = [(path, expression)]
         seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()

@@ -21,6 +21,8 @@ class Registry:
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
+        if self._names.secluded:
+            return
         entered = [
             (key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())
         ]
@@ -48,6 +50,10 @@ class Registry:
     @cached_property
     def _decorated(self) -> dict[str, list[tuple[str, str]]]:
         """For each function that decorates others: the key, and what is decorated."""
+        with self._names.apart():
+            return self._find_decorated()
+
+    def _find_decorated(self) -> dict[str, list[tuple[str, str]]]:
         registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
         for path, facts in sorted(self._names.modules.files.items()) if registers else ():

@@ -8,13 +8,14 @@ from torch.utils.data import DataLoader
 
 from scenes.config import Config, parse
 from scenes.data import loaders
-from scenes.losses import training_loss
+from scenes.losses import TrainingLoss
 from scenes.model import SceneNet
 from scenes.seeding import seed_everything
 
 
 def train_epoch(
     model: nn.Module,
+    criterion: TrainingLoss,
     loader: DataLoader[tuple[Tensor, int]],
     optimizer: torch.optim.Optimizer,
     device: torch.device,
@@ -23,7 +24,7 @@ def train_epoch(
     model.train()
     total = 0.0
     for images, labels in loader:
-        loss = training_loss(model(images.to(device)), labels.to(device))
+        loss = criterion(model(images.to(device)), labels.to(device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -49,11 +50,12 @@ def run(config: Config) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train_loader, valid_loader, names = loaders(config)
     model = SceneNet(len(names)).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    criterion = TrainingLoss(len(names)).to(device)
+    optimizer = torch.optim.AdamW([*model.parameters(), *criterion.parameters()], lr=config.learning_rate)
     config.output.mkdir(parents=True, exist_ok=True)
     best = 0.0
     for epoch in range(config.epochs):
-        loss = train_epoch(model, train_loader, optimizer, device)
+        loss = train_epoch(model, criterion, train_loader, optimizer, device)
         score = accuracy(model, valid_loader, device)
         print(f"epoch {epoch + 1}: loss {loss:.4f}, accuracy {score:.3f}")
         if score > best:

@@ -1,0 +1,130 @@
+"""The catalogue against a CUDA device: each operation is run many times with and without the flag, and bits compared.
+
+With ``TORCHREPRO_RECORD=file.toml`` what was seen is written there, for the rows' evidence. Without a device, the same
+calls are run small on the CPU, so that the table is known to work, and the table is held against the rows.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from operation_calls import Case  # noqa: E402
+from operation_cases import CASES  # noqa: E402
+from operation_runs import Seen, deciding, observation, record, watch  # noqa: E402
+from torchrepro_lint.catalogue import load  # noqa: E402
+from torchrepro_lint.entries import Row  # noqa: E402
+from torchrepro_lint.resources import documented_versions  # noqa: E402
+from torchrepro_lint.tables import spellings  # noqa: E402
+from torchrepro_lint.toml import loads  # noqa: E402
+
+RUNS, SCALE = 30, 16
+SERIES = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+# Its alert is in the kernel for quantized tensors of the CPU.
+NOT_ON_CUDA = {"torch.Tensor.resize_"}
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@SERIES
+def test_a_cuda_device_does_what_the_row_says(case: Case) -> None:
+    present(case)
+    row = deciding(case, torch.__version__, "cuda")
+    if row is None:
+        pytest.skip(f"no row for {case.title} in torch {torch.__version__}")
+    mode = "warn" if case.known.get("program.warn_only") else "on"
+    off, on = (watch(case, "cuda", RUNS, SCALE, phase=row.phase, mode=one) for one in ("off", mode))
+    record(case, row, off, on, RUNS)
+    assert off.alert is None, off
+    assert fits(row, off, on), f"{row.behaviour}, but with the flag {on} and without it {off}"
+
+
+def fits(row: Row, off: Seen, on: Seen) -> bool:
+    """Whether runs agree with a row. A race need not show: bits may be the same where they are not promised."""
+    match row.behaviour:
+        case "raises":
+            return on.phase == row.phase and on.alert in (load(torch.__version__).errors(row) or ("cuBLAS",))
+        case "deterministic" | "fills":
+            return on.alert is None and not on.differ
+        case "none":
+            return on.alert is None and not on.differ and not off.differ
+        case "warns":
+            return on.alert is None and on.warned
+    return on.alert is None
+
+
+def present(case: Case) -> None:
+    if case.operation.startswith("torchvision"):
+        pytest.importorskip("torchvision")
+    if case.known.get("program.CUBLAS_WORKSPACE_CONFIG") == "" and "CUBLAS_WORKSPACE_CONFIG" in os.environ:
+        pytest.skip("CUBLAS_WORKSPACE_CONFIG is set")
+
+
+@SERIES
+def test_a_case_runs_on_the_cpu(case: Case) -> None:
+    if not case.cpu:
+        pytest.skip("no such kernel on the CPU")
+    present(case)
+    phases = {row.phase for version in documented_versions() if (row := deciding(case, version, "cuda"))}
+    for phase in sorted(phases):
+        assert watch(case, "cpu", 2, 1, phase=phase, mode="off").alert is None
+
+
+@SERIES
+def test_a_case_has_a_row_in_some_release(case: Case) -> None:
+    assert any(deciding(case, version, "cuda") for version in documented_versions())
+
+
+def test_every_row_of_cuda_has_a_case() -> None:
+    ran = {_key(row) for version in documented_versions() for case in CASES if (row := deciding(case, version, "cuda"))}
+    assert _rows() - ran == set()
+
+
+def _rows() -> set[tuple[object, ...]]:
+    return {
+        _key(row)
+        for version in documented_versions()
+        for name in spellings()
+        for row in load(version).operation(name)
+        if {"cuda", "any"} & set(row.devices) and row.operation not in NOT_ON_CUDA
+    }
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return row.operation, row.behaviour, row.phase, row.when, row.kind
+
+
+def test_an_alert_of_torch_is_seen_under_its_name() -> None:
+    """As on a CUDA device, by an operation that raises on every one."""
+    (case,) = (case for case in CASES if case.title == "Tensor.put_ accumulate=False")
+    row = deciding(case, torch.__version__, "cuda")
+    assert row is not None
+    off, on = (watch(case, "cpu", 2, 1, phase="forward", mode=mode) for mode in ("off", "on"))
+    assert (off.alert, on.alert, on.phase) == (None, "put_", "forward")
+    assert fits(row, off, on)
+    assert not fits(row, off, off)
+
+
+def test_other_bits_are_seen() -> None:
+    drawn = Case("torch.rand", lambda n: (torch.ones(8),), torch.rand_like)
+    kept = drawn._replace(call=lambda x: x * 2)
+    assert watch(drawn, "cpu", 2, 1, phase="forward", mode="off").differ
+    assert not watch(kept, "cpu", 2, 1, phase="forward", mode="off").differ
+    assert not watch(kept, "cpu", 2, 1, phase="backward", mode="off").differ
+
+
+def test_an_observation_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = next(case for case in CASES if case.operation == "torch.take")
+    row = deciding(case, torch.__version__, "cuda")
+    assert row is not None
+    off, on = Seen(None, "backward", True, False), Seen("put_", "backward", False, False)
+    (found,) = loads(observation(case, row, off, on, "run twice"))["observation"]
+    assert found["evidence"] == "run twice: with the flag raises put_ in backward; without it different bits"
+    monkeypatch.setenv("TORCHREPRO_RECORD", str(tmp_path / "seen.toml"))
+    record(case, row, off, on, 2)
+    record(case, row, off, on, 2)
+    assert len(loads((tmp_path / "seen.toml").read_text())["observation"]) == 2
