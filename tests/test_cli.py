@@ -199,6 +199,38 @@ def test_show_files_and_settings(project: Maker, lint: Lint) -> None:
 
 
 @toys
+@pytest.mark.parametrize(
+    ("files", "arguments", "decided"),
+    [
+        ({}, (), "2.15 (the newest release known)"),
+        ({"uv.lock": '[[package]]\nname = "torch"\nversion = "2.1.2"\n'}, (), "2.1 (uv.lock)"),
+        ({"requirements.txt": "torch==1.8.1\n"}, ("--torch-version", "2.0"), "2.0 (the torch-version setting)"),
+        ({"requirements.txt": "torch==1.4.0\n"}, (), "1.7 (requirements.txt, nearest to 1.4)"),
+        ({}, ("--torch-version", "3.1"), "2.15 (the torch-version setting, nearest to 3.1)"),
+    ],
+)
+def test_settings_shown_tell_what_decided_the_target(
+    project: Maker, lint: Lint, files: dict[str, str], arguments: tuple[str, ...], decided: str
+) -> None:
+    project({"a.py": "", **files})
+    assert f"target-torch = {decided}" in lint("--show-settings", *arguments).out.splitlines()
+
+
+@toys
+@pytest.mark.parametrize(
+    ("pin", "said"),
+    [
+        ("1.4.0", "torch 1.4 (requirements.txt) is not in the catalogue; torch 1.7 is used instead"),
+        ("3.1", "torch 3.1 (requirements.txt) is not in the catalogue; torch 2.15 is used instead"),
+        ("2.0.1", ""),
+    ],
+)
+def test_a_release_that_is_not_known_is_said_once(project: Maker, lint: Lint, pin: str, said: str) -> None:
+    project({"a.py": "BAD\n", "b.py": "BAD\n", "requirements.txt": f"torch=={pin}\n"})
+    assert [line for line in lint().err.splitlines() if "catalogue" in line] == [said] * bool(said)
+
+
+@toys
 def test_settings_give_the_format_and_the_command_line_overrules_it(project: Maker, lint: Lint) -> None:
     project({"a.py": "BAD\n", "torchrepro-lint.toml": 'output-format = "json"\n'})
     assert json.loads(lint().out)[0]["code"] == "TRL901"
