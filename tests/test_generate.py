@@ -125,6 +125,19 @@ def test_what_is_not_understood_is_one_line_and_status_2(tmp_path: Path, capsys:
     assert not (tmp_path / "torch-2.99.toml").exists()
 
 
+def test_all_are_the_committed_releases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = []
+
+    def released(release: str) -> command.Source:
+        asked.append(release)
+        return command.Source(release, SOURCE)
+
+    monkeypatch.setattr(command, "released", released)
+    assert command.main(["--all", "--check", "-o", str(CATALOGUE)]) == 1
+    assert (asked[0], asked[-1]) == ("1.7.1", "2.15.0")
+    assert len(asked) == len(list(CATALOGUE.glob("torch-*.toml"))) == capsys.readouterr().err.count("differs")
+
+
 def test_a_wheel_is_read(tmp_path: Path) -> None:
     path = tmp_path / "torch-2.99.0-cp311-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:

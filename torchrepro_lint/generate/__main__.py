@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from packaging.version import Version
+
 from torchrepro_lint.generate import index, listing, remote, render
 from torchrepro_lint.generate.grammar import UnknownLineError
 
@@ -97,7 +99,17 @@ def _sources(options: argparse.Namespace) -> list[_Make]:
         return [lambda: wheel(options.wheel)]
     if options.source:
         return [lambda: file(options.source)]
-    return [_release(release) for release in options.torch] or [installed]
+    return [_release(release) for release in options.torch or _committed(options)] or [installed]
+
+
+def _committed(options: argparse.Namespace) -> list[str]:
+    """With ``--all``, the releases whose files are in the output folder, oldest first."""
+    found = (re.search(r'^torch = "(.+)"$', path.read_text(encoding="utf-8"), re.MULTILINE) for path in _files(options))
+    return sorted((match[1] for match in found if match), key=Version)
+
+
+def _files(options: argparse.Namespace) -> list[Path]:
+    return sorted(options.output.glob("torch-*.toml")) if options.all else []
 
 
 def _release(release: str) -> _Make:
@@ -115,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m torchrepro_lint.generate", description=__doc__)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--torch", nargs="+", default=[], metavar="VERSION", help="releases, 2.13.0 or 2.13")
+    source.add_argument("--all", action="store_true", help="the releases that the folder has, from their wheels")
     source.add_argument("--wheel", type=Path, metavar="FILE", help="a torch wheel")
     source.add_argument("--source", type=Path, metavar="FILE", help="a torch/__init__.py, version.py beside it")
     parser.add_argument("--check", action="store_true", help="compare with what is there, write nothing")
