@@ -123,8 +123,22 @@ def _unwrapped(project: Project, path: str, expression: Expression, depth: int =
             items = [item for item in inner.items if item] if isinstance(inner, Collection) else [inner]
             for item in items:
                 yield from _unwrapped(project, call[0], item, depth + 1)
+        elif isinstance(value, Ref) and value.path[-1:] == ("dataset",) and depth < 8:
+            yield from _of_loader(project, file, value, depth)
         else:
             yield file, value
+
+
+def _of_loader(project: Project, path: str, value: Ref, depth: int) -> Iterator[tuple[str, Expression]]:
+    """The dataset of ``loader.dataset``."""
+    found = False
+    for file, made in project.resolver.made(path, value._replace(path=value.path[:-1])):
+        if isinstance(made, Call) and any(is_loader(project, name) for name in project.names(file, made.func)):
+            for owner, given in read_arguments(project, file, made, PARAMETERS).given.get("dataset", ()):
+                found = True
+                yield from _unwrapped(project, owner, given, depth + 1)
+    if not found:
+        yield path, value
 
 
 def _construction(project: Project, path: str, value: Expression) -> tuple[str, Call] | None:
@@ -186,8 +200,11 @@ def _class_draws(project: Project, owner: str, call: tuple[str, Call] | None) ->
     """Whether fetching a sample from a project's dataset may draw: it draws, or calls what it was given."""
     words = ("__getitem__", "__getitems__", "__iter__", "__next__")
     methods = [m for word in words for m in project.resolver.methods(owner, word) if project.resolver.functions(m)]
-    if not methods or any(":" not in base and not _plain_base(base) for base in project.resolver.ancestry(owner)):
+    outside = [base for base in project.resolver.ancestry(owner) if ":" not in base and not _plain_base(base)]
+    if any(not base.startswith("torchvision.datasets.") for base in outside) or not (methods or outside):
         return True
+    if outside and (call is None or _transforms_draw(project, *call)):
+        return True  # a subclass of torchvision's datasets applies the transforms that it is given
     effects = project.effects_of(methods)
     if effects.draws:
         return True
