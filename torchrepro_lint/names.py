@@ -94,7 +94,7 @@ class Names:
         self._memo = Memo()
         # Answers that were found while no question was open, so that none can owe anything to another.
         self._ancestries: dict[str, tuple[str, ...]] = {}
-        self._behind: dict[tuple[str, int, bool], tuple[Expression, tuple[tuple[str, Expression], ...]]] = {}
+        self._behind: dict[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = {}
         for path in sorted(modules.files):
             self._index(path, modules.files[path])
 
@@ -564,11 +564,13 @@ class Names:
             return ((path, expression),)
         if self._memo.busy:
             return self._work_out(path, expression, calls=calls)
-        key = (path, id(expression), calls)
+        # References are made up for questions, too, so they are known by what they say; calls stay as long as the facts.
+        what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
+        key = (path, what, calls)
         if key not in self._behind:
-            # The expression is kept as well: another one must not get its identity.
-            self._behind[key] = (expression, tuple(self._work_out(path, expression, calls=calls)))
-        return self._behind[key][1]
+            found = tuple(self._work_out(path, expression, calls=calls))
+            self._behind[key] = () if len(found) == 1 and found[0][1] is expression else found
+        return self._behind[key] or ((path, expression),)
 
     def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
         """Each variable and each call is followed once, however many ways lead to it."""
