@@ -27,7 +27,7 @@ _SEEDER_WORD = re.compile(
 _SAVERS = re.compile(
     r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
+    r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
 )
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
@@ -94,10 +94,8 @@ class Effects:
             self._act(happening)
         if (not happening.names or happening.assumed) and (word := called_value(call.func)):
             self.unknown_calls.add(word)
-        for name in happening.names or _method_name(call):
+        for name in self._outside(happening.names or _method_name(call)):
             plain = name.replace("().", ".")
-            if ":" in name:
-                continue
             for row in self._consumers(name, plain):
                 if self._draws(row, happening, call):
                     self._act(happening)
@@ -105,6 +103,28 @@ class Effects:
                     drawn = kept.setdefault(self._family(row, happening), [])
                     drawn.append(Draw(label(plain), happening, self._order))
             self._seed(happening, call, plain)
+
+    def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
+        """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
+        tensors' methods.
+        """
+        for name in names:
+            if ":" in name:
+                if self._names.classes(name):
+                    yield from (
+                        each[: -len("().__init__")] for each in self._names.methods(name, "__init__") if ":" not in each
+                    )
+            elif name.endswith("().__init__"):
+                yield name[: -len("().__init__")]
+            else:
+                yield name
+                head, _, word = name.rpartition(".")
+                if (
+                    head.startswith("torch.")
+                    and "()" in head
+                    and not self._catalogue.consumer(name.replace("().", "."))
+                ):
+                    yield f"torch.Tensor.{word}"
 
     def _act(self, happening: Happening) -> None:
         self.acts = self.acts or not (happening.way and happening.way[0].event.kind == "import")

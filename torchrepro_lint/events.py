@@ -69,7 +69,7 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
         if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
             return  # what follows in this block never runs
         if isinstance(statement, Loop) and statement.target is not None:
-            yield Event("iterate", statement.source, statement, guards)
+            yield from (Event("iterate", each, statement, guards) for each in _iterated(statement.source))
         yield from _blocks(statement, inner, setting)
 
 
@@ -117,7 +117,7 @@ def _expression(
     if isinstance(expression, Comprehension):
         for clause in expression.clauses:
             yield from _expression(clause.source, statement, guards, setting)
-            yield Event("iterate", clause.source, statement, guards)
+            yield from (Event("iterate", each, statement, guards) for each in _iterated(clause.source))
             for test in clause.tests:
                 yield from _expression(test, statement, guards, setting)
         for element in expression.elements:
@@ -132,6 +132,18 @@ def _expression(
         yield Event("call", expression, statement, guards)
     elif isinstance(expression, Subscript):
         yield Event("index", expression.value, statement, guards)
+
+
+_ALONG = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed"))
+
+
+def _iterated(source: Expression) -> Iterator[Expression]:
+    """What iterating an expression iterates: it, and what ``enumerate`` and its like go along."""
+    yield source
+    match source:
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ALONG.isdisjoint(roots):
+            for arg in args:
+                yield from _iterated(arg.value)
 
 
 def _conditional(

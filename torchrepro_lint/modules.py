@@ -7,11 +7,13 @@ slashes and relative to the root; names of everything else are dotted as imports
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchrepro_lint.facts import Facts
+from torchrepro_lint.facts import Facts, If
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.syspath import path_entries
+from torchrepro_lint.truth import is_main_test
 
 
 class Modules:
@@ -24,6 +26,11 @@ class Modules:
         self._exports = {path: dict(facts.exports) for path, facts in files.items()}
         self._packages = {folder for path in files for folder in _parents(path)}
         self._memo = Memo()
+        self._script_folders = {
+            posixpath.dirname(path)
+            for path, each in files.items()
+            if any(isinstance(one, If) and is_main_test(one.test) for one in each.body)
+        }
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
@@ -46,7 +53,17 @@ class Modules:
                 if self._module(posixpath.join(folder, parts[0])) is not None:
                     yield from self._walk(folder, parts)
                     return
-            yield name
+            yield from self._beside(path, parts) or (name,)
+
+    def _beside(self, path: str, parts: list[str]) -> tuple[str, ...]:
+        """What a package's folder has of a name, where one of its files is started as a script and so looks there.
+
+        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``.
+        """
+        folder = posixpath.dirname(path)
+        if folder not in self._script_folders or parts[0] in sys.stdlib_module_names:
+            return ()
+        return tuple(self._walk(folder, parts)) if self._module(posixpath.join(folder, parts[0])) is not None else ()
 
     def module(self, path: str, name: str) -> str | None:
         """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""

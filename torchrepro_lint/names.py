@@ -17,6 +17,7 @@ from torchrepro_lint.facts import (
     Call,
     Class,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     Facts,
@@ -508,6 +509,10 @@ class Names:
             return
         for file, display in self.displays(path, value):
             yield from self._items(file, display, index, self._texts(path, index[0]) if len(index) == 1 else ())
+        for file, found in self.values(path, value):
+            if isinstance(found, Comprehension):
+                for element in found.elements[-1:]:
+                    yield from self.names(file, element)
         for name in self._registries(path, value):
             yield from self.registry.entries(name, self._texts(path, index[0]) if len(index) == 1 else ())
         for name in self.names(path, value):

@@ -33,7 +33,10 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
         return
     draws = (each for each in effects.draws.get(family.key, ()))
-    draw = next((each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening)), None)
+    draw = next(
+        (each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening, family.key)),
+        None,
+    )
     if draw is None:
         return
     statement = entry_statement(program.entry, draw.happening)
