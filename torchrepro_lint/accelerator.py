@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torchrepro_lint.facts import Call, Constant, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.walk import expressions, statements, within
 
 _DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
+# The number of a process, which is the number of its GPU where something is moved to it.
+_RANK = re.compile(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
 # What may be asked of CUDA by a program that does not use it.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
 # Frameworks that pick a device by themselves.
@@ -43,9 +45,9 @@ def _names(expression: Expression) -> bool:
             return False
         case Ref(roots=roots, path=path):
             return any(_names_ref(".".join((root, *path))) for root in roots)
-        case Call(func=Ref(path=(*_, "cuda"))):
+        case Call(func=Ref(path=(*_, "cuda")) | Attribute(name="cuda")):
             return True
-        case Call(func=Ref(path=(*_, "to")), args=args):
+        case Call(func=Ref(path=(*_, "to")) | Attribute(name="to"), args=args):
             return any(_is_option(arg.value) for arg in args)
         case Call(func=Ref(roots=("torch",), path=("device",)), args=args):
             return any(not isinstance(arg.value, Constant) for arg in args)
@@ -61,6 +63,8 @@ def _names_ref(name: str) -> bool:
 def _is_option(expression: Expression) -> bool:
     """``args.device``, ``cfg.train.device``: may be anything; a tensor's own ``x.device`` names nothing new."""
     match expression:
+        case Ref(roots=roots, path=()):
+            return bool(_RANK.fullmatch(roots[0].rpartition(".")[2].lstrip(":?").lower()))
         case Ref(roots=roots, path=(*before, word)) if "device" in word or word == "gpu":
             holder = before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
             return bool(_OPTION_HOLDER.fullmatch(holder.lower()))

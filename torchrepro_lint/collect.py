@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,11 @@ from torchrepro_lint.text import Lines
 
 # libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
 _DEEPEST = 400
+# A chain of method calls or operators nests as deeply as it is long, and libcst takes quadratic time over it.
+_LONGEST_CHAIN = 500
+_CHAIN = re.compile(
+    rf"(?:\.\w+\([^()\n]*\)\s*){{{_LONGEST_CHAIN}}}|(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_LONGEST_CHAIN}}}"
+)
 _GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
 _BRACKET = re.compile(r"[\[({]|[\])}]")
 # The same beside what hides brackets: strings and comments.
@@ -47,10 +53,25 @@ def collect(text: str) -> Facts:
         tree = cst.parse_module(text)
         return Collector(tree, text).facts()
     except cst.ParserSyntaxError as error:
-        offset = Lines(text).offset(error.raw_line, error.raw_column + 1)
-        raise CollectError(_reason(error), offset) from error
+        raise CollectError(_reason(error), _place(error, text)) from error
     except RecursionError as error:
         raise CollectError("nested too deeply to analyse", 0) from error
+
+
+def _place(error: cst.ParserSyntaxError, text: str) -> int:
+    """Where the mistake is. libcst names the beginning of a line, or a token too late; Python's parser is exact.
+
+    Where Python itself takes the text, libcst's place is what there is.
+    """
+    lines = Lines(text)
+    try:
+        ast.parse(text)
+    except SyntaxError as exact:
+        if exact.lineno:
+            return lines.offset(exact.lineno, max(exact.offset or 1, 1))
+    except (ValueError, RecursionError, MemoryError):
+        pass  # a NUL, or nested too deeply for Python
+    return lines.offset(error.raw_line, error.raw_column + 1)
 
 
 def _reason(error: cst.ParserSyntaxError) -> str:
@@ -62,6 +83,10 @@ def _reason(error: cst.ParserSyntaxError) -> str:
 
 def _check_nesting(text: str) -> None:
     """A cheap upper bound first, in which brackets in strings and comments count too."""
+    if (match := _CHAIN.search(text)) is not None:
+        raise CollectError(
+            f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", match.start()
+        )
     if _deepest(_BRACKET, text) is not None and (offset := _deepest(_REAL_BRACKET, text)) is not None:
         raise CollectError(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", offset)
 

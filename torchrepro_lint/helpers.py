@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.facts import Facts, Function, Import
 from torchrepro_lint.insertions import free_word, insert_function, insert_import, shadowed
 from torchrepro_lint.project import Project
@@ -38,7 +39,8 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
             return word_here, ()
     if (module := _elsewhere(project, path, helper)) is not None:
         suffix = f" as {word}" if word != helper.word else ""
-        return word, (insert_import(facts, text, f"from {module} import {helper.word}{suffix}"),)
+        imported = insert_import(facts, text, f"from {module} import {helper.word}{suffix}")
+        return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
     edit = insert_function(facts, text, helper.source.replace(helper.word, word), before)
     return (word, (edit,)) if edit else None
 
@@ -70,7 +72,9 @@ def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
 
 
 def _can_be_imported(project: Project, path: str, other: str) -> bool:
-    """Whether importing a file starts no program and does not lead back to ``path``."""
+    """Whether importing a file starts no program, does not lead back to ``path``, and needs no tests to be there."""
+    if is_test(other, project.files[other]) and not is_test(path, project.files[path]):
+        return False
     return all(program.entry.path != other for program in project.programs) and path not in _imported(project, other)
 
 
