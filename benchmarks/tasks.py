@@ -36,9 +36,10 @@ def parse_ast(directory: Path) -> None:
 
 def lint(directory: Path) -> None:
     """A cold run of the command line."""
-    from torchrepro_lint.cli import main
+    from torchrepro_lint.__main__ import main
 
-    main([str(directory), "--quiet", "--exit-zero"])
+    sys.argv[1:] = [str(directory), "--quiet", "--exit-zero"]
+    main()
 
 
 def stages(directory: Path) -> None:
