@@ -180,8 +180,13 @@ class Run:
         if isinstance(called, Ref) and called.path and frame.receiver and _is_self(names, frame.function, called):
             return names.follow(f"{frame.receiver}()", called.path), False
         found = names.names(frame.path, called)
-        if not found and isinstance(called, Ref):
+        if not isinstance(called, Ref):
+            return found, False
+        if not found:
             return names.through_calls(frame.path, called), True
+        if any("()" in name and names.heirs_of(name.partition("()")[0]) for name in found):
+            # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
+            return tuple(sorted({*found, *names.through_calls(frame.path, called)})), False
         return found, False
 
     def _receivers(self, frame: _Frame, called: Expression) -> tuple[str, ...]:
