@@ -183,3 +183,19 @@ def test_equal_texts_have_equal_facts() -> None:
     source = "import a\nx = a.f(b for b in {1, 2})\ndef g(y): return y\n"
     assert collect(source) == collect(source)
     assert repr(collect(source)) == repr(collect(source))
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "column"),
+    [("a = 1\nb = = 2\n", 2, 5), ("x = (1,\ny = 2\n", 1, 5), ("x = 'abc\n", 1, 5), ("if x\n  y\n", 1, 5)],
+)
+def test_a_syntax_error_is_placed_where_pythons_parser_places_it(text: str, row: int, column: int) -> None:
+    with pytest.raises(CollectError) as caught:
+        collect(text)
+    assert Lines(text).position(caught.value.offset) == (row, column)
+
+
+@pytest.mark.parametrize("text", ["x = " + "+".join(["1"] * 20_000), "x = a" + ".b()" * 3_000])
+def test_a_chain_that_libcst_would_take_minutes_over_is_refused(text: str) -> None:
+    with pytest.raises(CollectError, match="a chain of more than 500 operations"):
+        collect(text)

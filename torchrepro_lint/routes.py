@@ -65,11 +65,13 @@ def _entering(step: Step) -> str:
 
 def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
     """Where something stands and how it is reached, where that is not the statement itself: `` (model.py:14, via f)``."""
-    if happening.path == entry.path and happening.event.statement is entry_statement(entry, happening):
+    reported = entry_statement(entry, happening)
+    if not happening.way or happening.event.statement is reported:
         return ""
-    if not happening.way:
-        return ""
-    via = [step.into.partition(":")[2].rpartition(".")[2] for step in happening.way if step.into.partition(":")[2]]
+    # What lies before the reported statement is the program that the reader is looking at.
+    on_way = [index for index, step in enumerate(happening.way) if step.event.statement is reported]
+    steps = happening.way[on_way[0] :] if on_way else happening.way
+    via = [step.into.partition(":")[2].rpartition(".")[2] for step in steps if step.into.partition(":")[2]]
     place = place_of(project, happening)
     named = [word for word in via if not word.startswith("__") and word != "main"]
     return f" ({place}, via {named[0]})" if named else f" ({place})"
