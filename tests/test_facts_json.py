@@ -1,0 +1,32 @@
+"""Facts survive being written to JSON and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.collect import collect
+from torchrepro_lint.facts_json import from_json, to_json
+
+TOP = Path(__file__).parents[1]
+ODD = 'x = (b"\\x00\\xff", 3j, 1e999, -0.0, 10**3, "\\ud800", ..., None, f"a{x!r:>{3}}", lambda: (yield))\n'
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "torchrepro_lint").glob("*.py")), ids=lambda path: path.name)
+def test_round_trip_over_our_own_files(path: Path) -> None:
+    facts = collect(path.read_text(encoding="utf-8"))
+    assert from_json(to_json(facts)) == facts
+
+
+def test_round_trip_of_odd_values_keeps_their_types() -> None:
+    facts = collect(ODD)
+    back = from_json(to_json(facts))
+    assert repr(back) == repr(facts)
+    assert to_json(back) == to_json(facts)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "1", '["Facts"]', '["Nothing", 1]', '["", 1]', '["bytes", "?"]'])
+def test_a_text_that_holds_no_facts_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # json's own message is as good as ours
+        from_json(text)
