@@ -12,7 +12,6 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-_PUBLIC_INDEX = "https://pypi.org/simple"
 _JSON = "application/vnd.pypi.simple.v1+json"
 _TIMEOUT = 60  # seconds
 
@@ -78,7 +77,7 @@ def _links(page: str) -> list[str]:
 
 
 def _index() -> str:
-    """Where pip looks: ``PIP_INDEX_URL``, pip's configuration, or the public index."""
+    """Where pip looks: ``PIP_INDEX_URL``, pip's configuration, or the index that pip itself comes with."""
     url = os.environ.get("PIP_INDEX_URL", "")
     for key in ("global.index-url", "install.index-url"):
         url = (
@@ -87,4 +86,11 @@ def _index() -> str:
                 [sys.executable, "-m", "pip", "config", "get", key], capture_output=True, text=True, check=False
             ).stdout.strip()
         )
-    return (url or _PUBLIC_INDEX).rstrip("/")
+    return (url or _built_in()).rstrip("/")
+
+
+def _built_in() -> str:
+    """pip's own default, asked of pip, so that it is written down in one place only. Empty without pip."""
+    code = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    return found.stdout.strip()
