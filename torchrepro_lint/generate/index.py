@@ -90,7 +90,7 @@ def _index() -> str:
 
 
 def _built_in() -> str:
-    """pip's own default, asked of pip, so that it is written down in one place only. Empty without pip."""
+    """The default of pip itself, asked of it, so that it is written down in one place only. Empty without pip."""
     code = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     return found.stdout.strip()
