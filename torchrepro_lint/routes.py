@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.events import Event
     from torchrepro_lint.facts import Statement
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.project import Project
     from torchrepro_lint.runs import Happening, Step
 
 
@@ -96,15 +96,8 @@ def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, fami
             name.startswith(f"{other.entry.path}:") and name in other.run.functions and not name.endswith(":")
             for name in entered
         )
-        and any(name == other.entry.function or _starts(other, name) for name in entered)
+        and any(name == other.entry.function or name in other.run.started for name in entered)
         for other in project.programs
-    )
-
-
-def _starts(program: Program, name: str) -> bool:
-    """Whether the program's own file calls ``name`` at its top level, as ``main()`` under the guard."""
-    return any(
-        name in happening.names and not happening.way for happening in program.run.happenings if not happening.way
     )
 
 

@@ -115,6 +115,11 @@ class Run:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
         return frozenset(target.function for target in self._seen)
 
+    @cached_property
+    def started(self) -> frozenset[str]:
+        """What the entry point itself calls, as ``main()`` under the guard."""
+        return frozenset(name for happening in self.happenings if not happening.way for name in happening.names)
+
     def _execute(self, start: _Target, way: tuple[Step, ...], *, main: bool = False) -> None:
         """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
         if start in self._seen:
