@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Ref, Statement
 from torchrepro_lint.walk import expressions, parts, statements
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _LOGGING = frozenset({"print", "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "pprint"})
 _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
 
+# The reads of each file of a project: its entry points ask for much the same files.
+_KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Expression, ...]]] = WeakKeyDictionary()
+
 
 class Reads:
     """The reads of some files."""
@@ -24,7 +28,11 @@ class Reads:
     def __init__(self, project: Project, files: Sequence[str]) -> None:
         self._project = project
         self._files = files
-        self._expressions = [(path, each) for path in files for each in _read_in(project, path)]
+        known = _KNOWN.setdefault(project, {})
+        for path in files:
+            if path not in known:
+                known[path] = tuple(_read_in(project, path))
+        self._expressions = [(path, each) for path in files for each in known[path]]
 
     def word(self, word: str, declaration: Expression | None) -> bool:
         """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
