@@ -6,37 +6,50 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Function, Param, Ref, Statement
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
+from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.memo import Memo
     from torchrepro_lint.names import Names
 
 
+# The calls of a project are numbered: the number of the file, then that of the call in it.
+_PER_FILE = 10_000_000
+
+
 class Callers:
-    """The calls of a project, found by the word that they call."""
+    """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
 
     def __init__(self, names: Names, memo: Memo) -> None:
         self._names = names
         self._memo = memo
-        self._calls: list[tuple[str, Call]] = []
-        self._by_word: dict[str, list[int]] = {}
-        for path, facts in sorted(names.modules.files.items()):
-            for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
-                self._index(path, body)
-
-    def _index(self, path: str, body: tuple[Statement, ...]) -> None:
-        for statement in statements(body):
-            for expression in expressions(statement):
-                for each in within(expression):
-                    if type(each) is Call and (word := _word(each.func)):
-                        self._by_word.setdefault(word, []).append(len(self._calls))
-                        self._calls.append((path, each))
+        self._paths = sorted(names.modules.files)
+        self._files_of: dict[str, list[int]] = {}
+        for number, path in enumerate(self._paths):
+            for word in names.modules.files[path].summary.calls:
+                self._files_of.setdefault(word, []).append(number)
+        self._walked: dict[int, dict[str, list[int]]] = {}
+        self._calls: dict[int, Call] = {}
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
-        return word in self._by_word
+        return word in self._files_of
+
+    def _by_word(self, word: str) -> Iterator[int]:
+        """The numbers of all calls by a word, in the order of files and text."""
+        for number in self._files_of.get(word, ()):
+            yield from self._in(number).get(word, ())
+
+    def _in(self, number: int) -> dict[str, list[int]]:
+        """The calls of a file by word."""
+        if number not in self._walked:
+            found = self._walked[number] = {}
+            calls = (each for body in bodies(self._names.modules.files[self._paths[number]]) for each in _calls(body))
+            for index, call in enumerate(calls, number * _PER_FILE):
+                found.setdefault(last_word(call.func), []).append(index)
+                self._calls[index] = call
+        return self._walked[number]
 
     def passed(
         self, name: str, function: Function, param: Param, position: int
@@ -62,7 +75,7 @@ class Callers:
         Which they are is a question like any other, since an answer may lead back to it: see ``memo``.
         """
         found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
-        return (self._calls[number] for number in sorted(found))
+        return ((self._paths[number // _PER_FILE], self._calls[number]) for number in sorted(found))
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
@@ -75,13 +88,13 @@ class Callers:
 
     def _runs(self, word: str) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12, by this word, runs."""
-        for number in self._by_word.get(word, ()):
-            path, call = self._calls[number]
-            for target in self._names.names(path, call.func):
+        for number in self._by_word(word):
+            path = self._paths[number // _PER_FILE]
+            for target in self._names.names(path, self._calls[number].func):
                 if ":" in target:
-                    yield f"{target} {number:09}"
+                    yield f"{target} {number:012}"
                     if self._names.classes(target):
-                        yield from (f"{each} {number:09}" for each in self._names.methods(target, "__init__"))
+                        yield from (f"{each} {number:012}" for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]
@@ -91,10 +104,7 @@ class Callers:
         return [word]
 
 
-def _word(func: Expression) -> str:
-    match func:
-        case Ref(roots=roots, path=path):
-            return path[-1] if path else roots[0].rpartition(".")[2].lstrip(":?")
-        case Attribute(name=word):
-            return word
-    return ""
+def _calls(body: tuple[Statement, ...]) -> Iterator[Call]:
+    for statement in statements(body):
+        for expression in expressions(statement):
+            yield from (each for each in within(expression) if type(each) is Call)

@@ -15,6 +15,7 @@ from torchrepro_lint.facts import Class, Expression, Facts, Function, Leave, Ope
 from torchrepro_lint.offsets import locate
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.statements import STATEMENTS, body_of, imports_end
+from torchrepro_lint.summary import summarise
 from torchrepro_lint.text import Lines
 
 # libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
@@ -123,14 +124,16 @@ class Collector:
         if _GLOBAL.search(self.text):
             bind_globals(scope, self.tree, self._may_bind)
         body = body_of(self, scope, self.tree)
+        functions, classes = tuple(sorted(self.functions)), tuple(sorted(self.classes))
         return Facts(
             body=body,
-            functions=tuple(sorted(self.functions)),
-            classes=tuple(sorted(self.classes)),
+            functions=functions,
+            classes=classes,
             exports=tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items())),
             stars=tuple(self.stars),
             assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
             imports_end=imports_end(self, body),
+            summary=summarise(body, functions, classes),
         )
 
     def _may_bind(self, node: cst.CSTNode) -> bool:

@@ -6,11 +6,8 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.events import events
-from torchrepro_lint.facts import Call, Expression, Facts, Function, If, Import, Ref, Statement
+from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.names import Names
-from torchrepro_lint.truth import Setting, is_main_test
-from torchrepro_lint.walk import statements
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -62,38 +59,24 @@ def is_test(path: str, facts: Facts) -> bool:
     if name == "conftest.py":
         return True
     if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):
-        return not has_main_guard(facts) or "tests" in folders
+        return not facts.summary.guarded or "tests" in folders
     return False
-
-
-def has_main_guard(facts: Facts) -> bool:
-    """Whether the module has an ``if __name__ == "__main__":`` block."""
-    return any(isinstance(each, If) and is_main_test(each.test) for each in facts.body)
 
 
 def _is_script(path: str, facts: Facts, imported: bool) -> bool:
     if is_test(path, facts):
         return False
-    if has_main_guard(facts):
+    if facts.summary.guarded:
         return True
     special = posixpath.basename(path) in ("__init__.py", "setup.py")
-    return not imported and not special and any(_acts(each) for each in facts.body)
-
-
-def _acts(statement: Statement) -> bool:
-    """Whether a top-level statement may do work: anything that calls."""
-    return any(event.kind == "call" for event in events((statement,), Setting(main=True)))
+    return not imported and not special and facts.summary.acts
 
 
 def _imports(names: Names, path: str) -> Iterator[str]:
-    facts = names.modules.files[path]
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
-        for statement in statements(body):
-            if isinstance(statement, Import):
-                for module in (*statement.modules, *(name for _, name in statement.names)):
-                    file = names.modules.module(path, module)
-                    if file and file != path:
-                        yield file
+    for module in names.modules.files[path].summary.imports:
+        file = names.modules.module(path, module)
+        if file and file != path:
+            yield file
 
 
 def _is_command(names: Names, path: str, function: Function) -> bool:

@@ -277,6 +277,27 @@ class Class(NamedTuple):
     methods: tuple[tuple[str, str], ...]
 
 
+class Summary(NamedTuple):
+    """What a link asks of every file of a project, gathered once so that it need not look into them; words are sorted.
+
+    ``imports`` are the modules that import statements anywhere in the file may load, as written. ``calls`` are the last
+    words of what is called (``step`` of ``optimizer.step()``), ``values`` those of what is named without being called.
+    ``options`` are the words of the command-line options that are declared here, ``properties`` of the methods that run
+    when they are read. ``tables`` are the variables in which a function stores its parameter, each with the outermost
+    function that does. ``guarded`` says that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level
+    statement calls something.
+    """
+
+    imports: tuple[str, ...]
+    calls: tuple[str, ...]
+    values: tuple[str, ...]
+    options: tuple[str, ...]
+    properties: tuple[str, ...]
+    tables: tuple[tuple[str, str], ...]
+    guarded: bool
+    acts: bool
+
+
 class Facts(NamedTuple):
     """All that is kept of a file.
 
@@ -294,6 +315,7 @@ class Facts(NamedTuple):
     stars: tuple[str, ...]
     assigned: tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
     imports_end: int
+    summary: Summary
 
 
 def span(record: Expression | Statement | Arg | Function | Class) -> Span:

@@ -7,13 +7,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Lambda, Leave, Operation, Ref
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Leave, Operation, Ref
 from torchrepro_lint.runs import entered
-from torchrepro_lint.walk import expressions, parts, statements
+from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchrepro_lint.project import Program, Project, Site
 
 _OFF = frozenset(
@@ -72,16 +70,12 @@ class _Callers:
         self._sites: dict[str, list[tuple[str, Site]]] = defaultdict(list)
         self._passed_on: set[str] = set()
         self._known: dict[str, bool] = {}
-        for path, facts in project.files.items():
+        for path in project.files:
             for site in project.calls(path):
                 for name in site.names:
                     for target in entered(project.resolver, name, "call") if ":" in name else ():
                         self._sites[target].append((path, site))
-            bodies = (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes))
-            for body in bodies:
-                for statement in statements(body):
-                    for expression in expressions(statement):
-                        self._passed_on.update(_words_as_values(expression))
+            self._passed_on.update(project.files[path].summary.values)
 
     def forward_only(self, function: str) -> bool:
         if function not in self._known:
@@ -100,22 +94,6 @@ class _Callers:
 
 
 _callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
-
-
-def _words_as_values(expression: Expression) -> Iterator[str]:
-    """The last words of what is named without being called."""
-    match expression:
-        case Call(func=Ref()):
-            inner: Iterator[Expression] = (arg.value for arg in expression.args)
-        case Ref(roots=roots, path=path):
-            yield path[-1] if path else roots[0].rpartition(".")[2].lstrip(":?")
-            return
-        case Lambda():
-            return
-        case _:
-            inner = parts(expression)
-    for each in inner:
-        yield from _words_as_values(each)
 
 
 def _mode(project: Project, path: str, site: Site) -> str:

@@ -10,10 +10,9 @@ import posixpath
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchrepro_lint.facts import Facts, If
+from torchrepro_lint.facts import Facts
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.syspath import path_entries
-from torchrepro_lint.truth import is_main_test
 
 
 class Modules:
@@ -23,14 +22,10 @@ class Modules:
         self.files = files
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
-        self._exports = {path: dict(facts.exports) for path, facts in files.items()}
+        self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._packages = {folder for path in files for folder in _parents(path)}
         self._memo = Memo()
-        self._script_folders = {
-            posixpath.dirname(path)
-            for path, each in files.items()
-            if any(isinstance(one, If) and is_main_test(one.test) for one in each.body)
-        }
+        self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
@@ -75,12 +70,17 @@ class Modules:
 
     def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
-        names = self._exports[path].get(word, ())
+        names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
             submodule = self._module(posixpath.join(posixpath.dirname(path), word))
             found = (f"{submodule}:",) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
+
+    def _exported(self, path: str) -> dict[str, tuple[str, ...]]:
+        if path not in self._exports:
+            self._exports[path] = dict(self.files[path].exports)
+        return self._exports[path]
 
     def _from_stars(self, path: str, word: str) -> Iterator[str]:
         if word.startswith("_"):

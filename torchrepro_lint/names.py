@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import product
 
 from torchrepro_lint.callers import Callers
+from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -20,7 +21,6 @@ from torchrepro_lint.facts import (
     Comprehension,
     Constant,
     Expression,
-    Facts,
     Function,
     Lambda,
     Leave,
@@ -32,8 +32,8 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
-from torchrepro_lint.redefinition import in_force
 from torchrepro_lint.registry import Registry
+from torchrepro_lint.summary import is_property
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -72,7 +72,6 @@ _RESULTS = ("()", "[]", ".<super>")
 _HOOKS = frozenset(
     {"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"}
 )
-_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
 # The word for an attribute of an outside module that is looked up by a name which is not known.
 ANYTHING = "anything"
@@ -87,41 +86,26 @@ class Names:
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
-        self._functions: dict[str, list[Function]] = {}
-        self._classes: dict[str, list[Class]] = {}
-        self._assigned: dict[str, tuple[tuple[str, Expression], ...]] = {}
-        self._params: dict[str, tuple[Function, Param, int]] = {}
+        self._definitions = Definitions(modules.files)
         self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
         self._memo = Memo()
         # Answers that were found while no question was open, so that none can owe anything to another.
         self._ancestries: dict[str, tuple[str, ...]] = {}
         self._behind: dict[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = {}
-        for path in sorted(modules.files):
-            self._index(path, modules.files[path])
-
-    def _index(self, path: str, facts: Facts) -> None:
-        for function in in_force(facts):
-            self._functions.setdefault(path + function.name, []).append(function)
-            for position, param in enumerate(function.params):
-                self._params[f"{path}{function.name}.<locals>.{param.name}"] = (function, param, position)
-        for each in facts.classes:
-            self._classes.setdefault(path + each.name, []).append(each)
-        for name, values in facts.assigned:
-            self._assigned[path + name] = values
 
     # --- look-ups ----------------------------------------------------------------------------------------------------
 
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function of the project; none where it is no such name."""
-        return self._functions.get(name, [])
+        return self._definitions.functions(name)
 
     def classes(self, name: str) -> list[Class]:
         """The definitions of a class of the project."""
-        return self._classes.get(name, [])
+        return self._definitions.classes(name)
 
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
         """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
-        return self._assigned.get(variable, ())
+        return self._definitions.assigned(variable) or ()
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
@@ -158,7 +142,7 @@ class Names:
     def _heirs(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         with self.apart():
-            for each in self._classes:
+            for each in self._definitions.all_classes():
                 for base in self.ancestry(each)[1:]:
                     found.setdefault(base, []).append(each)
         return found
@@ -227,21 +211,22 @@ class Names:
     def _values(self, name: str) -> tuple[str, ...]:
         """What a name stands for: itself, or for a variable or parameter what it is given."""
         path, colon, rest = name.partition(":")
-        if not colon or not rest or name in self._functions or name in self._classes or name.endswith(_RESULTS):
+        if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
             return (name,)
         return self._memo.solve(("value", name), lambda: self._variable(path, name))
 
     def _variable(self, path: str, name: str) -> Iterator[str]:
-        if name in self._params:
-            yield from self._parameter(path, *self._params[name])
-        for how, value in self._assigned.get(name, ()):
+        parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
+        if parameter:
+            yield from self._parameter(path, *parameter)
+        for how, value in assigned or ():
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":
                 yield from self._elements(path, value, ())
             elif how == ":":
                 yield from self._annotated(path, value)
-        if name not in self._params and name not in self._assigned:
+        if parameter is None and assigned is None:
             yield from self._dangling(name)
 
     def _dangling(self, name: str) -> Iterator[str]:
@@ -278,7 +263,7 @@ class Names:
                         yield from self._annotated(path, each)
             case _:
                 for name in self.names(path, annotation):
-                    if not name.endswith(("()", "[]")) and name not in self._functions:
+                    if not name.endswith(("()", "[]")) and not self.functions(name):
                         yield f"{name}()"
 
     def _attribute(self, name: str, word: str) -> tuple[str, ...]:
@@ -289,8 +274,12 @@ class Names:
             return self._each_value(self.modules.attribute(path, word) or ())
         if name.endswith("()"):
             return self._of_instance(name[:-2], word)
-        if name in self._classes:
-            inner = self._each_value((f"{name}.{word}",)) if f"{name}.{word}" in self._assigned else ()
+        if self.classes(name):
+            inner = (
+                self._each_value((f"{name}.{word}",))
+                if self._definitions.assigned(f"{name}.{word}") is not None
+                else ()
+            )
             return inner or tuple(each.replace("().", ".", 1) for each in self.methods(name, word))
         return ()
 
@@ -310,7 +299,7 @@ class Names:
             for how, _, value in self.instance_attributes(each).get(word, ()):
                 assigned = True
                 found.update(self.names(path, value) if how == "=" else ())
-            if f"{each}.{word}" in self._assigned:
+            if self._definitions.assigned(f"{each}.{word}") is not None:
                 assigned = True
                 found.update(self._values(f"{each}.{word}"))
         if assigned:
@@ -322,16 +311,12 @@ class Names:
 
     def is_property(self, name: str) -> bool:
         """Whether a method of the project is run by reading it."""
-        return any(
-            isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
-            for function in self.functions(name)
-            for each in function.decorators
-        )
+        return any(is_property(function) for function in self.functions(name))
 
     @cached_property
     def property_words(self) -> frozenset[str]:
         """The short names of all properties of the project."""
-        return frozenset(name.rpartition(".")[2] for name in self._functions if self.is_property(name))
+        return frozenset(word for facts in self.modules.files.values() for word in facts.summary.properties)
 
     def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
@@ -361,9 +346,9 @@ class Names:
         """What a call may return where what is called has this name."""
         if name in _TRANSPARENT and call.args:
             yield from self.names(path, call.args[0].value)
-        elif name in self._classes or name.endswith(".<super>"):
+        elif self.classes(name) or name.endswith(".<super>"):
             yield f"{name}()"
-        elif name in self._functions:
+        elif self.functions(name):
             yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self.names(path, call.args[0].value), call.args[1].value)
@@ -404,11 +389,7 @@ class Names:
         """The functions and classes that a module has, its own and imported ones."""
         for _, names in self.modules.files[path].exports:
             for name in names:
-                yield from (
-                    found
-                    for found in self.modules.resolve(path, name)
-                    if found in self._functions or found in self._classes
-                )
+                yield from (found for found in self.modules.resolve(path, name) if self._definitions.defines(found))
 
     def _imported(self, path: str, key: Expression) -> Iterator[str]:
         for word in self._texts(path, key):
@@ -437,7 +418,7 @@ class Names:
     def _call_methods(self, owner: str) -> tuple[str, ...]:
         """What calling an instance runs: ``__call__``, or a module's ``forward``."""
         for word in ("__call__", "forward"):
-            own = tuple(name for name in self.methods(owner, word) if name in self._functions)
+            own = tuple(name for name in self.methods(owner, word) if self.functions(name))
             if own:
                 return own
         return ()
@@ -617,13 +598,13 @@ class Names:
             if not colon:
                 continue
             if not words:
-                yield from ((file, value) for how, value in self._assigned.get(name, ()) if how == "=")
-                if name in self._params:
-                    yield from self._passed(file, *self._params[name])
+                yield from ((file, value) for how, value in self.assigned(name) if how == "=")
+                if parameter := self._definitions.parameter(name):
+                    yield from self._passed(file, *parameter)
             elif len(words) == 1 and not rest:
                 for target in self.modules.attribute(file, words[0]) or ():
                     owner = target.partition(":")[0]
-                    yield from ((owner, value) for how, value in self._assigned.get(target, ()) if how == "=")
+                    yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
                 for owner_instance in self._values(name):
                     if owner_instance.endswith("()") and ":" in owner_instance:
@@ -646,8 +627,8 @@ class Names:
         """The default of the parameter that an expression is: the likeliest value where no call is seen."""
         if isinstance(expression, Ref) and not expression.path:
             for root in expression.roots:
-                if f"{path}{root}" in self._params:
-                    return self._params[f"{path}{root}"][1].default
+                if parameter := self._definitions.parameter(f"{path}{root}"):
+                    return parameter.param.default
         return None
 
     @cached_property
@@ -662,6 +643,6 @@ class Names:
                 for how, _, value in self.instance_attributes(each).get(word, ()):
                     if how == "=":
                         yield path, value
-                for how, value in self._assigned.get(f"{each}.{word}", ()):
+                for how, value in self.assigned(f"{each}.{word}"):
                     if how == "=":
                         yield path, value

@@ -38,13 +38,28 @@ class Option(NamedTuple):
 
 
 class Options:
-    """All options of a project, by word."""
+    """All options of a project, by word; a file is looked into when one of its options is asked for."""
 
     def __init__(self, files: Mapping[str, Facts]) -> None:
-        self.by_word: dict[str, list[Option]] = {}
+        self._files = files
+        self._declared: dict[str, tuple[Option, ...]] = {}
+        self._paths: dict[str, list[str]] = {}
         for path in sorted(files):
-            for option in _declared(path, files[path]):
-                self.by_word.setdefault(option.word, []).append(option)
+            for word in files[path].summary.options:
+                self._paths.setdefault(word, []).append(path)
+
+    def named(self, word: str) -> list[Option]:
+        """The options that are read by a word, in the order of files and declarations."""
+        return [
+            option for path in self._paths.get(word, ()) for option in self.declared_in(path) if option.word == word
+        ]
+
+    def declared_in(self, path: str) -> tuple[Option, ...]:
+        """The options that a file declares."""
+        if path not in self._declared:
+            options = self._files[path].summary.options
+            self._declared[path] = tuple(_declared(path, self._files[path])) if options else ()
+        return self._declared[path]
 
     def of(self, path: str, expression: Expression) -> tuple[Option, ...]:
         """The options that ``args.arch``, ``args["arch"]`` or a click parameter ``arch`` of a file may read.
@@ -53,13 +68,19 @@ class Options:
         """
         match expression:
             case Ref(path=(*_, word)) | Attribute(name=word):
-                found = self.by_word.get(word, [])
+                found = self.named(word)
             case Ref(roots=roots, path=()) if "<locals>" in roots[0]:
-                found = [each for each in self.by_word.get(roots[0].rpartition(".")[2], ()) if _is_click(each.call)]
+                found = [each for each in self.named(roots[0].rpartition(".")[2]) if _is_click(each.call)]
             case _:
                 return ()
         own = tuple(each for each in found if each.path == path)
         return own or tuple(found)
+
+
+def declared_word(call: Call) -> str:
+    """The word by which a program reads the option that a call declares; empty where it declares none."""
+    option = _option("", "", call)
+    return option.word if option else ""
 
 
 def _declared(path: str, facts: Facts) -> Iterator[Option]:

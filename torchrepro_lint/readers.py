@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Ref, Statement
-from torchrepro_lint.walk import expressions, parts, statements
+from torchrepro_lint.walk import bodies, expressions, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
@@ -87,8 +87,7 @@ def reads_of(project: Project, files: Sequence[str]) -> Reads:
 
 
 def _read_in(project: Project, path: str) -> Iterator[Expression]:
-    facts = project.files[path]
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+    for body in bodies(project.files[path]):
         for statement in statements(body):
             yield from _read_by(statement)
 

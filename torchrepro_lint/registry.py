@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Class, Constant, Expression, Function, Ref, Subscript
-from torchrepro_lint.walk import statements
+from torchrepro_lint.facts import Call, Class, Constant, Expression, Function
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
@@ -34,17 +33,8 @@ class Registry:
         """For each table the decorators that store their function in it."""
         found: dict[str, list[str]] = {}
         for path, facts in sorted(self._names.modules.files.items()):
-            for function in facts.functions:
-                own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
-                for statement in statements(function.body):
-                    if (
-                        isinstance(statement, Assign)
-                        and isinstance(statement.value, Ref)
-                        and own & set(statement.value.roots)
-                    ):
-                        for table in _tables(statement):
-                            outer = function.name.partition(".<locals>.")[0]
-                            found.setdefault(f"{path}{table}", []).append(f"{path}{outer}")
+            for table, function in facts.summary.tables:
+                found.setdefault(f"{path}{table}", []).append(f"{path}{function}")
         return found
 
     @cached_property
@@ -65,12 +55,6 @@ class Registry:
                         key = _key(decorator) or definition.name.rpartition(".")[2].lstrip(":")
                         found.setdefault(name, []).append((key, path + definition.name))
         return found
-
-
-def _tables(statement: Assign) -> Iterator[str]:
-    for target in statement.targets:
-        if isinstance(target, Subscript) and isinstance(target.value, Ref):
-            yield from (".".join((root, *target.value.path)) for root in target.value.roots if root.startswith(":"))
 
 
 def _key(decorator: Expression) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from torchrepro_lint.facts import Attribute, Call, Constant, Do, Expression, Facts, Operation, Ref, Subscript
 from torchrepro_lint.walk import statements
 
+_SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
 # What leaves a path as it is.
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
@@ -17,8 +18,8 @@ def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
     """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
     found: dict[str, None] = {}
     for path in sorted(files):
-        exports = dict(files[path].exports)
-        if "sys" in exports or "path" in exports:
+        summary = files[path].summary
+        if any(word in summary.calls for word in ("append", "insert")) and not _SYS.isdisjoint(summary.imports):
             for entry in _entries(path, files[path]):
                 if not entry.startswith(".."):
                     found[entry] = None

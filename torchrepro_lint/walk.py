@@ -14,6 +14,7 @@ from torchrepro_lint.facts import (
     Define,
     Do,
     Expression,
+    Facts,
     Function,
     If,
     Leave,
@@ -40,6 +41,21 @@ def blocks(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
         case Match(cases=cases):
             return tuple(body for _, body in cases)
     return ()
+
+
+def bodies(facts: Facts) -> tuple[tuple[Statement, ...], ...]:
+    """All bodies of a file: its top level, its functions', its classes'."""
+    return (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes))
+
+
+def last_word(named: Expression) -> str:
+    """The last word of what is named: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
+    match named:
+        case Ref(roots=roots, path=path):
+            return path[-1] if path else roots[0].rpartition(".")[2].lstrip(":?")
+        case Attribute(name=word):
+            return word
+    return ""
 
 
 def statements(body: Iterable[Statement]) -> Iterator[Statement]:

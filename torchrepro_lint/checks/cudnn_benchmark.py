@@ -9,7 +9,7 @@ from torchrepro_lint.facts import Assign, Collection, Constant, Expression, If, 
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.truth import Setting, constant_truth
-from torchrepro_lint.walk import blocks, statements
+from torchrepro_lint.walk import blocks, bodies, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Arg
@@ -28,7 +28,7 @@ _CAUSE = "lets cuDNN pick algorithms by timing them, which differs between runs"
 def check(context: Context) -> Iterator[Finding]:
     """Assignments of the switch, ``cudnn.flags`` and Lightning's ``Trainer``."""
     facts = context.facts
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+    for body in bodies(facts) if "benchmark" in facts.summary.values else ():
         yield from _assignments(context, body, other_branch=())
     for site in context.project.calls(context.path):
         yield from _call(site)

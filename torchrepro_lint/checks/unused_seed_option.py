@@ -47,13 +47,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _declared(context: Context) -> Iterator[_Declared]:
-    for options in context.project.resolver.options.by_word.values():
-        for option in options:
-            if option.path == context.path and _SEED.fullmatch(option.word):
-                function = f"{context.path}{option.function}" if option.function else ""
-                click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
-                holder = _decorated(context, option.call) if click else ""
-                yield _Declared(span(option.call), option.flag, option.word, option.call, holder, function)
+    for option in context.project.resolver.options.declared_in(context.path):
+        if _SEED.fullmatch(option.word):
+            function = f"{context.path}{option.function}" if option.function else ""
+            click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
+            holder = _decorated(context, option.call) if click else ""
+            yield _Declared(span(option.call), option.flag, option.word, option.call, holder, function)
     for owner in context.facts.classes:
         yield from _fields(context, owner)
     for name, values in context.facts.assigned:
@@ -94,9 +93,9 @@ def _keys(path: str, name: str, display: Collection) -> Iterator[_Declared]:
 
 def _parameters(context: Context, name: str, function: Function) -> Iterator[_Declared]:
     """Parameters of a typer command; click's have their own declaration."""
-    click = {option.word for options in context.project.resolver.options.by_word.values() for option in options}
+    options = context.project.resolver.options
     for param in function.params:
-        if param.default is not None and _SEED.fullmatch(param.name) and param.name not in click:
+        if param.default is not None and _SEED.fullmatch(param.name) and not options.named(param.name):
             row = context.lines.position(param.default.start).row
             start = context.lines.offset(row)
             found = context.lines.text.rfind(param.name, start, param.default.start)

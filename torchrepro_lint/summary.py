@@ -1,0 +1,100 @@
+"""One walk over what was collected of a file, for what a link asks of every file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.events import events
+from torchrepro_lint.facts import (
+    Assign,
+    Call,
+    Class,
+    Expression,
+    Function,
+    If,
+    Import,
+    Lambda,
+    Ref,
+    Statement,
+    Subscript,
+    Summary,
+)
+from torchrepro_lint.options import declared_word
+from torchrepro_lint.truth import Setting, is_main_test
+from torchrepro_lint.walk import expressions, last_word, parts, statements
+
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+def summarise(body: tuple[Statement, ...], functions: tuple[Function, ...], classes: tuple[Class, ...]) -> Summary:
+    """The summary of a file with these bodies."""
+    words = _Words()
+    for each in (body, *(function.body for function in functions), *(one.body for one in classes)):
+        for statement in statements(each):
+            words.add(statement)
+    return Summary(
+        imports=tuple(sorted(words.imports)),
+        calls=tuple(sorted(words.calls)),
+        values=tuple(sorted(words.values)),
+        options=tuple(sorted(words.options)),
+        properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
+        tables=tuple(sorted({table for each in functions for table in _tables(each)})),
+        guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
+        acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
+    )
+
+
+def is_property(function: Function) -> bool:
+    """Whether a method runs when it is read."""
+    return any(
+        isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
+        for each in function.decorators
+    )
+
+
+class _Words:
+    """The words that the statements of a file hold."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.calls: set[str] = set()
+        self.values: set[str] = set()
+        self.options: set[str] = set()
+
+    def add(self, statement: Statement) -> None:
+        if isinstance(statement, Import):
+            self.imports.update(statement.modules, (name for _, name in statement.names))
+        for expression in expressions(statement):
+            self._look(expression)
+
+    def _look(self, expression: Expression) -> None:
+        kind = type(expression)
+        if kind is Ref:
+            self.values.add(last_word(expression))
+        elif kind is Call:
+            self._call(expression)  # type: ignore[arg-type]  # narrowed by exact type
+        elif kind is not Lambda:
+            for each in parts(expression):
+                self._look(each)
+
+    def _call(self, call: Call) -> None:
+        self.calls.add(last_word(call.func))
+        if word := declared_word(call):
+            self.options.add(word)
+        for each in parts(call):
+            if each is not call.func or type(each) is not Ref:
+                self._look(each)
+
+
+def _tables(function: Function) -> Iterator[tuple[str, str]]:
+    """The tables in which a function stores one of its parameters: ``NETS[name] = function``."""
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
+    for statement in statements(function.body) if own else ():
+        match statement:
+            case Assign(targets=targets, value=Ref(roots=roots)) if not own.isdisjoint(roots):
+                for target in targets:
+                    if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                        outer = function.name.partition(".<locals>.")[0]
+                        for root in target.value.roots:
+                            if root.startswith(":"):
+                                yield ".".join((root, *target.value.path)), outer
