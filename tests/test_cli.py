@@ -102,10 +102,21 @@ def test_fix(project: Maker, lint: Lint) -> None:
     assert lint("--fix") == Ran(
         1,
         "./a.py:1:8: TRL902 RISKY is not CALM\n",
-        "Found 2 errors (1 fixed, 1 remaining); 1 fixable with --fix --unsafe-fixes\n",
+        "Fixed 1 error: 1 TRL901\nFound 2 errors (1 fixed, 1 remaining); 1 fixable with --fix --unsafe-fixes\n",
     )
-    assert lint("--fix", "--unsafe-fixes") == Ran(0, "", "Found 1 error (1 fixed, 0 remaining)\n")
+    fixed = "Fixed 1 error: 1 TRL902\nFound 1 error (1 fixed, 0 remaining)\n"
+    assert lint("--fix", "--unsafe-fixes") == Ran(0, "", fixed)
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = CALM\n"
+
+
+@toys
+def test_fix_only_reports_nothing_that_is_left(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = RISKY = BAD\n", "b.py": "RISKY\n"})
+    assert lint("--fix-only") == Ran(0, "", "Fixed 2 errors: 2 TRL901\n")
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = RISKY = GOOD\n"
+    assert lint("--fix-only") == Ran(0, "", "")
+    assert lint("--fix-only", "--unsafe-fixes", "--exit-non-zero-on-fix").status == 1
+    assert lint("-", "--fix-only", stdin=b"BAD; RISKY\n") == Ran(0, "GOOD; RISKY\n", "Fixed 1 error: 1 TRL901\n")
 
 
 @toys
@@ -127,7 +138,7 @@ def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
         1,
         "--- ./a.py\n+++ ./a.py\n@@ -1,2 +1,2 @@\n x = 1\r\n-BAD = 1\n\\ No newline at end of file\n"
         "+GOOD = 1\n\\ No newline at end of file\n",
-        "Would fix 1 error\n",
+        "Would fix 1 error: 1 TRL901\n",
     )
     assert (folder / "a.py").read_bytes() == b"x = 1\r\nBAD = 1"
     assert lint("--diff", "b.py") == Ran(0, "", "")

@@ -12,11 +12,11 @@ from page_examples import Example, Expected, examples
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.engine import Outcome, run
 from torchrepro_lint.files import plan
-from torchrepro_lint.fixer import write
 from torchrepro_lint.pages import page, pages
 from torchrepro_lint.roots import Options
 from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import Settings, table
+from torchrepro_lint.writing import write
 
 TOP = Path(__file__).parents[1]
 RULE_PAGES = sorted(TOP.glob("rules/TRL*.md"))

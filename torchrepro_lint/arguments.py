@@ -14,6 +14,7 @@ class Arguments(NamedTuple):
 
     paths: tuple[str, ...]
     fix: bool
+    fix_only: bool
     unsafe_fixes: bool | None
     diff: bool
     exit_non_zero_on_fix: bool

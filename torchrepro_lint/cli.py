@@ -56,6 +56,7 @@ def _listing(name: str, text: str) -> Callable[[Any], Any]:
 @click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
+@click.option("--fix-only", is_flag=True, help="Apply the fixes as --fix does, and do not report what is left.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix: apply the unsafe fixes, too.")
 @click.option(
     "--diff", is_flag=True, help="Show what --fix would change, write nothing; status 1 if there is anything."

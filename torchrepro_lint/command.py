@@ -10,11 +10,11 @@ from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.engine import Outcome, prepare, run
 from torchrepro_lint.files import Given, Plan, plan
-from torchrepro_lint.fixer import Change, write
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import flake8, json, show, statistics, summary
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
+from torchrepro_lint.writing import Change, write_all
 
 STDIN = "-"
 
@@ -28,7 +28,7 @@ def run_check(arguments: Arguments) -> int:
     if arguments.show_settings:
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _complain(planned.errors)
-    changing = arguments.fix or arguments.diff
+    changing = arguments.fix or arguments.fix_only or arguments.diff
     outcome = run(planned, changing, not arguments.ignore_noqa, terminal.progress)
     if arguments.diff:
         return _diff(outcome) or _complain(outcome.errors)
@@ -52,23 +52,31 @@ def _plan(arguments: Arguments) -> Plan:
 
 def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
     """Write the fixed files, then the report and the summary."""
-    piped = STDIN in arguments.paths
+    piped = STDIN in arguments.paths and (arguments.fix or arguments.fix_only)
     errors = list(outcome.errors)
-    if piped and arguments.fix:
+    if piped:
         _pass_on(planned, outcome)
     else:
-        errors += [error for change in outcome.changes if (error := write(change))]
+        errors += write_all(outcome.changes)
     settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())
-    report = _report(arguments, outcome, settings)
-    # With --fix the fixed text has standard output for itself.
-    (_aside if piped and arguments.fix else terminal.out)(report)
-    fixed = sum(change.settled for change in outcome.changes)
+    if not arguments.fix_only:
+        # With --fix the fixed text has standard output for itself.
+        (_aside if piped else terminal.out)(_report(arguments, outcome, settings))
     if not arguments.quiet:
-        for note in outcome.notes:
-            terminal.note(note)
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
-    left = bool(outcome.diagnostics) or (arguments.exit_non_zero_on_fix and fixed > 0)
+        _summarise(arguments, outcome, settings)
+    left = bool(outcome.diagnostics) and not arguments.fix_only
+    left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
     return _complain(errors) or int(left and not arguments.exit_zero)
+
+
+def _summarise(arguments: Arguments, outcome: Outcome, settings: Settings) -> None:
+    for note in outcome.notes:
+        terminal.note(note)
+    if outcome.settled:
+        terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
+    if not arguments.fix_only:
+        fixed = len(outcome.settled)
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
 
 
 def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
@@ -98,10 +106,9 @@ def _aside(report: str) -> None:
 def _diff(outcome: Outcome) -> int:
     for change in outcome.changes:
         terminal.out(_unified(change))
-    count = sum(change.settled for change in outcome.changes)
-    if count:
-        terminal.note(f"Would fix {count} error{'s' * (count != 1)}")
-    return int(count > 0)
+    if outcome.settled:
+        terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
+    return int(bool(outcome.settled))
 
 
 def _unified(change: Change) -> str:

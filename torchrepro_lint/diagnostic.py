@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torchrepro_lint.files import Given
@@ -11,7 +12,10 @@ from torchrepro_lint.text import Fix, Lines, Position
 
 
 class Diagnostic(NamedTuple):
-    """What every report is made from. ``display`` is the path as it is printed, ``filename`` the absolute one."""
+    """What every report is made from. ``display`` is the path as it is printed, ``filename`` the absolute one.
+
+    ``others`` are the other files that the fix changes, by their path in it: the absolute one, and their lines.
+    """
 
     display: str
     start: Position
@@ -24,10 +28,14 @@ class Diagnostic(NamedTuple):
     fix: Fix | None
     lines: Lines
     steps: tuple[Step, ...] = ()
+    others: tuple[tuple[str, str, Lines], ...] = ()
 
 
-def diagnose(root: str, given: Given, lines: Lines, finding: Finding, rule: Rule) -> Diagnostic:
-    """Place a finding of the project at ``root``; the paths of its steps become absolute."""
+def diagnose(
+    root: str, given: Given, lines: Lines, finding: Finding, rule: Rule, texts: Callable[[str], str]
+) -> Diagnostic:
+    """Place a finding of the project at ``root``; the paths of its steps become absolute. ``texts`` gives a file's text."""
+    elsewhere = finding.fix.elsewhere if finding.fix else ()
     start, end = lines.position(finding.span.start), lines.position(finding.span.end)
     return Diagnostic(
         given.display,
@@ -40,8 +48,13 @@ def diagnose(root: str, given: Given, lines: Lines, finding: Finding, rule: Rule
         finding.severity or rule.severity,
         finding.fix,
         lines,
-        tuple(step._replace(path=os.path.join(root, *step.path.split("/"))) for step in finding.steps),
+        tuple(step._replace(path=_absolute(root, step.path)) for step in finding.steps),
+        tuple((path, _absolute(root, path), Lines(texts(path))) for path, _ in elsewhere),
     )
+
+
+def _absolute(root: str, path: str) -> str:
+    return os.path.join(root, *path.split("/"))
 
 
 def order(diagnostic: Diagnostic) -> tuple[str, Position, str, str]:

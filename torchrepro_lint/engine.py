@@ -13,11 +13,12 @@ from torchrepro_lint.checking import Checker, check, link, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
 from torchrepro_lint.files import Plan, Tree
-from torchrepro_lint.fixer import Change, Fixed, fix_tree
+from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.reading import Reading, read_tree
 from torchrepro_lint.resources import documented_versions
 from torchrepro_lint.target import Target, find_target
 from torchrepro_lint.text import Lines
+from torchrepro_lint.writing import Change
 
 
 class Progress(Protocol):
@@ -29,13 +30,14 @@ class Progress(Protocol):
 class Outcome(NamedTuple):
     """What a run found, in the order of every report.
 
-    ``changes`` are the files that fixes changed, not yet written; ``notes`` are for the user to know, ``errors`` make the
-    run fail.
+    ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they settle;
+    ``notes`` are for the user to know, ``errors`` make the run fail.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     files: int
     changes: tuple[Change, ...]
+    settled: tuple[str, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
 
@@ -51,6 +53,7 @@ def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress) -> Out
         tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=order)),
         sum(outcome.files for outcome in outcomes),
         tuple(change for outcome in outcomes for change in outcome.changes),
+        tuple(code for outcome in outcomes for code in outcome.settled),
         tuple(dict.fromkeys(notes)),
         (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
     )
@@ -69,13 +72,14 @@ def target_of(tree: Tree) -> Target:
 
 def _run_tree(checker: Checker, fix: bool, advance: Callable[[], None]) -> Outcome:
     readings = read_tree(checker.tree, advance)
-    fixed = Fixed(readings.files, {}, ())
+    fixed = Fixed(readings.files, {}, (), ())
     if fix:
         fixed = fix_tree(checker, readings.files, checker.tree.root.settings.unsafe_fixes)
     diagnostics, faults = _report(checker, fixed.files)
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *faults)
-    return Outcome(tuple(diagnostics), len(checker.tree.given) - len(readings.errors), changes, (), errors)
+    count = len(checker.tree.given) - len(readings.errors)
+    return Outcome(tuple(diagnostics), count, changes, fixed.settled, (), errors)
 
 
 def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnostic], list[str]]:
@@ -83,13 +87,14 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
     project = link(checker, files)
     diagnostics: list[Diagnostic] = []
     faults: dict[str, list[str]] = {}
+    text = lambda path: files[path].text  # noqa: E731
     for path, given in checker.tree.given:
         if (reading := files.get(path)) is None:
             continue
         checked = check(checker, path, reading, project)
         lines = Lines(reading.text)
         diagnostics += (
-            diagnose(checker.tree.root.path, given, lines, one, rules[one.code]) for one in checked.findings
+            diagnose(checker.tree.root.path, given, lines, one, rules[one.code], text) for one in checked.findings
         )
         for error in checked.errors:
             faults.setdefault(error, []).append(given.display)

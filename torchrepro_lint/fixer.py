@@ -1,111 +1,108 @@
-"""Apply fixes until nothing changes, and write what came out."""
+"""Apply fixes until nothing changes."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker, check, link
-from torchrepro_lint.files import Given
+from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.source import Source, encode
-from torchrepro_lint.text import Fix, apply_fixes
+from torchrepro_lint.text import apply_edits
+from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
+from torchrepro_lint.writing import Change
 
 ROUNDS = 10
 
 
-class Change(NamedTuple):
-    """A file that fixes changed: its source as it was read, its new text, and how many findings that ``settled``."""
-
-    given: Given
-    before: Source
-    after: str
-    settled: int
-
-    def encoded(self) -> bytes:
-        """The bytes of the new text."""
-        return encode(self.before, self.after)
-
-
 class Fixed(NamedTuple):
-    """The readings with all fixes in, the changes by path, and an error for each file that a fix would have broken."""
+    """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors."""
 
     files: dict[str, Reading]
     changes: dict[str, Change]
+    settled: tuple[str, ...]
     errors: tuple[str, ...]
 
 
-def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool) -> Fixed:
-    """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file."""
-    state = Fixed(dict(files), {}, ())
-    broken: set[str] = set()
-    for _ in range(ROUNDS):
-        project = link(checker, state.files)
-        found = {
-            path: check(checker, path, state.files[path], project).findings
-            for path, _ in checker.tree.given
-            if path in state.files and path not in broken
-        }
-        after = state
-        for path, given in checker.tree.given:
-            after = _fix_file(after, path, given, wanted(found.get(path, ()), unsafe), broken)
-        if after.changes == state.changes:
-            return after
-        state = after
-    return state
-
-
-def wanted(findings: tuple[Finding, ...], unsafe: bool) -> list[Fix]:
-    """The fixes to apply: the safe ones, and the others when asked for."""
-    return [one.fix for one in findings if one.fix is not None and (one.fix.safe or unsafe)]
-
-
-def write(change: Change) -> str | None:
-    """Replace the file on disk in one step, keeping its mode; a link's target is written. Returns an error or None.
-
-    A file that is no longer what was read, or whose encoding does not give back the same bytes, is left alone.
+class _State(NamedTuple):
+    """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, and what the
+    last round did.
     """
-    path, display = os.path.realpath(change.given.path), change.given.display
-    try:
-        with open(path, "r+b") as file:
-            if file.read() != encode(change.before, change.before.text):
-                return f"{display}: not fixed: it changed meanwhile, or its encoding cannot be written back"
-        _replace(path, change.encoded())
-    except OSError as error:
-        return f"{display}: cannot be written: {error.strerror}"
-    except UnicodeEncodeError:
-        return f"{display}: not fixed: the fix cannot be written in {change.before.encoding}"
-    return None
+
+    files: Mapping[str, Reading]
+    settled: tuple[str, ...] = ()
+    together: frozenset[tuple[str, ...]] = frozenset()
+    last: Applied | None = None
 
 
-def _fix_file(state: Fixed, path: str, given: Given, fixes: list[Fix], broken: set[str]) -> Fixed:
-    if not fixes:
-        return state
-    reading = state.files[path]
-    assert reading.source is not None
-    text, applied = apply_fixes(reading.text, fixes)
-    fresh = collected(reading.source._replace(text=text))
-    if fresh.problem is not None:
-        broken.add(path)
-        titles = "; ".join(dict.fromkeys(fix.title for fix in applied))
-        error = f"{given.display}: not fixed: the result would not parse ({titles})"
-        return state._replace(errors=(*state.errors, error))
-    last = state.changes.get(path, Change(given, reading.source, "", 0))
-    change = last._replace(after=text, settled=last.settled + len(applied))
-    return state._replace(files={**state.files, path: fresh}, changes={**state.changes, path: change})
+def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool) -> Fixed:
+    """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file.
+
+    A fix that breaks a file, or after which its finding is still there, is a fault of the tool: it starts again without
+    the files that such a fix touches, so that they stay as they were.
+    """
+    mistakes: dict[str, Mistake] = {}
+    while True:
+        state, found = _rounds(checker, files, unsafe, frozenset(mistakes))
+        if not found:
+            return _result(checker, files, state, mistakes)
+        mistakes |= found
 
 
-def _replace(path: str, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=".torchrepro-lint-", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+def _rounds(
+    checker: Checker, files: dict[str, Reading], unsafe: bool, frozen: frozenset[str]
+) -> tuple[_State, dict[str, Mistake]]:
+    """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
+    state = _State(files)
+    for _ in range(ROUNDS):
+        findings = _check(checker, state.files)
+        if state.last is not None and (left := remaining(state.last, findings)):
+            return state, left
+        state, broken = _round(state, findings, offered(checker, findings, unsafe, frozen))
+        if broken or state.last is None:
+            return state, broken
+    assert state.last is not None
+    return state, {path: Mistake("fixing it would go on for ever", ()) for path in state.last.edits}
+
+
+def _check(checker: Checker, files: Mapping[str, Reading]) -> dict[str, tuple[Finding, ...]]:
+    project = link(checker, files)
+    return {
+        path: check(checker, path, files[path], project).findings for path, _ in checker.tree.given if path in files
+    }
+
+
+def _round(
+    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]]
+) -> tuple[_State, dict[str, Mistake]]:
+    """One round: apply the fixes that fit together, unless one breaks a file."""
+    merged = merge((path, one.fix) for path, one in wanted if one.fix)
+    taken = tuple(wanted[number] for number in merged.taken)
+    if not taken:
+        return state._replace(last=None), {}
+    fresh: dict[str, Reading] = {}
+    for path, edits in merged.edits.items():
+        reading = state.files[path]
+        assert reading.source is not None
+        fresh[path] = collected(reading.source._replace(text=apply_edits(reading.text, edits)))
+    broken = {path for path, reading in fresh.items() if reading.problem is not None}
+    if broken:
+        return state, breaking(state.files, taken, broken)
+    codes = (*state.settled, *(one.code for _, one in taken))
+    together = state.together | {touched(path, one.fix) for path, one in taken if one.fix}
+    return _State({**state.files, **fresh}, codes, together, Applied(findings, taken, merged.edits)), {}
+
+
+def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes: dict[str, Mistake]) -> Fixed:
+    changes: dict[str, Change] = {}
+    errors: list[str] = []
+    for path, given in checker.tree.given:
+        if path in mistakes:
+            errors.append(f"{given.display}: {mistakes[path].line}")
+        before = files[path].source if path in files else None
+        if before is not None and state.files[path] is not files[path]:
+            partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
+            places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
+            changes[path] = Change(given, before, state.files[path].text, places)
+    return Fixed(dict(state.files), changes, state.settled, tuple(errors))

@@ -36,12 +36,14 @@ class Edit(NamedTuple):
 class Fix(NamedTuple):
     """Edits that belong together: all of them are applied, or none.
 
+    ``edits`` are of the file of the finding, ``elsewhere`` those of other files, by path from the project's root.
     ``safe`` says that they keep the meaning of the program.
     """
 
     title: str
     edits: tuple[Edit, ...]
     safe: bool
+    elsewhere: tuple[tuple[str, tuple[Edit, ...]], ...] = ()
 
 
 class Lines:
@@ -79,23 +81,6 @@ class Lines:
         return len(self._starts)
 
 
-def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, tuple[Fix, ...]]:
-    """Apply fixes in the order of their first edits and skip those that touch an earlier one.
-
-    An edit that an earlier fix makes too (the import that both need) is made once. Returns the new
-    text and the fixes that are in it; a skipped fix is left for another round.
-    """
-    taken: dict[Edit, None] = {}
-    applied: list[Fix] = []
-    for fix in sorted(fixes, key=lambda fix: (sorted(fix.edits), fix.title)):
-        fresh = [edit for edit in fix.edits if edit not in taken]
-        if any(_clash(edit.span, other.span) for edit in fresh for other in taken):
-            continue
-        taken.update(dict.fromkeys(fresh))
-        applied.append(fix)
-    return apply_edits(text, taken), tuple(applied)
-
-
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """The text with all edits made; they must not overlap."""
     parts: list[str] = []
@@ -105,10 +90,3 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         at = edit.span.end
     parts.append(text[at:])
     return "".join(parts)
-
-
-def _clash(one: Span, other: Span) -> bool:
-    """Whether two edits touch: overlapping ranges, or two insertions at one place."""
-    if one.start == one.end or other.start == other.end:
-        return one.start <= other.end and other.start <= one.end
-    return one.start < other.end and other.start < one.end

@@ -9,7 +9,7 @@ from typing import Any
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.pages import url
 from torchrepro_lint.suppressions import joined_rows
-from torchrepro_lint.text import Fix, Lines, Position
+from torchrepro_lint.text import Edit, Fix, Lines, Position
 
 
 def render(diagnostics: Iterable[Diagnostic]) -> str:
@@ -34,7 +34,7 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
         "code": one.code,
         "end_location": _place(one.end),
         "filename": one.filename,
-        "fix": _fix(one.fix, one.lines) if one.fix else None,
+        "fix": _fix(one, one.fix) if one.fix else None,
         "location": _place(one.start),
         "message": one.message,
         "name": one.name,
@@ -49,19 +49,18 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
     return finding
 
 
-def _fix(fix: Fix, lines: Lines) -> dict[str, Any]:
-    return {
-        "applicability": "safe" if fix.safe else "unsafe",
-        "edits": [
-            {
-                "content": edit.text,
-                "end_location": _place(lines.position(edit.span.end)),
-                "location": _place(lines.position(edit.span.start)),
-            }
-            for edit in sorted(fix.edits)
-        ],
-        "message": fix.title,
-    }
+def _fix(one: Diagnostic, fix: Fix) -> dict[str, Any]:
+    """Ruff's keys; an edit of another file than the finding's has that file's ``filename``."""
+    edits = [_edit(edit, one.lines) for edit in sorted(fix.edits)]
+    elsewhere = dict(fix.elsewhere)
+    for path, filename, lines in one.others:
+        edits += ({**_edit(edit, lines), "filename": filename} for edit in sorted(elsewhere[path]))
+    return {"applicability": "safe" if fix.safe else "unsafe", "edits": edits, "message": fix.title}
+
+
+def _edit(edit: Edit, lines: Lines) -> dict[str, Any]:
+    end, start = lines.position(edit.span.end), lines.position(edit.span.start)
+    return {"content": edit.text, "end_location": _place(end), "location": _place(start)}
 
 
 def _place(position: Position) -> dict[str, int]:

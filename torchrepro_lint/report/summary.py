@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from torchrepro_lint.diagnostic import Diagnostic
@@ -18,6 +19,12 @@ def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: 
     if fixed:
         return f"{found} ({fixed} fixed, {len(diagnostics)} remaining){_fixable(diagnostics, unsafe)}"
     return f"{found} in {_count(where, 'file')}{_fixable(diagnostics, unsafe)}"
+
+
+def by_rule(codes: Collection[str]) -> str:
+    """What was fixed: ``3 errors: 2 TRL302, 1 TRL101``, most often first."""
+    counts = sorted(Counter(codes).items(), key=lambda each: (-each[1], each[0]))
+    return f"{_count(len(codes), 'error')}: {', '.join(f'{count} {code}' for code, count in counts)}"
 
 
 def _fixable(diagnostics: Collection[Diagnostic], unsafe: bool) -> str:

@@ -1,0 +1,102 @@
+"""Whether fixes did what they promise: the file still parses, and the finding is gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from torchrepro_lint.checking import Checker
+from torchrepro_lint.merging import merge, moved, touched
+from torchrepro_lint.reading import Reading, collected
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Edit, Fix, apply_edits
+
+# Rows and columns in messages move with what is written above them.
+_NUMBER = re.compile(r"\d+")
+
+
+class Applied(NamedTuple):
+    """What a round did: the findings before it by path, those whose fixes were applied, and all edits by path."""
+
+    before: Mapping[str, tuple[Finding, ...]]
+    taken: tuple[tuple[str, Finding], ...]
+    edits: Mapping[str, tuple[Edit, ...]]
+
+
+class Mistake(NamedTuple):
+    """What is wrong with fixes of a file, and their titles."""
+
+    cause: str
+    titles: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """What the user is told."""
+        named = f" ({'; '.join(self.titles)})" if self.titles else ""
+        return f"not fixed: {self.cause}{named}; this is a fault of torchrepro-lint, please report it"
+
+
+def offered(
+    checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, frozen: frozenset[str]
+) -> list[tuple[str, Finding]]:
+    """The findings whose fix may be applied: safe or asked for, in files that are given, and in no frozen one."""
+    given = {path for path, _ in checker.tree.given} - frozen
+    return [
+        (path, one)
+        for path in sorted(findings)
+        for one in findings[path]
+        if one.fix is not None
+        and (one.fix.safe or unsafe)
+        and path in given
+        and given.issuperset(touched(path, one.fix))
+    ]
+
+
+def breaking(
+    files: Mapping[str, Reading], taken: Iterable[tuple[str, Finding]], broken: set[str]
+) -> dict[str, Mistake]:
+    """The mistakes of a round after which files do not parse: the fixes that break one alone, else all of its fixes."""
+    suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(touched(path, one.fix))]
+    guilty = [each for each in suspects if not _parses(files, *each)] or suspects
+    return _mistakes("the result would not parse", guilty)
+
+
+def remaining(last: Applied, findings: Mapping[str, tuple[Finding, ...]]) -> dict[str, Mistake]:
+    """The mistakes of a round after which findings are still there that its fixes were to settle."""
+    left = []
+    for path, one in last.taken:
+        assert one.fix is not None
+        places = moved(one.span.start, last.edits.get(path, ()))
+        before = sum(_same(one, other) and one.span.start == other.span.start for other in last.before[path])
+        settled = sum(
+            _same(one, other) and (path, one.span.start) == (at, other.span.start) for at, other in last.taken
+        )
+        after = sum(_same(one, other) and other.span.start in places for other in findings.get(path, ()))
+        if after > before - settled:
+            left.append((path, one.fix))
+    return _mistakes("the finding would still be there", left)
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    """Whether two findings say the same. One that offers another fix has another cause, and they are settled in turn."""
+    if one.code != other.code or _NUMBER.sub("", one.message) != _NUMBER.sub("", other.message):
+        return False
+    return one.fix is None or other.fix is None or one.fix.title == other.fix.title
+
+
+def _parses(files: Mapping[str, Reading], path: str, fix: Fix) -> bool:
+    for file, edits in merge([(path, fix)]).edits.items():
+        reading = files[file]
+        assert reading.source is not None
+        if collected(reading.source._replace(text=apply_edits(reading.text, edits))).problem is not None:
+            return False
+    return True
+
+
+def _mistakes(cause: str, guilty: Iterable[tuple[str, Fix]]) -> dict[str, Mistake]:
+    titles: dict[str, dict[str, None]] = {}
+    for path, fix in guilty:
+        for file in {path, *touched(path, fix)}:
+            titles.setdefault(file, {})[fix.title] = None
+    return {file: Mistake(cause, tuple(titles[file])) for file in sorted(titles)}
