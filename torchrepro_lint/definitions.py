@@ -18,13 +18,14 @@ class Parameter(NamedTuple):
 
 
 class _Table(NamedTuple):
+    """The definitions of a file by their names in it (``:Net.forward``)."""
+
     functions: dict[str, list[Function]]
     classes: dict[str, list[Class]]
     assigned: dict[str, tuple[tuple[str, Expression], ...]]
-    parameters: dict[str, Parameter]
 
 
-_NOTHING = _Table({}, {}, {}, {})
+_NOTHING = _Table({}, {}, {})
 
 
 class Definitions:
@@ -36,28 +37,32 @@ class Definitions:
 
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function that are in force."""
-        path, _, own = name.partition(":")
-        return self._table(path).functions.get(own, [])
+        path = name.partition(":")[0]
+        return self._table(path).functions.get(name[len(path) :], [])
 
     def classes(self, name: str) -> list[Class]:
         """The definitions of a class."""
-        path, _, own = name.partition(":")
-        return self._table(path).classes.get(own, [])
+        path = name.partition(":")[0]
+        return self._table(path).classes.get(name[len(path) :], [])
 
     def assigned(self, name: str) -> tuple[tuple[str, Expression], ...] | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
-        path, _, own = name.partition(":")
-        return self._table(path).assigned.get(own)
+        path = name.partition(":")[0]
+        return self._table(path).assigned.get(name[len(path) :])
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter that a variable is."""
-        path, _, own = name.partition(":")
-        return self._table(path).parameters.get(own)
+        """The parameter that a variable is, of the last definition that has it."""
+        function, _, word = name.rpartition(".<locals>.")
+        for definition in reversed(self.functions(function)) if function else ():
+            for position, param in enumerate(definition.params):
+                if param.name == word:
+                    return Parameter(definition, param, position)
+        return None
 
     def defines(self, name: str) -> bool:
         """Whether a name is a function or class of the project."""
-        path, _, own = name.partition(":")
-        table = self._table(path)
+        path = name.partition(":")[0]
+        table, own = self._table(path), name[len(path) :]
         return own in table.functions or own in table.classes
 
     def all_classes(self) -> Iterator[str]:
@@ -76,13 +81,9 @@ class Definitions:
 
 
 def _table(facts: Facts) -> _Table:
-    """The definitions of a file, by names without their colon."""
-    table = _Table({}, {}, {name[1:]: values for name, values in facts.assigned}, {})
+    table = _Table({}, {}, dict(facts.assigned))
     for function in in_force(facts):
-        table.functions.setdefault(function.name[1:], []).append(function)
-        for position, param in enumerate(function.params):
-            name = f"{function.name[1:]}.<locals>.{param.name}"
-            table.parameters[name] = Parameter(function, param, position)
+        table.functions.setdefault(function.name, []).append(function)
     for each in facts.classes:
-        table.classes.setdefault(each.name[1:], []).append(each)
+        table.classes.setdefault(each.name, []).append(each)
     return table

@@ -74,7 +74,7 @@ def _is_script(path: str, facts: Facts, imported: bool) -> bool:
 
 def _imports(names: Names, path: str) -> Iterator[str]:
     for module in names.modules.files[path].summary.imports:
-        file = names.modules.module(path, module)
+        file = names.modules.loaded(path, module)
         if file and file != path:
             yield file
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.facts import Facts
 from torchrepro_lint.memo import Memo
@@ -23,7 +23,9 @@ class Modules:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._packages = {folder for path in files for folder in _parents(path)}
+        self._stems = _stems(files)
+        self._homes: dict[tuple[str, str], str | None] = {}
+        self._searched: dict[str, tuple[str, ...]] = {}
         self._memo = Memo()
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
 
@@ -44,11 +46,21 @@ class Modules:
             yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
         else:
             parts = name.split(".")
-            for folder in self._search_path(path):
-                if self._module(posixpath.join(folder, parts[0])) is not None:
-                    yield from self._walk(folder, parts)
-                    return
-            yield from self._beside(path, parts) or (name,)
+            home = self._home(posixpath.dirname(path), parts[0])
+            if home is not None:
+                yield from self._walk(home, parts)
+            else:
+                yield from self._beside(path, parts) or (name,)
+
+    def _home(self, folder: str, word: str) -> str | None:
+        """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
+        key = (folder, word)
+        if key not in self._homes:
+            if folder not in self._searched:
+                self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
+            found = (each for each in self._searched[folder] if _join(each, word) in self._stems)
+            self._homes[key] = next(found, None)
+        return self._homes[key]
 
     def _beside(self, path: str, parts: list[str]) -> tuple[str, ...]:
         """What a package's folder has of a name, where one of its files is started as a script and so looks there.
@@ -58,7 +70,7 @@ class Modules:
         folder = posixpath.dirname(path)
         if folder not in self._script_folders or parts[0] in sys.stdlib_module_names:
             return ()
-        return tuple(self._walk(folder, parts)) if self._module(posixpath.join(folder, parts[0])) is not None else ()
+        return tuple(self._walk(folder, parts)) if _join(folder, parts[0]) in self._stems else ()
 
     def module(self, path: str, name: str) -> str | None:
         """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""
@@ -68,12 +80,29 @@ class Modules:
                 return file
         return None
 
+    def loaded(self, path: str, name: str) -> str | None:
+        """The module that an import of ``name`` in ``path`` loads, where it is one of the project's; a word that a package
+        has from elsewhere is none.
+        """
+        dots = len(name) - len(name.lstrip("."))
+        folder = posixpath.dirname(path)
+        if dots:
+            for _ in range(dots - 1):
+                folder = posixpath.dirname(folder)
+            stem = _join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
+        else:
+            home = self._home(folder, name.partition(".")[0])
+            if home is None:
+                return next((each.partition(":")[0] for each in self._beside(path, name.split("."))), None)
+            stem = _join(home, name.replace(".", "/"))
+        return self._stems.get(stem) or None
+
     def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
         names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
-            submodule = self._module(posixpath.join(posixpath.dirname(path), word))
+            submodule = self._stems.get(_join(posixpath.dirname(path), word))
             found = (f"{submodule}:",) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
@@ -99,13 +128,13 @@ class Modules:
 
     def _walk(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""
-        file = self._module(folder) if folder in self._packages else None
+        file = self._stems.get(folder)
         for index, part in enumerate(parts):
             if file and index == len(parts) - 1 and (found := self.attribute(file, part)):
                 yield from found
                 return
-            folder = posixpath.join(folder, part)
-            below = self._module(folder)
+            folder = _join(folder, part)
+            below = self._stems.get(folder)
             if below is None:
                 if file:
                     yield from self._attributes(f"{file}:", parts[index:])
@@ -124,27 +153,29 @@ class Modules:
             else:
                 yield ".".join((found, *parts[1:]))
 
-    def _module(self, stem: str) -> str | None:
-        """The file of a module without its suffix; empty for a package without ``__init__``; None where none is."""
-        init = posixpath.join(stem, "__init__.py")
-        if init in self.files:
-            return init
-        if f"{stem}.py" in self.files:
-            return f"{stem}.py"
-        return "" if stem in self._packages and stem else None
-
-    def _search_path(self, path: str) -> Iterator[str]:
+    def _search_path(self, folder: str) -> Iterator[str]:
         """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
 
         Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
         however often it holds a ``random.py``.
         """
-        folder = posixpath.dirname(path)
         above = [folder, *_parents(folder)] if folder else [""]
-        plain = [each for each in above if posixpath.join(each, "__init__.py") not in self.files]
+        plain = [each for each in above if _join(each, "__init__.py") not in self.files]
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
+
+
+def _stems(files: Iterable[str]) -> dict[str, str]:
+    """The file of each module, by its path without suffix; for a folder without ``__init__.py`` an empty one."""
+    found = dict.fromkeys((folder for path in files for folder in _parents(path) if folder), "")
+    found |= {path.removesuffix(".py"): path for path in files}
+    found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
+    return found
+
+
+def _join(folder: str, word: str) -> str:
+    return f"{folder}/{word}" if folder else word
 
 
 def _parents(path: str) -> Iterator[str]:
