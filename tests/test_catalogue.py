@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from torchrepro_lint import resources
 from torchrepro_lint.catalogue import canonical, load
-from torchrepro_lint.entries import BEHAVIOURS, Row
+from torchrepro_lint.entries import BEHAVIOURS, FLAGS, GENERATORS, Row, Seeder
 from torchrepro_lint.resources import documented_versions, read_table, release
-from torchrepro_lint.tables import error_names, seeders, spellings
+from torchrepro_lint.tables import error_names, spellings
 
 VERSIONS = documented_versions()
 
@@ -156,16 +157,59 @@ def test_error_names_belong_to_operations() -> None:
 
 
 def test_seeders() -> None:
-    assert load("2.13").seeder("torch.cuda.manual_seed_all") is not None
-    everything = seeders()["lightning.seed_everything"]
-    assert (everything.families, everything.default) == (("torch", "numpy", "python"), "constant")
-    assert seeders()["torch.cuda.manual_seed"].families == ("torch-cuda",)
-    assert seeders()["random.seed"].default == "entropy"
-    assert seeders()["monai.utils.set_determinism"].none == "entropy"
-    assert seeders()["transformers.set_seed"].sets_when
-    assert seeders()["diffusers.utils.torch_utils.enable_full_determinism"].families == ()
-    assert not seeders()["mmdet.apis.set_random_seed"].verified
+    seeder = {name: only(name) for name in ("torch.cuda.manual_seed", "random.seed", "monai.utils.set_determinism")}
+    assert seeder["torch.cuda.manual_seed"].families == ("torch-cuda",)
+    assert seeder["random.seed"].default == "entropy"
+    assert seeder["monai.utils.set_determinism"].none == "entropy"
+    assert only("transformers.set_seed").settings[0].when
+    assert only("diffusers.utils.torch_utils.enable_full_determinism").families == ()
     assert load("2.13").seeder("torch.random.fork_rng") is None
+
+
+def only(name: str) -> Seeder:
+    found = load("2.13").seeder(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "package", ["lightning", "lightning.pytorch", "pytorch_lightning", "lightning.fabric.utilities.seed"]
+)
+def test_packages_offer_a_name_in_any_module(package: str) -> None:
+    assert only(f"{package}.seed_everything").default == "constant"
+    assert load("2.13").seeder(f"my{package}.seed_everything") is None
+    assert load("2.13").seeder(f"{package}.seed_everything.more") is None
+
+
+def test_a_framework_seeds_and_draws_like_what_is_in_the_other_tables() -> None:
+    catalogue = load("2.13")
+    assert only("stable_baselines3.ppo.PPO").default == "nothing"
+    assert [row.family for row in catalogue.consumer("stable_baselines3.PPO")] == ["torch"]
+    assert {setting.flag for _, setting in catalogue.settings("pytorch_lightning.Trainer")} == {
+        "CUBLAS_WORKSPACE_CONFIG",
+        "cudnn-benchmark",
+        "deterministic-algorithms",
+    }
+    assert catalogue.framework("lightning.Trainer.fit")[0].matters
+
+
+@pytest.mark.parametrize("table", ["seeders", "consumers", "frameworks", "third_party"])
+def test_each_row_says_what_it_was_read_from(table: str) -> None:
+    (rows,) = read_table(f"{table}.toml").values()
+    for row in rows:
+        assert row["evidence"], row["names"]
+        assert re.fullmatch(r"[\w-]+ \w+(\.\w+)*", row["source"]), row["names"]
+
+
+def test_what_is_set_and_seeded_has_a_known_name() -> None:
+    for table, key in (("seeders", "seeder"), ("frameworks", "framework")):
+        for row in read_table(f"{table}.toml")[key]:
+            assert {*row.get("families", ()), *row.get("seeds", {}).get("families", ())} <= set(GENERATORS), row[
+                "names"
+            ]
+            flags = {flag for each in row.get("sets", ()) for flag in each["to"]}
+            assert {flag for flag in flags if not flag.isupper()} <= set(FLAGS), row["names"]
+            assert row.get("default", "required") in ("entropy", "constant", "nothing", "required")
 
 
 def test_a_wheel_brings_its_own_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_numpy_and_python_families() -> None:
 
 
 def test_every_torch_name_exists() -> None:
-    gone = {name for name in consumers().named if name.startswith("torch.") and not exists(name)}
+    gone = {name for name in consumers().names if name.startswith("torch.") and not exists(name)}
     # The old names of the initialisers are gone from newer releases.
     assert {name for name in gone if not name.startswith("torch.nn.init.")} == set()
 

@@ -20,8 +20,8 @@ SPELLINGS = sorted(
 CONSUMERS = sorted(
     {
         row.spelling
-        for rows in consumers().named.values()
-        for row in rows
+        for name in consumers().names
+        for row in consumers().of(name)
         if row.spelling.name.startswith("torch.") and (row.spelling.parameters or row.spelling.defaults)
     }
 )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.entries import Row, Spelling, compatible, conditions
 from torchrepro_lint.resources import documented_versions, read_table, release
-from torchrepro_lint.tables import consumers, error_names, seeders, spellings
+from torchrepro_lint.tables import consumers, error_names, frameworks, seeders, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchrepro_lint.entries import Consumer, Seeder
+    from torchrepro_lint.entries import Consumer, Framework, Seeder, Setting
 
 _LONG_NAME = re.compile(r"torch\.nn\.modules\.\w+\.([A-Z]\w*(?:\.\w+)?)")
 _NONDETERMINISTIC = ("raises", "silent", "warns")
@@ -50,17 +50,24 @@ class Catalogue:
         return self._rows.get(canonical(name), ())
 
     def consumer(self, name: str) -> tuple[Consumer, ...]:
-        """How a callable draws from a global generator; empty when it does not."""
-        found = consumers()
+        """How a callable draws from a random generator; empty when it does not."""
         name = canonical(name)
-        if name in found.named:
-            return found.named[name]
-        rows = next((rows for match, rows in found.patterns if match(name)), ())
-        return tuple(row._replace(spelling=row.spelling._replace(name=name)) for row in rows)
+        return consumers().of(name) + tuple(draw for row in frameworks().of(name) for draw in row.draws)
 
     def seeder(self, name: str) -> Seeder | None:
-        """What a callable seeds or sets."""
-        return seeders().get(name)
+        """What a callable seeds."""
+        own = seeders().of(name)
+        found = own or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
+        return found[0] if found else None
+
+    def framework(self, name: str) -> tuple[Framework, ...]:
+        """What a callable of a library does with the program, by each row that tells of it."""
+        return frameworks().of(name)
+
+    def settings(self, name: str) -> tuple[tuple[Spelling, Setting], ...]:
+        """The flags and environment variables that a callable sets, with the spelling that its conditions speak of."""
+        rows: tuple[Seeder | Framework, ...] = (*seeders().of(name), *frameworks().of(name))
+        return tuple((row.spelling, setting) for row in rows for setting in row.settings)
 
     def errors(self, row: Row) -> tuple[str, ...]:
         """The names that torch's error may carry where this row raises."""

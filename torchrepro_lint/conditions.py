@@ -65,7 +65,8 @@ def _strict(condition: Condition, truth: Truth) -> Truth:
 def _one(condition: Condition, spelling: Spelling, argument: Argument, known: Known) -> Truth:
     expression = argument(condition.of)
     if condition.test == "given" and condition.of not in known:
-        return _same(_given(expression), bool(condition.values[0]))
+        left_out = expression is None and condition.of in dict(spelling.defaults)
+        return _same(Truth.HOLDS if left_out else _given(expression), bool(condition.values[0]))
     return _TESTS[condition.test](_value(condition.of, expression, spelling, argument, known), condition.values)
 
 

@@ -10,6 +10,7 @@ from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run, guards
+from torchrepro_lint.seeding import families, seed_given
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import within
 
@@ -77,6 +78,7 @@ class Effects:
         self._user = user_seeders
         self._evaluates = _evaluates(run)
         self._seeded_forks: set[int] = set()
+        self._seeded_blocks: dict[int, tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
         for self._order, happening in enumerate(run.happenings):
             value = happening.event.value
@@ -96,13 +98,13 @@ class Effects:
             self.unknown_calls.add(word)
         for name in self._outside(happening.names or _method_name(call)):
             plain = name.replace("().", ".")
+            self._seed(happening, call, plain)
             for row in self._consumers(name, plain):
                 if self._draws(row, happening, call):
                     self._act(happening)
                     kept = iterated if row.phase == "iterate" else self.draws
                     drawn = kept.setdefault(self._family(row, happening), [])
                     drawn.append(Draw(label(plain), happening, self._order))
-            self._seed(happening, call, plain)
 
     def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
         """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
@@ -150,6 +152,8 @@ class Effects:
     def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
         if row.family == "torch" and (happening.mode == "loaded" or _forks(happening) & self._seeded_forks):
             return False
+        if any(row.family in self._seeded_blocks.get(id(guard.value), ()) for guard in guards(happening)):
+            return False
         argument = arguments(row.spelling, call)
         if row.generator and (given := argument(row.generator)) is not None:
             return isinstance(given, Constant) and given.value is None
@@ -166,20 +170,24 @@ class Effects:
         return "numpy" if row.family == "numpy" and before else "torch"
 
     def _seed(self, happening: Happening, call: Call, name: str) -> None:
-        families = seeded(self._catalogue, self._user, name, call)
-        if families and name not in self._user and self._changes(happening.path, call):
-            families = ()
-        if families is None:
+        seeding = seeded(self._catalogue, self._user, name, call)
+        if seeding and name not in self._user and self._changes(happening.path, name, call):
+            seeding = ()
+        if seeding is None:
             self._suspect(name)
+        elif _seeds_block(self._catalogue.seeder(name)):
+            self._seeded_blocks[id(call)] = seeding
         elif happening.mode != "worker":
             forks = _forks(happening)
             self._seeded_forks |= forks
-            for family in () if forks else families:
+            for family in () if forks else seeding:
                 self.seeds.setdefault(family, []).append(Seed(label(name), happening, self._order))
 
-    def _changes(self, path: str, call: Call) -> bool:
+    def _changes(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is another one in each run, so that it seeds from entropy in effect."""
-        return bool(call.args) and changing_source(self._names, path, call.args[0].value) is not None
+        seeder = self._catalogue.seeder(name)
+        seed = seeder and seed_given(seeder, call)
+        return seed is not None and changing_source(self._names, path, seed) is not None
 
     def _suspect(self, name: str) -> None:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
@@ -225,9 +233,12 @@ def seeded(catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str,
     if name in user:
         return user[name]
     seeder = catalogue.seeder(name)
-    if seeder is None:
-        return None
-    return () if _from_entropy(seeder, call) else seeder.families
+    return None if seeder is None else families(seeder, call)
+
+
+def _seeds_block(seeder: Seeder | None) -> bool:
+    """Whether the generators are put back at the end of the block that a call is entered for."""
+    return seeder is not None and seeder.within
 
 
 def _forks(happening: Happening) -> set[int]:
@@ -240,14 +251,6 @@ def _forks(happening: Happening) -> set[int]:
         and isinstance(guard.value.func, Ref)
         and (*guard.value.func.roots, *guard.value.func.path)[-1].endswith("fork_rng")
     }
-
-
-def _from_entropy(seeder: Seeder, call: Call) -> bool:
-    """Whether a seeder gets no seed, or None, where that means entropy."""
-    if seeder.default != "entropy":
-        return False
-    first = call.args[0].value if call.args else None
-    return first is None or (isinstance(first, Constant) and first.value is None)
 
 
 def _method(func: Expression) -> tuple[str, str]:

@@ -9,6 +9,14 @@ if TYPE_CHECKING:
 
 Scalar: TypeAlias = str | int | float | bool
 
+# What third-party calls set besides environment variables.
+FLAGS = (
+    *("deterministic-algorithms", "cudnn-deterministic", "cudnn-benchmark", "cudnn-enabled", "allow-tf32"),
+    *("fill-uninitialized-memory", "worker-seeds"),
+)
+# What is seeded and drawn from: of torch, of its devices alone, of NumPy, of Python; an environment's and an object's own.
+GENERATORS = ("torch", "torch-cuda", "numpy", "python", "environment", "own")
+
 # What a row says happens with the flag on.
 BEHAVIOURS = ("raises", "deterministic", "silent", "warns", "ties", "fills", "none")
 
@@ -58,10 +66,11 @@ class Row(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A callable that draws from a global generator of ``family`` (torch, numpy, python).
+    """A callable that draws from a global generator of ``family`` (torch, numpy, python), or from one of its ``own``.
 
     ``phase`` says when: ``construct`` or ``call`` (of what is constructed, for a class), ``iterate``.
-    Passing the parameter ``generator`` makes it draw from that instead.
+    Passing the parameter ``generator`` makes it draw from that instead; an own generator starts from entropy without.
+    ``source`` is what the row was read from, the library and its version: ``torch 2.13``.
     """
 
     spelling: Spelling
@@ -69,24 +78,64 @@ class Consumer(NamedTuple):
     phase: str
     generator: str | None
     when: tuple[Condition, ...]
+    source: str
     evidence: str
+
+
+class Setting(NamedTuple):
+    """A flag, or an environment variable in capitals, that a call sets to ``value`` where ``when`` holds.
+
+    The flags are those of ``FLAGS``; ``deterministic-algorithms`` takes True, False and ``warn``.
+    """
+
+    flag: str
+    value: Scalar
+    when: tuple[Condition, ...]
 
 
 class Seeder(NamedTuple):
     """A callable that seeds ``families`` (torch: CPU and devices, torch-cuda: devices only, numpy, python) or sets flags.
 
-    ``sets`` are of ``deterministic-algorithms``, ``cudnn-deterministic``, ``cublas-workspace``; ``sets_when`` is the
-    condition for them. ``default`` says what leaving the seed out means, ``none`` what None means: ``entropy``,
-    ``constant``, ``nothing`` or ``required``.
+    ``seed`` is the parameter of the seed, empty where no argument is one. ``default`` says what leaving it out means,
+    ``none`` what None means: ``entropy``, ``constant``, ``nothing`` or ``required``. ``when`` is the condition for seeding.
+    Where ``holds`` it only keeps the seed for what it is given to, and ``within`` seeds a block that it is entered for.
     """
 
-    name: str
+    spelling: Spelling
     families: tuple[str, ...]
-    sets: tuple[str, ...]
-    sets_when: tuple[Condition, ...]
+    seed: str
     default: str
     none: str
-    verified: bool
+    when: tuple[Condition, ...]
+    holds: bool
+    within: bool
+    settings: tuple[Setting, ...]
+    source: str
+    evidence: str
+
+
+class Framework(NamedTuple):
+    """What a call of a library does with the program that hands itself over, in this order.
+
+    It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods
+    of the objects that it, or what it is a method of, was given (``calls``: words, ``*`` for any letters, as they come),
+    draws itself (``draws``). ``accelerates`` is the condition for putting work on an accelerator where there is one
+    (None: it does not). ``matters``: the call trains or measures. ``makes`` is ``environment`` where the result is one of
+    reinforcement learning, which ``wraps`` the environment passed for that parameter. An environment has a generator of
+    its own: what seeds it has ``environment`` among its families.
+    """
+
+    spelling: Spelling
+    settings: tuple[Setting, ...]
+    seeder: Seeder | None
+    draws: tuple[Consumer, ...]
+    runs: tuple[str, ...]
+    calls: tuple[str, ...]
+    accelerates: tuple[Condition, ...] | None
+    matters: bool
+    makes: str
+    wraps: str
+    source: str
     evidence: str
 
 

@@ -50,7 +50,12 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
         return False
     if seed is None:
         return True
-    return all(isinstance(value, Constant) and value.value is None for _, value in names.values(path, seed))
+    return all(is_none(value) for _, value in names.values(path, seed))
+
+
+def is_none(value: Expression) -> bool:
+    """Whether an expression is the literal None."""
+    return isinstance(value, Constant) and value.value is None
 
 
 def changing_source(names: Names, path: str, expression: Expression) -> str | None:

@@ -16,6 +16,7 @@ from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.partly import Partly, partly_seeded
 from torchrepro_lint.runs import EventCache, Run
+from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.text import Position
 from torchrepro_lint.truth import Setting
 from torchrepro_lint.walk import within
@@ -229,8 +230,9 @@ class Project:
                 for target in self.names(path, event.value.func):
                     if ":" in target:
                         values = [value for _, value in self.seeding_arguments(target, event.value)]
-                    elif self._catalogue.seeder(target.replace("().", ".")):
-                        values = [arg.value for arg in event.value.args[:1]]
+                    elif seeder := self._catalogue.seeder(target.replace("().", ".")):
+                        seed = seed_given(seeder, event.value)
+                        values = [] if seed is None else [seed]
                     else:
                         continue
                     for each in (inner for value in values for inner in within(value)):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.entries import Consumer, ErrorName, Seeder, Spelling, conditions, spelling
+from torchrepro_lint.entries import (
+    Consumer,
+    ErrorName,
+    Framework,
+    Seeder,
+    Setting,
+    Spelling,
+    conditions,
+    spelling,
+)
+from torchrepro_lint.index import Index, Table
 from torchrepro_lint.resources import read_table
-
-Match: TypeAlias = Callable[[str], bool]
 
 
 @lru_cache(maxsize=1)
@@ -22,66 +28,80 @@ def spellings() -> dict[str, tuple[Spelling, ...]]:
     }
 
 
-class Consumers(NamedTuple):
-    """Consumers by name, and those whose names are given by a pattern."""
-
-    named: dict[str, tuple[Consumer, ...]]
-    patterns: tuple[tuple[Match, tuple[Consumer, ...]], ...]
+@lru_cache(maxsize=1)
+def consumers() -> Index[Consumer]:
+    """What draws."""
+    return Index((table, _consumer) for table in read_table("consumers.toml")["consumer"])
 
 
 @lru_cache(maxsize=1)
-def consumers() -> Consumers:
-    """All consumers."""
-    named: dict[str, tuple[Consumer, ...]] = {}
-    patterns: list[tuple[Match, tuple[Consumer, ...]]] = []
-    for table in read_table("consumers.toml")["consumer"]:
-        for name in table["names"]:
-            rows = (_consumer(table, name),)
-            if "*" in name:
-                patterns.append((_matcher(name, table.get("except", ())), rows))
-            else:
-                named[name] = named.get(name, ()) + rows
-    return Consumers(named, tuple(patterns))
+def seeders() -> Index[Seeder]:
+    """What seeds."""
+    return Index((table, _seeder) for table in read_table("seeders.toml")["seeder"])
 
 
-def _consumer(table: dict[str, Any], name: str) -> Consumer:
+@lru_cache(maxsize=1)
+def frameworks() -> Index[Framework]:
+    """What calls of libraries do besides."""
+    return Index((table, _framework) for table in read_table("frameworks.toml")["framework"])
+
+
+def _consumer(table: Table, name: str) -> Consumer:
     return Consumer(
         spelling({key: value for key, value in table.items() if key != "when"}, name),
         table["family"],
         table["phase"],
         table.get("generator"),
         conditions(table.get("when", ())),
+        table["source"],
         table["evidence"],
     )
 
 
-def _matcher(pattern: str, exceptions: Iterable[str]) -> Match:
-    """Whether a name fits a pattern whose ``*`` stands for one or more words, and none of the exceptions."""
-    fits, barred = (re.compile("|".join(map(_expression, ones)) or r"(?!)") for ones in ([pattern], exceptions))
-    return lambda name: bool(fits.fullmatch(name)) and not barred.fullmatch(name)
+def _seeder(table: Table, name: str) -> Seeder:
+    default = str(table.get("default", "required"))
+    seed = str(table.get("seed", "seed"))
+    known = {"parameters": [seed], **{key: value for key, value in table.items() if key != "when"}}
+    return Seeder(
+        spelling(known, name),
+        tuple(table.get("families", ())),
+        seed,
+        default,
+        table.get("none", default),
+        conditions(table.get("when", ())),
+        table.get("holds", False),
+        table.get("within", False),
+        tuple(_settings(table)),
+        table["source"],
+        table["evidence"],
+    )
 
 
-def _expression(pattern: str) -> str:
-    return re.escape(pattern).replace(r"\*", r"[\w.]+")
+def _settings(table: Table) -> Iterator[Setting]:
+    for each in table.get("sets", ()):
+        for flag, value in each["to"].items():
+            yield Setting(flag, value, conditions(each.get("when", ())))
 
 
-@lru_cache(maxsize=1)
-def seeders() -> dict[str, Seeder]:
-    """All seeders by name."""
-    return {
-        name: Seeder(
-            name,
-            tuple(table.get("families", ())),
-            tuple(table.get("sets", ())),
-            conditions(table.get("sets_when", ())),
-            table.get("default", "required"),
-            table.get("none", table.get("default", "required")),
-            table.get("verified", True),
-            table["evidence"],
-        )
-        for table in read_table("seeders.toml")["seeder"]
-        for name in table["names"]
-    }
+def _framework(table: Table, name: str) -> Framework:
+    draws = ({**table, **each} for each in table.get("draws", ()))
+    seeds = (
+        {**table, "parameters": table.get("parameters", ()), **table["seeds"], "sets": ()} if "seeds" in table else None
+    )
+    return Framework(
+        spelling(table, name),
+        tuple(_settings(table)),
+        None if seeds is None else _seeder(seeds, name),
+        tuple(_consumer(each, name) for each in draws),
+        tuple(table.get("runs", ())),
+        tuple(table.get("calls", ())),
+        conditions(table["accelerates"]) if "accelerates" in table else None,
+        table.get("matters", False),
+        table.get("makes", ""),
+        table.get("wraps", ""),
+        table["source"],
+        table["evidence"],
+    )
 
 
 @lru_cache(maxsize=1)

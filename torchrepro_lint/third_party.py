@@ -13,7 +13,7 @@ class Foreign(NamedTuple):
     """An operation that torch's flag neither changes nor reports.
 
     ``argument`` makes it deterministic where it is true, from release ``since`` of the library (empty: not known);
-    ``instead`` is what to write where no argument helps.
+    ``instead`` is what to write where no argument helps. ``source`` is the version that the row was read from.
     """
 
     spelling: Spelling
@@ -24,6 +24,7 @@ class Foreign(NamedTuple):
     argument: str
     since: str
     instead: str
+    source: str
     evidence: str
 
 
@@ -42,6 +43,7 @@ def foreign() -> dict[str, tuple[Foreign, ...]]:
                 table.get("argument", ""),
                 table.get("since", ""),
                 table.get("instead", ""),
+                table["source"],
                 table["evidence"],
             )
             found[name] = (*found.get(name, ()), row)

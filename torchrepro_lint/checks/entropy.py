@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
-from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
+from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, is_none, seed_argument
 from torchrepro_lint.facts import Assign, Ref, span
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.seeding import from_entropy, seed_given
 
 if TYPE_CHECKING:
+    from torchrepro_lint.entries import Seeder
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
@@ -34,21 +36,30 @@ def _seed_message(context: Context, site: Site) -> str | None:
         if name in _REDRAWS:
             return f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
         seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
-        absent = (
-            seeder is not None
-            and seeder.default == "entropy"
-            and is_absent(context.project.resolver, context.path, site.call)
-        )
-        if seeder is not None and absent and seeder.families:
-            return f"{label(name)}() takes its seed from entropy; pass a constant"
-        if seeder is not None or name in _METHODS or name in GENERATORS:
+        if seeder is not None:
+            return _of_seeder(context, site, name, seeder) if seeder.families else None
+        if name in _METHODS or name in GENERATORS:
             given = _seed(site)
-            source = given and changing_source(context.project.resolver, context.path, given)
-            if source and (seeder is None or seeder.families):
-                return f"{label(name)} takes its seed from {source}, which changes between runs; pass a constant"
+            if given and (source := changing_source(context.project.resolver, context.path, given)):
+                return _changes(name, source)
         if ":" in name:
             return _handed_on(context, site, name)
     return None
+
+
+def _of_seeder(context: Context, site: Site, name: str, seeder: Seeder) -> str | None:
+    names, path = context.project.resolver, context.path
+    given = seed_given(seeder, site.call)
+    values = [value for _, value in names.values(path, given)] if given is not None else []
+    missing = bool(values) and all(map(is_none, values))
+    if from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
+        return f"{label(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
+    source = given and changing_source(names, path, given)
+    return _changes(name, source) if source else None
+
+
+def _changes(name: str, source: str) -> str:
+    return f"{label(name)} takes its seed from {source}, which changes between runs; pass a constant"
 
 
 def _seed(site: Site) -> Expression | None:
@@ -63,7 +74,7 @@ def _handed_on(context: Context, site: Site, name: str) -> str | None:
     for word, value in context.project.seeding_arguments(name, site.call):
         source = _written_out(context, value)
         if source:
-            return f"{word} takes its seed from {source}, which changes between runs; pass a constant"
+            return _changes(word, source)
     return None
 
 

@@ -1,0 +1,75 @@
+"""Rows of a table by the names of what they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeAlias, TypeVar
+
+Row = TypeVar("Row")
+Table: TypeAlias = dict[str, Any]
+
+
+class Index(Generic[Row]):
+    """Rows, each made for the name that is asked for.
+
+    ``names`` of a table are absolute, with ``*`` for one or more words, those of ``except`` left out. Where the table has
+    ``packages``, they are what any module of those packages offers, since libraries re-export what they define:
+    ``Trainer.fit`` of ``lightning`` is ``lightning.Trainer.fit`` and ``lightning.pytorch.trainer.Trainer.fit``.
+    """
+
+    def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], Row]]]) -> None:
+        self._known: dict[str, tuple[Row, ...]] = {}
+        self._named: dict[str, list[_Maker[Row]]] = {}
+        self._offered: dict[str, list[_Maker[Row]]] = {}
+        self._patterns: list[_Maker[Row]] = []
+        for table, make in tables:
+            maker = _Maker(table, make)
+            for name in table["names"]:
+                if "packages" in table:
+                    self._offered.setdefault(name, []).append(maker)
+                elif "*" not in name:
+                    self._named.setdefault(name, []).append(maker)
+            if maker.pattern.pattern:
+                self._patterns.append(maker)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that are written out, sorted."""
+        return tuple(sorted(self._named))
+
+    def of(self, name: str) -> tuple[Row, ...]:
+        """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""
+        if name not in self._known:
+            found = self._named.get(name) or self._offering(name) or self._fitting(name)
+            self._known[name] = tuple(each.make(each.table, name) for each in found)
+        return self._known[name]
+
+    def _offering(self, name: str) -> list[_Maker[Row]]:
+        words = name.split(".")
+        return [
+            maker
+            for at in range(1, len(words))
+            for maker in self._offered.get(".".join(words[at:]), ())
+            if f"{'.'.join(words[:at])}.".startswith(maker.packages)
+        ]
+
+    def _fitting(self, name: str) -> list[_Maker[Row]]:
+        fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
+        return list(fitting)[:1]
+
+
+class _Maker(Generic[Row]):
+    """A table, how a row is made of it, and which names it is about beside those written out."""
+
+    def __init__(self, table: Table, make: Callable[[Table, str], Row]) -> None:
+        self.table = table
+        self.make = make
+        self.packages = tuple(f"{package}." for package in table.get("packages", ()))
+        starred = [] if self.packages else [name for name in table["names"] if "*" in name]
+        self.pattern = re.compile("|".join(map(_expression, starred)))
+        self.barred = re.compile("|".join(map(_expression, table.get("except", ()))) or r"(?!)")
+
+
+def _expression(pattern: str) -> str:
+    return re.escape(pattern).replace(r"\*", r"[\w.]+")

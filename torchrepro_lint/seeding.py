@@ -1,0 +1,38 @@
+"""What a call of a seeder is given for a seed, and what that means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.facts import Constant
+from torchrepro_lint.signatures import arguments
+
+if TYPE_CHECKING:
+    from torchrepro_lint.entries import Seeder
+    from torchrepro_lint.facts import Call, Expression
+
+
+def seed_given(seeder: Seeder, call: Call) -> Expression | None:
+    """The seed that a call passes, None where it passes none; a name that nothing is known of where a star may."""
+    return arguments(seeder.spelling, call)(seeder.seed) if seeder.seed else None
+
+
+def from_entropy(seeder: Seeder, call: Call) -> bool:
+    """Whether a call gets no seed, or None, where that means entropy."""
+    return _meaning(seeder, call) == "entropy"
+
+
+def families(seeder: Seeder, call: Call) -> tuple[str, ...]:
+    """The families that a call seeds with a number that may be the same in each run."""
+    if seeder.holds or _meaning(seeder, call) in ("entropy", "nothing"):
+        return ()
+    truth = evaluate(seeder.when, seeder.spelling, arguments(seeder.spelling, call))
+    return () if truth is Truth.FAILS else seeder.families
+
+
+def _meaning(seeder: Seeder, call: Call) -> str:
+    seed = seed_given(seeder, call)
+    if seed is None:
+        return seeder.default
+    return seeder.none if isinstance(seed, Constant) and seed.value is None else ""
