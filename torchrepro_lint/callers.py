@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
-from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.event_cache import EventCache
     from torchrepro_lint.memo import Memo
     from torchrepro_lint.names import Names
 
@@ -21,8 +22,9 @@ _PER_FILE = 10_000_000
 class Callers:
     """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
 
-    def __init__(self, names: Names, memo: Memo) -> None:
+    def __init__(self, names: Names, events: EventCache, memo: Memo) -> None:
         self._names = names
+        self._events = events
         self._memo = memo
         self._paths = sorted(names.modules.files)
         self._files_of: dict[str, list[int]] = {}
@@ -45,11 +47,19 @@ class Callers:
         """The calls of a file by word."""
         if number not in self._walked:
             found = self._walked[number] = {}
-            calls = (each for body in bodies(self._names.modules.files[self._paths[number]]) for each in _calls(body))
+            facts = self._names.modules.files[self._paths[number]]
+            calls = (
+                each for body in (facts.body, *(one.body for one in facts.functions)) for each in self._called(body)
+            )
             for index, call in enumerate(calls, number * _PER_FILE):
                 found.setdefault(last_word(call.func), []).append(index)
                 self._calls[index] = call
         return self._walked[number]
+
+    def _called(self, body: tuple[Statement, ...]) -> Iterator[Call]:
+        for event in self._events.of_body(body):
+            if event.kind == "call":
+                yield event.value  # type: ignore[misc]  # a call happens to a Call
 
     def passed(
         self, name: str, function: Function, param: Param, position: int
@@ -102,9 +112,3 @@ class Callers:
             owner = f"{name.partition(':')[0]}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
-
-
-def _calls(body: tuple[Statement, ...]) -> Iterator[Call]:
-    for statement in statements(body):
-        for expression in expressions(statement):
-            yield from (each for each in within(expression) if type(each) is Call)

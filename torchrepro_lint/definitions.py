@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param
+from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
 from torchrepro_lint.redefinition import in_force
 
 
@@ -34,6 +34,10 @@ class Definitions:
     def __init__(self, files: Mapping[str, Facts]) -> None:
         self._files = files
         self._tables: dict[str, _Table] = {}
+
+    def top_level(self, module: str) -> tuple[Statement, ...]:
+        """The top-level statements of a module (``path:``)."""
+        return self._files[module[:-1]].body
 
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function that are in force."""

@@ -63,7 +63,9 @@ def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
 def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
     """How ``path`` imports the module that has the helper under its own name and does not lead back to ``path``."""
     for other in sorted(project.files):
-        named = any(each.name == f":{helper.word}" for each in _definitions(project.files[other], helper))
+        facts = project.files[other]
+        own = facts._replace(functions=tuple(each for each in facts.functions if each.name == f":{helper.word}"))
+        named = any(True for _ in _definitions(own, helper))
         if named and other != path and _can_be_imported(project, path, other):
             module = _import_path(project, path, other)
             if module is not None:

@@ -52,6 +52,11 @@ class Modules:
             else:
                 yield from self._beside(path, parts) or (name,)
 
+    def is_outside(self, path: str, name: str) -> bool:
+        """Whether a dotted name leads out of the project."""
+        folder, word = posixpath.dirname(path), name.partition(".")[0]
+        return self._home(folder, word) is None and not self._beside(path, [word])
+
     def _home(self, folder: str, word: str) -> str | None:
         """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
         key = (folder, word)

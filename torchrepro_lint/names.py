@@ -13,6 +13,7 @@ from itertools import product
 
 from torchrepro_lint.callers import Callers
 from torchrepro_lint.definitions import Definitions
+from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -84,8 +85,9 @@ def _is_hook(word: str) -> bool:
 class Names:
     """Answers for all modules of a project; answers are remembered for the life of the project."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, torch: str) -> None:
         self.modules = modules
+        self._torch = torch
         self._definitions = Definitions(modules.files)
         self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
         self._memo = Memo()
@@ -176,6 +178,10 @@ class Names:
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for, sorted."""
+        if type(expression) is Ref and len(expression.roots) == 1:
+            root = expression.roots[0]
+            if root[0] not in ":.?" and self.modules.is_outside(path, root):
+                return (".".join((root, *expression.path)),)
         return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
 
     def _names(self, path: str, expression: Expression) -> Iterator[str]:  # noqa: C901  a line or two per kind
@@ -632,9 +638,14 @@ class Names:
         return None
 
     @cached_property
+    def events(self) -> EventCache:
+        """What happens in each body of the project."""
+        return EventCache(self._definitions, self.property_words, self._torch)
+
+    @cached_property
     def calls_of(self) -> Callers:
         """Who calls which function of the project."""
-        return Callers(self, self._memo)
+        return Callers(self, self.events, self._memo)
 
     def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         for each in self.ancestry(owner):

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.effects import Effects
 from torchrepro_lint.entrypoints import Entry, entry_points
-from torchrepro_lint.events import Guard, events
+from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.partly import Partly, partly_seeded
-from torchrepro_lint.runs import EventCache, Run
+from torchrepro_lint.runs import Run
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.text import Position
-from torchrepro_lint.truth import Setting
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
@@ -64,14 +63,13 @@ class Project:
     ) -> None:
         self.files = files
         self.position = position
-        self.resolver = Names(Modules(files, source_roots))
+        self.resolver = Names(Modules(files, source_roots), catalogue.version)
         self._settings = settings
         self._catalogue = catalogue
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
         self._accelerator: dict[str, bool] = {}
         self._seeding = Memo()
-        self._cache = EventCache(self.resolver, catalogue.version)
         self._own_effects: dict[str, Effects] = {}
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
 
@@ -99,7 +97,7 @@ class Project:
         bodies += ((each.name, each.body) for each in facts.functions)
         for name, body in bodies:
             function = f"{path}{name or ':'}"
-            for event in events(body, Setting(main=True, torch=self._catalogue.version)):
+            for event in self.resolver.events.of_body(body):
                 if event.kind == "call" and isinstance(event.value, Call):
                     found = self.resolver.names(path, event.value.func)
                     yield Site(event.value, function, found, event.guards, event.statement)
@@ -108,7 +106,7 @@ class Project:
     def programs(self) -> tuple[Program, ...]:
         """What each entry point of the project runs, sorted by path."""
         entries = entry_points(self.resolver, self._scripts, self._settings.entry_points)
-        runs = [(entry, Run.from_entry(entry, self.resolver, self._cache)) for entry in entries]
+        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
         started = {entry.path: run.functions for entry, run in runs if entry.function is None}
         return tuple(
             Program(entry, run, self._effects(run))
@@ -124,13 +122,13 @@ class Project:
         """What functions of the project do when a loader's workers run them."""
         key = tuple(functions)
         if key not in self._worker_effects:
-            self._worker_effects[key] = self._effects(Run(self.resolver, self._cache, key, mode="worker"))
+            self._worker_effects[key] = self._effects(Run(self.resolver, self.resolver.events, key, mode="worker"))
         return self._worker_effects[key]
 
     def effects_in(self, function: str) -> Effects:
         """What running a function, or a module's top level, does."""
         if function not in self._own_effects:
-            run = Run(self.resolver, self._cache, (function,), main=function.endswith(":"))
+            run = Run(self.resolver, self.resolver.events, (function,), main=function.endswith(":"))
             self._own_effects[function] = self._effects(run)
         return self._own_effects[function]
 
@@ -224,7 +222,7 @@ class Project:
         path = name.partition(":")[0]
         for function in self.resolver.functions(name):
             own = {f"{function.name}.<locals>.{param.name}": param.name for param in function.params}
-            for event in self._cache.of(name):
+            for event in self.resolver.events.of(name):
                 if event.kind != "call" or not isinstance(event.value, Call):
                     continue
                 for target in self.names(path, event.value.func):

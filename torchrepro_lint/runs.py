@@ -8,20 +8,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.events import Event, Guard, events
+from torchrepro_lint.event_cache import EventCache
+from torchrepro_lint.events import Event, Guard
 from torchrepro_lint.facts import (
-    Assign,
     Attribute,
     Call,
     Collection,
     Constant,
     Expression,
     Ref,
-    Statement,
     Subscript,
 )
 from torchrepro_lint.names import Names
-from torchrepro_lint.truth import Setting
 
 
 class Step(NamedTuple):
@@ -347,36 +345,6 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-class EventCache:
-    """The events of each function and module of a project, made once."""
-
-    def __init__(self, names: Names, torch: str) -> None:
-        self._names = names
-        self._torch = torch
-        self._known: dict[tuple[str, bool], tuple[Event, ...]] = {}
-        self._loaded: dict[str, frozenset[int]] = {}
-
-    def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
-        """The events of a function (of all its definitions), or of a module (``path:``)."""
-        key = (name, main)
-        if key not in self._known:
-            setting = Setting(main, self._torch, self._names.property_words)
-            self._known[key] = tuple(event for body in self._bodies(name) for event in events(body, setting))
-        return self._known[key]
-
-    def _bodies(self, name: str) -> Iterator[tuple[Statement, ...]]:
-        if name.endswith(":"):
-            yield self._names.modules.files[name[:-1]].body
-        else:
-            yield from (each.body for each in self._names.functions(name))
-
-    def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
-        """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""
-        if name not in self._loaded:
-            self._loaded[name] = frozenset(_loaded(found))
-        return self._loaded[name]
-
-
 TRAINERS = re.compile(
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
     r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
@@ -442,40 +410,6 @@ def _wrappers(names: Names, name: str) -> Iterator[str]:
 def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
     for word in words:
         yield from (target for target in names.methods(owner, word) if names.functions(target))
-
-
-def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
-    loads: dict[tuple[str, ...], set[tuple[Guard, ...]]] = {}
-    used: set[tuple[str, ...]] = set()
-    for event in found:
-        match event.value:
-            case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
-                if roots not in used:
-                    doubtful = tuple(guard for guard in event.guards if not guard.certain)
-                    loads.setdefault(roots, set()).add(doubtful)
-            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
-                used.add(roots)  # a model that is run before its weights are loaded
-    for event in found if loads else ():
-        statement = event.statement
-        if isinstance(statement, Assign) and event.kind == "call":
-            for target in statement.targets:
-                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
-                if loaded and _always(loaded, tuple(g for g in event.guards if not g.certain)):
-                    yield id(statement)
-
-
-def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
-    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
-    merged = set(loads)
-    while True:
-        whole = {
-            load[:-1]
-            for load in merged
-            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
-        }
-        if whole <= merged:
-            return any(guards[: len(load)] == load for load in merged)
-        merged |= whole
 
 
 def _packages(file: str, names: Names) -> Iterator[str]:

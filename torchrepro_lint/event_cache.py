@@ -1,0 +1,75 @@
+"""The events of the bodies of a project, each worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.definitions import Definitions
+from torchrepro_lint.events import Event, Guard, events
+from torchrepro_lint.facts import Assign, Call, Ref, Statement
+from torchrepro_lint.truth import Setting
+
+
+class EventCache:
+    """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code."""
+
+    def __init__(self, definitions: Definitions, properties: frozenset[str], torch: str) -> None:
+        self._definitions = definitions
+        self._imported = Setting(False, torch, properties)
+        self._started = Setting(True, torch, properties)
+        self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
+        self._loaded: dict[str, frozenset[int]] = {}
+
+    def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
+        """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so."""
+        if name.endswith(":"):
+            return self.of_body(self._definitions.top_level(name), main=main)
+        found = [self.of_body(each.body) for each in self._definitions.functions(name)]
+        return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
+
+    def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
+        """The events of one body of the facts; a function's module may be the one that is started."""
+        key = (id(body), main)
+        if key not in self._known:
+            self._known[key] = tuple(events(body, self._started if main else self._imported))
+        return self._known[key]
+
+    def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
+        """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""
+        if name not in self._loaded:
+            self._loaded[name] = frozenset(_loaded(found))
+        return self._loaded[name]
+
+
+def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
+    loads: dict[tuple[str, ...], set[tuple[Guard, ...]]] = {}
+    used: set[tuple[str, ...]] = set()
+    for event in found:
+        match event.value:
+            case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
+                if roots not in used:
+                    doubtful = tuple(guard for guard in event.guards if not guard.certain)
+                    loads.setdefault(roots, set()).add(doubtful)
+            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
+                used.add(roots)  # a model that is run before its weights are loaded
+    for event in found if loads else ():
+        statement = event.statement
+        if isinstance(statement, Assign) and event.kind == "call":
+            for target in statement.targets:
+                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
+                if loaded and _always(loaded, tuple(g for g in event.guards if not g.certain)):
+                    yield id(statement)
+
+
+def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
+    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
+    merged = set(loads)
+    while True:
+        whole = {
+            load[:-1]
+            for load in merged
+            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
+        }
+        if whole <= merged:
+            return any(guards[: len(load)] == load for load in merged)
+        merged |= whole
