@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import product
 
 from torchrepro_lint.callers import Callers
-from torchrepro_lint.definitions import Definitions
+from torchrepro_lint.definitions import Definitions, Parameter
 from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.facts import (
     Attribute,
@@ -108,6 +108,10 @@ class Names:
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
         """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
         return self._definitions.assigned(variable) or ()
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter that a variable of the project is; None for another."""
+        return self._definitions.parameter(name)
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""

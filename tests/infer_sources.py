@@ -1,0 +1,140 @@
+"""Sources for ``test_infer``: a comment says what the expression before it is."""
+
+from __future__ import annotations
+
+SOURCES = {
+    "displays and literals": """
+[1, 2]  # list(int, int)
+(1, "a")  # tuple(int, str)
+{1, 2}  # set[int]
+{"a": 1}  # dict[int]
+[1, "a"][1]  # str
+[x for x in "ab"]  # list[str]
+{int(x) for x in "12"}  # set[int]
+None or {1}  # set[int]
+""",
+    "calls of Python": """
+import glob, os
+from pathlib import Path
+set(os.listdir("."))  # set[str]
+frozenset([1]) | {2}  # frozenset[int]
+Path(".").glob("*")  # iterator[path]
+Path(".").parent / "x"  # path
+sorted({1})  # list[int]
+[(i, n) for i, n in enumerate(glob.glob("*"))]  # list[tuple(int, str)]
+len([1]) / 2  # float
+"a b".split()  # list[str]
+open("x")  # ?
+""",
+    "assignments in order": """
+x = set()
+x  # set
+x = {1}
+x  # set[int]
+a, (b, *c) = 1, ("s", 2, 3)
+b  # str
+c  # list
+a, b = b, a
+a  # str
+b  # int
+""",
+    "branches are joined": """
+def f(a: list[str], b):
+    if b:
+        x = set(a)
+    else:
+        x = {1}
+    x  # set
+    y = None
+    if b:
+        y = set(a)
+    y  # set[str]
+    z = 1
+    if b:
+        z = "a"
+    z  # ?
+    if isinstance(b, (set, frozenset)):
+        b  # set
+    b  # ?
+    assert isinstance(b, str)
+    b  # str
+""",
+    "loops are gone round once more": """
+def f(names: list[str]):
+    x, y, last = None, {1}, 0
+    for n in names:
+        x  # set[str]
+        last  # ?
+        x = {n} if x is None else x | {n}
+        y = set(names)
+        last = n
+    x  # set[str]
+    y  # set
+""",
+    "annotations": """
+from typing import Dict, Optional, Union
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+def f(a: Optional[set[str]], b: "Dict[str, Tensor]", c: Union[int, str], d: torch.LongTensor, e: "Path | None", *g: int):
+    a  # set[str]
+    b["x"]  # tensor
+    c  # ?
+    d  # tensor integer
+    g  # tuple[int]
+
+def h(x: Float[Tensor, "b 3 h w"], y: Int[torch.Tensor, "*b n"], z: np.ndarray, t: tuple[int, ...]) -> set[int]:
+    x  # tensor floating (_, 3, _, _)
+    y  # tensor integer
+    z  # ndarray
+    t[0]  # int
+
+h(1, 2, 3, 4)  # set[int]
+""",
+    "attributes and returns": """
+from pathlib import Path
+from torch.utils.data import DataLoader, Dataset
+
+class Data(Dataset):
+    def __init__(self, root):
+        self.root = Path(root)
+        self.names = sorted(self.root.iterdir())
+        self.seen = set()
+    @property
+    def count(self):
+        return len(self.names)
+    def first(self):
+        return self.names[0]
+
+data = Data(".")
+data  # dataset Data
+data.root  # path
+data.names  # list[path]
+data.seen  # set
+data.count  # int
+data.first()  # path
+DataLoader(data)  # loader
+""",
+    "what every call passes": """
+import os
+
+def one(names, n=3):
+    names  # list[str]
+    n  # int
+
+def other(names):
+    names  # ?
+
+one(os.listdir("."))
+one(sorted(os.listdir("a")), 4)
+other(os.listdir("."))
+other({1})
+""",
+    "generators": """
+import torch
+torch.Generator()  # generator
+torch.Generator().manual_seed(1)  # generator seeded
+""",
+}

@@ -1,0 +1,59 @@
+"""What values are: each marked line of a source says what the expression on it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from infer_sources import SOURCES
+from one_file import NAME, project_of
+from torchrepro_lint.facts import Do, Facts, Statement
+from torchrepro_lint.infer import What, kinds_of
+from torchrepro_lint.text import Lines
+from torchrepro_lint.walk import statements
+
+_MARK = re.compile(r"  # (?P<what>[^#\n]+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("title", sorted(SOURCES))
+def test_a_marked_expression_is_what_its_mark_says(title: str) -> None:
+    text = SOURCES[title]
+    project = project_of({NAME: text})
+    facts, lines, kinds = project.files[NAME], Lines(text), kinds_of(project)
+    asked = {lines.position(each.start).row: each for each in expressions(facts)}
+    marks = {lines.position(mark.start()).row: mark["what"] for mark in _MARK.finditer(text)}
+    assert marks
+    assert {row: shown(kinds.of(NAME, asked[row].value)) for row in marks} == marks
+
+
+def expressions(facts: Facts) -> list[Do]:
+    bodies: list[tuple[Statement, ...]] = [facts.body, *(each.body for each in facts.functions)]
+    return [each for body in bodies for each in statements(body) if isinstance(each, Do)]
+
+
+def shown(what: What) -> str:
+    """``set[str]``, ``tensor floating cpu 4-d (_, 3, 8, 8) contiguous no-grad``; ``?`` where nothing is known."""
+    if not what.kind:
+        return "?"
+    parts = [what.kind]
+    if what.items is not None:
+        parts[0] += f"({', '.join(map(shown, what.items))})"
+    elif what.element.kind and what.kind != "str":
+        parts[0] += f"[{shown(what.of)}]"
+    if what.kind not in ("tensor", "parameter"):
+        parts += (
+            [what.name.rpartition(".")[2].rpartition(":")[2]] if what.kind in ("module", "instance", "dataset") else []
+        )
+        parts += ["seeded"] if what.seeded else []
+        return " ".join(filter(None, parts))
+    parts += [what.dtype or what.family, what.device, _dimensions(what), what.layout]
+    return " ".join(filter(None, [*parts, "no-grad" if what.grad is False and not what.integral else ""]))
+
+
+def _dimensions(what: What) -> str:
+    if what.sizes is not None:
+        return f"({', '.join('_' if size is None else str(size) for size in what.sizes)})"
+    if what.ndim is not None:
+        return f"{what.ndim}-d"
+    return f"{what.low}+d" if what.low and what.high is None else f"{what.low}-{what.high}-d" if what.high else ""

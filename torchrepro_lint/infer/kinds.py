@@ -1,0 +1,140 @@
+"""What the expressions of a project are: the public side of the inference, and its dispatch by expression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.facts import (
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, variables
+from torchrepro_lint.infer.places import Places, comprehended
+from torchrepro_lint.infer.registrations import registrations
+from torchrepro_lint.infer.solving import Solver
+from torchrepro_lint.infer.spot import Spot
+from torchrepro_lint.infer.what import NONE, UNKNOWN, What, joined
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+# Through so many calls of the project a value is followed, outwards and inwards.
+_HOPS = 3
+# Expressions are taken apart to this depth; what is deeper stays unknown.
+_DEEPEST = 60
+
+
+class Kinds:
+    """Answers for all modules of a project, worked out when first asked for; use ``kinds_of``."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.solver = Solver()
+        self._places: dict[str, Places] = {}
+        self._depth = 0
+        self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
+
+    def of(self, path: str, expression: Expression, at: int | None = None) -> What:
+        """What an expression of a file is where it stands, or where it would stand at the offset ``at``."""
+        try:
+            found = self.what(expression, self.spot(path, expression.start if at is None else at))
+        except RecursionError:
+            self.solver.reset()
+            self._depth = 0
+            return UNKNOWN
+        return UNKNOWN if found.kind == "nothing" else found
+
+    def spot(self, path: str, offset: int, hops: int = _HOPS) -> Spot:
+        """A place of a file, from which values are followed through so many calls."""
+        return Spot(path, self.places(path).env(offset), hops)
+
+    def places(self, path: str) -> Places:
+        """The flows of a file."""
+        if path not in self._places:
+            self._places[path] = Places(self.project.files[path])
+        return self._places[path]
+
+    def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
+        """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""
+        if owner not in self._registered:
+            found: dict[str, list[tuple[str, str, Call]]] = {}
+            self._registered[owner] = found
+            for path, method, call in registrations(self.project, owner):
+                word = call.args[0].value
+                if isinstance(word, Constant) and isinstance(word.value, str):
+                    found.setdefault(word.value, []).append((path, method, call))
+        return self._registered[owner]
+
+    def what(self, expression: Expression, spot: Spot) -> What:
+        """What an expression is at a spot; for the other modules of the inference."""
+        if self._depth > _DEEPEST:
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return self._dispatch(expression, spot)
+        finally:
+            self._depth -= 1
+
+    def _dispatch(self, expression: Expression, spot: Spot) -> What:
+        match expression:
+            case Constant(value=value):
+                return literal(value)
+            case Ref():
+                return self._reference(expression, spot)
+            case Call():
+                return calls.result(self, expression, spot)
+            case Attribute(value=value, name=word):
+                return attributes.read(self, self.what(value, spot), word, spot)
+            case Subscript(value=value, indices=indices):
+                return indexing.picked(self, self.what(value, spot), indices, spot)
+            case Collection():
+                return containers.display(self, expression, spot)
+            case Operation():
+                return operators.result(self, expression, spot)
+            case Comprehension(kind=kind, elements=elements):
+                inside = spot._replace(env=comprehended(expression, spot.env))
+                found = self.what(elements[-1], inside)
+                return What("iterator" if kind == "generator" else kind, of=found)
+            case Lambda(function=function):
+                return What("function", name=f"{spot.path}{function}")
+
+    def _reference(self, ref: Ref, spot: Spot) -> What:
+        found = []
+        for root in ref.roots:
+            if (binding := spot.env.get(root)) is not None:
+                each = variables.bound(self, binding, spot)
+                for word in ref.path:
+                    each = attributes.read(self, each, word, spot)
+                found.append(each)
+            else:
+                found.append(variables.named(self, spot, root, ref.path))
+        return joined(*found) if found else UNKNOWN
+
+
+def literal(value: object) -> What:
+    """What a constant is."""
+    if value is None:
+        return NONE
+    kind = type(value).__name__
+    if isinstance(value, str | int | float | bool):
+        return What(kind, value=value) if kind != "str" else What("str", value=value, of=What("str"))
+    return What(kind) if kind == "bytes" else UNKNOWN
+
+
+def kinds_of(project: Project) -> Kinds:
+    """The answers for a project."""
+    if project not in _KNOWN:
+        _KNOWN[project] = Kinds(project)
+    return _KNOWN[project]
+
+
+_KNOWN: WeakKeyDictionary[Project, Kinds] = WeakKeyDictionary()

@@ -1,0 +1,98 @@
+"""Answers to questions that may lead back to themselves: the least one that all of them agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from torchrepro_lint.infer.what import NOTHING, What, join
+
+_NEVER = 1 << 60
+
+
+class Solver:
+    """Solves recursive equations depth first, in rounds.
+
+    A question that is asked while it is being answered gets what the rounds so far have found, at first nothing. The
+    outermost question of a circle goes round until no answer of the circle changes; the answers within serve for one
+    round. Answers only ever lose knowledge from round to round, so the rounds end; and they depend on the questions
+    alone, not on which was asked first.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, What] = {}
+        # Open questions with their depth, and what they are taken to be while they are open.
+        self._open: dict[Hashable, int] = {}
+        self._assumed: dict[Hashable, What] = {}
+        self._changes = 0
+        # The least depth of an open question that was asked since the innermost question was opened.
+        self._lowest = _NEVER
+        # Answers of this round that owe something to an open question of a depth, in their order.
+        self._round: dict[Hashable, tuple[What, int]] = {}
+
+    @property
+    def nesting(self) -> int:
+        """How many questions are open."""
+        return len(self._open)
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether asking costs nothing."""
+        return key in self._known or key in self._open or key in self._round
+
+    def reset(self) -> None:
+        """Forget what was open when an exception was raised."""
+        self._open, self._assumed, self._round, self._lowest = {}, {}, {}, _NEVER
+
+    def solve(self, key: Hashable, compute: Callable[[], What]) -> What:
+        """The answer to a question."""
+        if (known := self._known.get(key)) is not None:
+            return known
+        if (depth := self._open.get(key)) is not None:
+            self._lowest = min(self._lowest, depth)
+            return self._assumed.get(key, NOTHING)
+        if (provisional := self._round.get(key)) is not None:
+            self._lowest = min(self._lowest, provisional[1])
+            return provisional[0]
+        return self._answer(key, compute)
+
+    def _answer(self, key: Hashable, compute: Callable[[], What]) -> What:
+        depth = self._open[key] = len(self._open)
+        outside, start = self._lowest, len(self._round)
+        while True:
+            self._lowest, before = _NEVER, self._changes
+            found = join(self._assumed.get(key, NOTHING), compute())
+            inside = self._lowest
+            if inside > depth:
+                break
+            if found != self._assumed.get(key, NOTHING):
+                self._assumed[key] = found
+                self._changes += 1
+            if inside < depth or self._changes == before:
+                break
+            self._since(start)
+        del self._open[key]
+        self._lowest = min(outside, inside) if inside < depth else outside
+        if inside < depth:
+            self._suspend(key, found, start, inside)
+        else:
+            self._settle(key, found, start)
+        return found
+
+    def _since(self, start: int) -> list[tuple[Hashable, What, int]]:
+        """Take back the answers of the round since its beginning."""
+        taken = []
+        while len(self._round) > start:
+            key, (found, lowest) = self._round.popitem()
+            taken.append((key, found, lowest))
+        return taken
+
+    def _suspend(self, key: Hashable, found: What, start: int, lowest: int) -> None:
+        for each, what, least in reversed(self._since(start)):
+            self._round[each] = (what, min(least, lowest))
+        self._round[key] = (found, lowest)
+
+    def _settle(self, key: Hashable, found: What, start: int) -> None:
+        for each, what, _ in self._since(start):
+            self._known[each] = what
+            self._assumed.pop(each, None)
+        self._known[key] = found
+        self._assumed.pop(key, None)

@@ -1,0 +1,183 @@
+"""What variables are: by their bindings, by what is assigned to them anywhere, by annotations and by callers."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Function, Param, Ref
+from torchrepro_lint.infer import attributes, containers, indexing, operators
+from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.bindings import Binding
+from torchrepro_lint.infer.outside import outside_name
+from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
+
+if TYPE_CHECKING:
+    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.spot import Spot
+
+# A chain of assignments longer than this is worked off from its beginning, so that it takes no deep recursion.
+_DEEP = 12
+# A function with more calls than this is called with all sorts of things.
+_MOST_CALLS = 40
+
+
+def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
+    """What a variable is through one of its bindings; ``spot`` names the file and the hops left."""
+    solver = kinds.solver
+    if solver.nesting > _DEEP:
+        _work_off(kinds, binding, spot)
+    return solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
+
+
+def _work_off(kinds: Kinds, binding: Binding, spot: Spot) -> None:
+    """Answer for the bindings that one hangs on, the earliest first."""
+    stack, seen = [binding], set()
+    while stack:
+        top = stack[-1]
+        if id(top) in seen or kinds.solver.knows((top, spot.hops)):
+            stack.pop()
+            if top is not binding:
+                kinds.solver.solve((top, spot.hops), lambda each=top: _bound(kinds, each, spot))  # type: ignore[misc]
+            continue
+        seen.add(id(top))
+        stack.extend(_hangs_on(top))
+
+
+def _hangs_on(binding: Binding) -> list[Binding]:
+    if binding.how == "loop":
+        return list(binding.before[:1])
+    found = list(binding.before)
+    if binding.value is not None and binding.env is not None:
+        for each in operators.references(binding.value):
+            found += [binding.env[root] for root in each.roots if root in binding.env]
+    return found
+
+
+def _bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
+    if binding.how == "param":
+        assert binding.param is not None
+        return _parameter(kinds, spot, *binding.param)
+    before = [bound(kinds, each, spot) for each in binding.before]
+    if binding.how in ("join", "loop"):
+        return joined(*before)
+    inner = spot._replace(env=binding.env if binding.env is not None else spot.env)
+    if binding.how == "is":
+        assert binding.value is not None
+        return _narrowed(before[0], annotated(kinds, spot.path, binding.value))
+    value = kinds.what(binding.value, inner) if binding.value is not None else NOTHING
+    return _by_how(kinds, binding, before, value, spot)
+
+
+def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, spot: Spot) -> What:
+    match binding.how:
+        case "=" | ":":
+            declared = UNKNOWN if binding.annotation is None else annotated(kinds, spot.path, binding.annotation)
+            return declared if binding.how == ":" else both(value, declared)
+        case "[]":
+            return containers.element(value)
+        case "[i]":
+            return indexing.item(before[0], binding.at[0])
+        case "*":
+            return What("list", of=containers.element(before[0] if before else value))
+        case "with":
+            return containers.entered(value)
+        case "tensor":
+            return _narrowed(before[0], What("tensor"))
+        case "ndim":
+            return before[0]._replace(low=binding.at[0], high=binding.at[1]) if before[0].is_tensor else before[0]
+    return operators.augmented(binding.how.removesuffix("="), before[0] if before else UNKNOWN, value)
+
+
+def _narrowed(before: What, tested: What) -> What:
+    """A value that has passed a test for a type."""
+    if not tested.kind:
+        return before
+    return both(before, tested) if before.kind == tested.kind or (before.is_tensor and tested.is_tensor) else tested
+
+
+def _parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, position: int) -> What:
+    name = f"{spot.path}{function.name}"
+    if position == 0 and function.owner and not param.kind.startswith("*"):
+        words = {each.roots[0] for each in function.decorators if isinstance(each, Ref) and each.roots}
+        if "builtins.staticmethod" not in words:
+            owner = f"{spot.path}{function.owner}"
+            return What("class", name=owner) if "builtins.classmethod" in words else attributes.instance(kinds, owner)
+    declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
+    if param.kind.startswith("*"):
+        return What("tuple" if param.kind == "*" else "dict", of=declared)
+    passed = _passed(kinds, spot, name, function, param, position) if spot.hops else UNKNOWN
+    return both(declared, passed)
+
+
+def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Param, position: int) -> What:
+    """What every call of the project passes for a parameter."""
+    resolver = kinds.project.resolver
+    given = list(islice(resolver.calls_of.passed(name, function, param, position), _MOST_CALLS + 1))
+    if not given or len(given) > _MOST_CALLS:
+        return UNKNOWN
+    found = NOTHING
+    for path, value in given:
+        one = value if value is not None else param.default
+        if one is None:
+            return UNKNOWN
+        there = kinds.spot(path if value is not None else spot.path, one.start, spot.hops - 1)
+        found = joined(found, kinds.what(one, there))
+        if not found.kind:
+            break
+    return found
+
+
+def named(kinds: Kinds, spot: Spot, root: str, words: tuple[str, ...]) -> What:
+    """What a name stands for that is no variable of the function: of the module, a closure, or from an import."""
+    names = kinds.project.resolver.modules.resolve(spot.path, root)
+    return joined(*(_followed(kinds, spot, name, words) for name in names)) if names else UNKNOWN
+
+
+def _followed(kinds: Kinds, spot: Spot, name: str, words: tuple[str, ...]) -> What:
+    """Modules of the project are gone through to what is in them."""
+    if name.endswith(":") and words:
+        inside = kinds.project.resolver.modules.attribute(name[:-1], words[0]) or ()
+        return joined(*(_followed(kinds, spot, each, words[1:]) for each in inside)) if inside else UNKNOWN
+    if ":" not in name:
+        return outside_name(".".join((name, *words)))
+    found = of_name(kinds, name, spot)
+    for word in words:
+        found = attributes.read(kinds, found, word, spot)
+    return found
+
+
+def of_name(kinds: Kinds, name: str, spot: Spot) -> What:
+    """What a name of the project is: a function, a class, or a variable, by all that is assigned to it."""
+    resolver = kinds.project.resolver
+    if resolver.functions(name):
+        return What("function", name=name)
+    if resolver.classes(name):
+        return What("class", name=name)
+    return kinds.solver.solve(("variable", name, spot.hops), lambda: _anywhere(kinds, name, spot))
+
+
+def _anywhere(kinds: Kinds, name: str, spot: Spot) -> What:
+    path = name.partition(":")[0]
+    found, declared = NOTHING, UNKNOWN
+    values = kinds.project.resolver.assigned(name)
+    for how, value in values:
+        there = kinds.spot(path, value.start, spot.hops)
+        if how == ":":
+            declared = annotated(kinds, path, value)
+            continue
+        what = kinds.what(value, there)
+        if how == "[]":
+            what = containers.element(what)
+            what = (
+                UNKNOWN if what.kind in ("tuple", "list") else what
+            )  # or an element of that: the target may be one of several
+        elif how == "with":
+            what = containers.entered(what)
+        elif how != "=":
+            what = operators.augmented(how.removesuffix("="), found, what)
+        found = joined(found, what)
+    param = kinds.project.resolver.parameter(name)
+    if param is not None:
+        found = joined(found, bound(kinds, Binding("param", param=param), spot._replace(path=path)))
+    return both(found, declared) if values or param else UNKNOWN

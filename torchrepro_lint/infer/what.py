@@ -1,0 +1,141 @@
+"""What is known of a value: its kind, and of tensors dtype, device, dimensions, layout and gradient."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchrepro_lint.facts import Call
+
+# Kinds that agree on a wider one.
+_WIDER = {
+    frozenset({"parameter", "tensor"}): "tensor",
+    frozenset({"frozenset", "set"}): "set",
+}
+_TENSORS = ("tensor", "parameter")
+
+
+class What(NamedTuple):
+    """What a value is, unless it is None. An empty string, or None, is a field that is not known.
+
+    ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
+    (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
+    instance (of another class), nothing (no value can arrive). ``name`` is the class of a module, instance, dataset or
+    loader, or what a function or class is called; ``made`` is the constructor's call, with its file. ``of`` is what
+    iterating it gives (of a dict: the values), ``items`` are those of a tuple or list of known length. ``value`` is a
+    literal's. ``dtype`` is torch's own word (``int64``), ``family`` floating, complex, integer or bool. ``low`` and
+    ``high`` bound the number of dimensions, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse,
+    quantized or nested. ``grad`` is False where no gradient can be needed. ``seeded`` is a generator's.
+    """
+
+    kind: str = ""
+    of: What | None = None
+    items: tuple[What, ...] | None = None
+    name: str = ""
+    made: tuple[str, Call] | None = None
+    value: str | int | float | bool | None = None
+    dtype: str = ""
+    family: str = ""
+    device: str = ""
+    low: int = 0
+    high: int | None = None
+    sizes: tuple[int | None, ...] | None = None
+    layout: str = ""
+    grad: bool | None = None
+    seeded: bool | None = None
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions, where it is known."""
+        return self.low if self.low == self.high else None
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is known to be a tensor."""
+        return self.kind in _TENSORS
+
+    @property
+    def integral(self) -> bool:
+        """Whether it is a tensor or array of integers or booleans."""
+        return self.family in ("integer", "bool")
+
+    @property
+    def element(self) -> What:
+        """What iterating it gives; unknown where that is not known."""
+        return self.of or UNKNOWN
+
+
+UNKNOWN = What()
+NOTHING = What("nothing")
+NONE = What("none")
+
+
+def join(one: What, other: What) -> What:
+    """What is known of a value that is one of two: what both agree on. None and no value at all say nothing."""
+    if one == other or other.kind == "nothing":
+        return one
+    if one.kind in ("nothing", "none"):
+        return other
+    if other.kind == "none":
+        return one
+    kind = one.kind if one.kind == other.kind else _WIDER.get(frozenset({one.kind, other.kind}), "")
+    return _joined(kind, one, other) if kind else UNKNOWN
+
+
+def _joined(kind: str, one: What, other: What) -> What:
+    """The plain fields that agree, and of the others what both allow."""
+    agreed = (a if a == b else default for a, b, default in zip(one, other, UNKNOWN, strict=True))
+    return What._make(agreed)._replace(
+        kind=kind,
+        of=join(one.of, other.of) if one.of and other.of else None,
+        items=_items(one.items, other.items),
+        low=min(one.low, other.low),
+        high=None if one.high is None or other.high is None else max(one.high, other.high),
+        sizes=_sizes(one.sizes, other.sizes),
+    )
+
+
+def _items(one: tuple[What, ...] | None, other: tuple[What, ...] | None) -> tuple[What, ...] | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(map(join, one, other))
+
+
+def _sizes(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def joined(*all_of: What) -> What:
+    """``join`` of any number; of none it is nothing."""
+    found = NOTHING
+    for each in all_of:
+        found = join(found, each)
+    return found
+
+
+def both(one: What, other: What) -> What:
+    """What is known of a value that is known to be both: the first decides, the second fills what the first leaves open."""
+    if one.kind in ("", "nothing", "none"):
+        return other if other.kind or one.kind == "" else one
+    if one.kind != other.kind and _WIDER.get(frozenset({one.kind, other.kind})) is None:
+        return one
+    ranges = (max(one.low, other.low), other.high if one.high is None else one.high)
+    filled = (b if a == default else a for a, b, default in zip(one, other, UNKNOWN, strict=True))
+    return What._make(filled)._replace(low=ranges[0], high=ranges[1])
+
+
+def tensor(
+    family: str = "",
+    *,
+    dtype: str = "",
+    device: str = "",
+    sizes: tuple[int | None, ...] | None = None,
+    layout: str = "",
+    grad: bool | None = None,
+) -> What:
+    """A tensor of which this much is known; integers and booleans need no gradient."""
+    low, high = (0, None) if sizes is None else (len(sizes), len(sizes))
+    needs = False if family in ("integer", "bool") else grad
+    found = What("tensor", dtype=dtype, family=family, device=device, sizes=sizes, layout=layout, grad=needs)
+    return found._replace(low=low, high=high)
