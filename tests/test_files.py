@@ -22,9 +22,19 @@ def found(*paths: str, force_exclude: bool = False) -> list[str]:
     return given(plan(paths or (".",), Options(), force_exclude))
 
 
-def test_python_files_below_a_directory(project: Maker) -> None:
-    project({"b.py": "", "a/c.py": "", "a/d.pyi": "", "notes.txt": "", "run": ""})
-    assert found() == ["./a/c.py", "./b.py"]
+def test_python_files_and_notebooks_below_a_directory(project: Maker) -> None:
+    project(
+        {
+            "b.py": "",
+            "a/c.py": "",
+            "a/d.pyi": "",
+            "notes.txt": "",
+            "run": "",
+            "a/e.ipynb": "",
+            ".ipynb_checkpoints/e.ipynb": "",
+        }
+    )
+    assert found() == ["./a/c.py", "./a/e.ipynb", "./b.py"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from notebooks import notebook
+
 TOP = Path(__file__).parents[1]
 SEEDED = "import torch\n\ntorch.manual_seed(0)\n"
 BROKEN = "import torch\n\ntorch.manual_seed(\n"
@@ -41,11 +43,13 @@ def test_pre_commit_try_repo(tmp_path: Path) -> None:
     assert clean.returncode == 0, clean.stdout + clean.stderr
     assert "No errors in 1 file" in clean.stdout
     (scratch / "bad.py").write_text(BROKEN, encoding="utf-8")
+    (scratch / "bad.ipynb").write_text(notebook("x = 1", BROKEN), encoding="utf-8")
     (scratch / "notes.txt").write_text("(\n", encoding="utf-8")
     run("git", "add", ".", cwd=scratch, home=home)
     dirty = run(*command, cwd=scratch, home=home)
     assert dirty.returncode == 1, dirty.stdout + dirty.stderr
     assert "bad.py:" in dirty.stdout
+    assert "bad.ipynb:cell 2:3:" in dirty.stdout
     assert "TRL001" in dirty.stdout
     assert "notes.txt" not in dirty.stdout
 

@@ -14,7 +14,7 @@ from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.selection import Selection, matching, require_known, selected
 from torchrepro_lint.settings import SEVERITIES
 from torchrepro_lint.suppressions import suppressions
-from torchrepro_lint.text import Lines, Position, Span
+from torchrepro_lint.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -74,8 +74,8 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
 
     def position(path: str, offset: int) -> Position:
         if path not in lines:
-            lines[path] = Lines(files[path].text)
-        return lines[path].position(offset)
+            lines[path] = files[path].lines
+        return lines[path].place(offset)
 
     return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, position)
 
@@ -87,10 +87,10 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
     raw = _run(checker, rules, path, reading, project)
     table = {rule.code: rule for rule in rules}
     floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
-    lines = Lines(reading.text)
+    lines = reading.lines
     hiding = suppressions(lines) if checker.honour_comments and raw.findings else ()
     findings = [
-        finding if finding.code in checker.fixable else finding._replace(fix=None)
+        finding._replace(fix=_fix(reading, finding.fix) if finding.code in checker.fixable else None)
         for finding in raw.findings
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
         and not any(
@@ -98,6 +98,15 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
         )
     ]
     return Checked(_in_order(findings), raw.errors)
+
+
+def _fix(reading: Reading, fix: Fix | None) -> Fix | None:
+    """The fix, where the file can take it: an edit of a notebook must not leave its cell."""
+    if fix is None or reading.source is None or reading.source.notebook is None:
+        return fix
+    from torchrepro_lint.notebook import fitted
+
+    return fitted(reading.source.notebook, fix)
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -116,7 +125,7 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
         found = Finding(SYNTAX_ERROR, place, reading.problem.message)
         return Checked((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
     settings = checker.tree.root.settings
-    context = Context(path, reading.facts, Lines(reading.text), project, checker.catalogue, settings)
+    context = Context(path, reading.facts, reading.lines, project, checker.catalogue, settings)
     findings: list[Finding] = []
     errors: list[str] = []
     for rule in rules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 
@@ -11,10 +10,10 @@ from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.engine import Outcome, prepare, run
 from torchrepro_lint.files import Given, Plan, plan
 from torchrepro_lint.problem import UsageError
-from torchrepro_lint.report import flake8, json, show, statistics, summary
+from torchrepro_lint.report import diff, flake8, json, show, statistics, summary
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
-from torchrepro_lint.writing import Change, write_all
+from torchrepro_lint.writing import write_all
 
 STDIN = "-"
 
@@ -92,7 +91,7 @@ def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
 def _pass_on(planned: Plan, outcome: Outcome) -> None:
     """Standard input to standard output, fixed."""
     for change in outcome.changes:
-        sys.stdout.buffer.write(change.encoded())
+        sys.stdout.buffer.write(change.encoded(planned.stdin or b""))
     if not outcome.changes:
         sys.stdout.buffer.write(planned.stdin or b"")
     sys.stdout.buffer.flush()
@@ -105,16 +104,10 @@ def _aside(report: str) -> None:
 
 def _diff(outcome: Outcome) -> int:
     for change in outcome.changes:
-        terminal.out(_unified(change))
+        terminal.out(diff.render(change))
     if outcome.settled:
         terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
     return int(bool(outcome.settled))
-
-
-def _unified(change: Change) -> str:
-    before, after = (text.splitlines(keepends=True) for text in (change.before.text, change.after))
-    lines = difflib.unified_diff(before, after, change.given.display, change.given.display)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _complain(errors: tuple[str, ...] | list[str]) -> int:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from torchrepro_lint.files import Given
 from torchrepro_lint.rule import Finding, Rule, Step
-from torchrepro_lint.text import Fix, Lines, Position
+from torchrepro_lint.text import Fix, Lines, Position, Span
 
 
 class Diagnostic(NamedTuple):
     """What every report is made from. ``display`` is the path as it is printed, ``filename`` the absolute one.
 
+    ``lines`` are what the offsets of ``span`` and ``fix`` count in, ``written`` the same as the file has them; of a
+    notebook they differ.
     ``others`` are the other files that the fix changes, by their path in it: the absolute one, and their lines.
     """
 
@@ -29,14 +31,20 @@ class Diagnostic(NamedTuple):
     lines: Lines
     steps: tuple[Step, ...] = ()
     others: tuple[tuple[str, str, Lines], ...] = ()
+    span: Span = Span(0, 0)
+    written: Lines = Lines("")
 
 
 def diagnose(
-    root: str, given: Given, lines: Lines, finding: Finding, rule: Rule, texts: Callable[[str], str]
+    root: str, given: Given, texts: tuple[Lines, Lines], finding: Finding, rule: Rule, others: Callable[[str], Lines]
 ) -> Diagnostic:
-    """Place a finding of the project at ``root``; the paths of its steps become absolute. ``texts`` gives a file's text."""
+    """Place a finding of the project at ``root``; the paths of its steps become absolute.
+
+    ``texts`` are the lines of the file, and as they are written; ``others`` gives those of another file.
+    """
+    lines, written = texts
     elsewhere = finding.fix.elsewhere if finding.fix else ()
-    start, end = lines.position(finding.span.start), lines.position(finding.span.end)
+    start, end = lines.place(finding.span.start), lines.place(finding.span.end)
     return Diagnostic(
         given.display,
         start,
@@ -49,7 +57,9 @@ def diagnose(
         finding.fix,
         lines,
         tuple(step._replace(path=_absolute(root, step.path)) for step in finding.steps),
-        tuple((path, _absolute(root, path), Lines(texts(path))) for path, _ in elsewhere),
+        tuple((path, _absolute(root, path), others(path)) for path, _ in elsewhere),
+        finding.span,
+        written,
     )
 
 
@@ -57,6 +67,6 @@ def _absolute(root: str, path: str) -> str:
     return os.path.join(root, *path.split("/"))
 
 
-def order(diagnostic: Diagnostic) -> tuple[str, Position, str, str]:
-    """The order of every report: path, row, column, code."""
-    return diagnostic.display, diagnostic.start, diagnostic.code, diagnostic.message
+def order(diagnostic: Diagnostic) -> tuple[str, int, Position, str, str]:
+    """The order of every report: path, cell, row, column, code."""
+    return diagnostic.display, diagnostic.start.cell, diagnostic.start, diagnostic.code, diagnostic.message

@@ -17,7 +17,6 @@ from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.reading import Reading, read_tree
 from torchrepro_lint.resources import documented_versions
 from torchrepro_lint.target import Target, find_target
-from torchrepro_lint.text import Lines
 from torchrepro_lint.writing import Change
 
 
@@ -87,14 +86,14 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
     project = link(checker, files)
     diagnostics: list[Diagnostic] = []
     faults: dict[str, list[str]] = {}
-    text = lambda path: files[path].text  # noqa: E731
     for path, given in checker.tree.given:
         if (reading := files.get(path)) is None:
             continue
         checked = check(checker, path, reading, project)
-        lines = Lines(reading.text)
+        texts = (reading.lines, reading.written)
         diagnostics += (
-            diagnose(checker.tree.root.path, given, lines, one, rules[one.code], text) for one in checked.findings
+            diagnose(checker.tree.root.path, given, texts, one, rules[one.code], lambda path: files[path].lines)
+            for one in checked.findings
         )
         for error in checked.errors:
             faults.setdefault(error, []).append(given.display)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.names import Names
+from torchrepro_lint.source import is_notebook
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -54,8 +55,13 @@ def _matching(files: Iterable[str], globs: Sequence[str]) -> Iterator[str]:
 
 
 def is_test(path: str, facts: Facts) -> bool:
-    """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts."""
+    """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts.
+
+    Nothing runs a notebook as a test because of its name.
+    """
     *folders, name = path.split("/")
+    if is_notebook(path):
+        return "tests" in folders
     if name == "conftest.py":
         return True
     if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):

@@ -9,7 +9,7 @@ from torchrepro_lint.checking import Checker, check, link
 from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import apply_edits
+from torchrepro_lint.source import edited
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
 from torchrepro_lint.writing import Change
 
@@ -85,7 +85,7 @@ def _round(
     for path, edits in merged.edits.items():
         reading = state.files[path]
         assert reading.source is not None
-        fresh[path] = collected(reading.source._replace(text=apply_edits(reading.text, edits)))
+        fresh[path] = collected(edited(reading.source, edits))
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
         return state, breaking(state.files, taken, broken)
@@ -101,8 +101,9 @@ def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes
         if path in mistakes:
             errors.append(f"{given.display}: {mistakes[path].line}")
         before = files[path].source if path in files else None
-        if before is not None and state.files[path] is not files[path]:
+        after = state.files[path].source if path in files else None
+        if before is not None and after is not None and state.files[path] is not files[path]:
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
-            changes[path] = Change(given, before, state.files[path].text, places)
+            changes[path] = Change(given, before, after, places)
     return Fixed(dict(state.files), changes, state.settled, tuple(errors))

@@ -18,14 +18,14 @@ from torchrepro_lint.operations import cases, operation_names
 from torchrepro_lint.reading import Readings, read_tree
 from torchrepro_lint.rule import Context
 from torchrepro_lint.tables import spellings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.text import Position
 
 # Of a size or a number of dimensions any value that fits will do.
 _NUMBERS = ("at_least", "at_most")
 
 
 class Place(NamedTuple):
-    """A call: its file as it is printed and in full, row and column from 1, its text on one line, and the public name.
+    """A call: its file as it is printed and in full, where it begins, its text on one line, and the public name.
 
     ``sure`` says that its arguments are those of the case, as far as code can tell; ``traced`` that a traceback's frame
     points at it.
@@ -33,8 +33,7 @@ class Place(NamedTuple):
 
     display: str
     path: str
-    row: int
-    column: int
+    start: Position
     text: str
     name: str
     sure: bool
@@ -66,14 +65,14 @@ def _places(tree: Tree, readings: Readings, one: Explanation, frames: Sequence[F
         reading = readings.files.get(path)
         if reading is None or reading.facts is None:
             continue
-        lines = Lines(reading.text)
+        lines = reading.lines
         context = Context(path, reading.facts, lines, project, checker.catalogue, tree.root.settings)
         rows = [frame.row for frame in frames if _is_file(frame, given.path)]
         for call, (name, sure) in _calls(context, one).items():
-            start, end = lines.position(call.start), lines.position(call.end)
+            start, end = lines.place(call.start), lines.place(call.end)
             text = " ".join(lines.text[call.start : call.end].split())
-            traced = any(start.row <= row <= end.row for row in rows)
-            yield Place(given.display, given.path, start.row, start.column, text, name, sure, traced)
+            traced = not start.cell and any(start.row <= row <= end.row for row in rows)
+            yield Place(given.display, given.path, start, text, name, sure, traced)
 
 
 def _calls(context: Context, one: Explanation) -> dict[Call, tuple[str, bool]]:

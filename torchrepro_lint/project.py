@@ -49,7 +49,8 @@ class Project:
     """The modules of a project (by path from its root), linked.
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
-    ``[project.scripts]``; ``position`` tells where an offset of a file lies, for messages.
+    ``[project.scripts]``; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
+    project has no texts.
     """
 
     def __init__(
@@ -72,10 +73,6 @@ class Project:
         self._seeding = Memo()
         self._own_effects: dict[str, Effects] = {}
         self._worker_effects: dict[tuple[str, ...], Effects] = {}
-
-    def row(self, path: str, offset: int) -> int:
-        """The row of an offset in a file; 0 where the project has no texts."""
-        return self.position(path, offset).row
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""

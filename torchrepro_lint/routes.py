@@ -78,9 +78,9 @@ def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
 
 
 def place_of(project: Project, happening: Happening) -> str:
-    """``model.py:14``."""
-    row = project.row(happening.path, happening.event.value.start if happening.event.value else 0)
-    return f"{happening.path}:{row}" if row else happening.path
+    """``model.py:14``, ``train.ipynb:cell 3:2``."""
+    at = project.position(happening.path, happening.event.value.start if happening.event.value else 0)
+    return f"{happening.path}:{at.line}" if at.row else happening.path
 
 
 def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, family: str = "") -> bool:

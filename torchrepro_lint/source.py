@@ -5,15 +5,35 @@ from __future__ import annotations
 import codecs
 import io
 import tokenize
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.text import Cell, Edit, apply_edits
+
+if TYPE_CHECKING:
+    from torchrepro_lint.notebook import Notebook
 
 
 class Source(NamedTuple):
-    """A decoded file: its newlines are as they were, the byte order mark is not part of ``text``."""
+    """A decoded file: its newlines are as they were, the byte order mark is not part of ``text``.
+
+    Of a ``notebook`` the text is what its code cells hold.
+    """
 
     text: str
     encoding: str = "utf-8"
     bom: bytes = b""
+    notebook: Notebook | None = None
+
+    @property
+    def program(self) -> str:
+        """The text as Python: without what only a notebook understands, all else at its place."""
+        return self.notebook.program if self.notebook else self.text
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of a notebook, nothing elsewhere."""
+        return self.notebook.cells if self.notebook else ()
 
 
 class Problem(NamedTuple):
@@ -27,23 +47,58 @@ class Problem(NamedTuple):
     text: str
 
 
-def decode(data: bytes) -> Source | Problem:
-    """Decode as Python does: a byte order mark, else the coding line of PEP 263, else UTF-8."""
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.endswith(".ipynb")
+
+
+def decode(data: bytes, notebook: bool = False) -> Source | Problem:
+    """Decode as Python does: a byte order mark, else the coding line of PEP 263, else UTF-8, which a notebook always is."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
     encoding = "utf-8"
     try:
-        encoding = _declared(data)
-        return Source(body.decode(encoding), encoding, bom)
+        encoding = encoding if notebook else _declared(data)
+        text = body.decode(encoding)
     except UnicodeDecodeError as error:
         return Problem(f"cannot be decoded as {encoding}", error.start, body.decode("latin-1"))
     except (SyntaxError, LookupError, ValueError) as error:
         return Problem(_reason(error), 0, body.decode("latin-1"))
+    return _notebook(text, bom) if notebook else Source(text, encoding, bom)
 
 
-def encode(source: Source, text: str) -> bytes:
-    """The bytes of ``text`` in the encoding of ``source``; raises ``UnicodeEncodeError`` where it has no such letters."""
-    return source.bom + text.encode(source.encoding)
+def edited(source: Source, edits: Iterable[Edit]) -> Source:
+    """The source with edits made; those of a notebook have to lie in one cell each."""
+    if source.notebook is None:
+        return source._replace(text=apply_edits(source.text, edits))
+    from torchrepro_lint.notebook import edited as edited_notebook
+
+    notebook = edited_notebook(source.notebook, edits)
+    return source._replace(text=notebook.text, notebook=notebook)
+
+
+def encode(source: Source, data: bytes) -> bytes:
+    """The bytes of a source that was read from ``data`` and edited.
+
+    Raises ``UnicodeEncodeError`` where its encoding has no such letters.
+    """
+    if source.notebook is None:
+        return source.bom + source.text.encode(source.encoding)
+    from torchrepro_lint.rewriting import rewritten
+
+    texts = {cell.number: source.text[cell.start : cell.end] for cell in source.cells}
+    return source.bom + rewritten(data[len(source.bom) :].decode(), texts).encode()
+
+
+def _notebook(raw: str, bom: bytes) -> Source | Problem:
+    from torchrepro_lint.cells import NotebookError
+    from torchrepro_lint.notebook import read_notebook
+
+    try:
+        notebook = read_notebook(raw)
+    except NotebookError as error:
+        return Problem(error.message, error.offset, raw)
+    return Source(notebook.text, "utf-8", bom, notebook)
 
 
 def _declared(data: bytes) -> str:

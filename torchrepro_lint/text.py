@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
@@ -20,10 +20,34 @@ class Span(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place as people count it: row and column both start at 1, columns count code points."""
+    """A place as people count it: row and column both start at 1, columns count code points.
+
+    In a notebook the row is that of a ``cell``, which is its number among all cells, from 1; elsewhere it is 0.
+    """
 
     row: int
     column: int
+    cell: int = 0
+
+    @property
+    def line(self) -> str:
+        """``12``, in a notebook ``cell 3:12``."""
+        return f"cell {self.cell}:{self.row}" if self.cell else str(self.row)
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
+
+class Cell(NamedTuple):
+    """A code cell of a notebook: its number among all cells, from 1, and its span in the program.
+
+    ``rows`` are the rows of the file in which its lines begin; empty where they are not known, after a fix.
+    """
+
+    number: int
+    start: int
+    end: int
+    rows: tuple[int, ...] = ()
 
 
 class Edit(NamedTuple):
@@ -47,10 +71,14 @@ class Fix(NamedTuple):
 
 
 class Lines:
-    """The line index of a text, made when it is first asked: most files have nothing to report."""
+    """The line index of a text, made when it is first asked: most files have nothing to report.
 
-    def __init__(self, text: str) -> None:
+    ``cells`` are those of a notebook, in order, whose program the text is.
+    """
+
+    def __init__(self, text: str, cells: tuple[Cell, ...] = ()) -> None:
         self.text = text
+        self.cells = cells
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -60,6 +88,25 @@ class Lines:
         """Where an offset lies; the end of the text is a valid offset."""
         row = bisect_right(self._starts, offset)
         return Position(row, offset - self._starts[row - 1] + 1)
+
+    def place(self, offset: int) -> Position:
+        """Where an offset lies for a person, who counts the rows of a notebook by cells."""
+        row, column, _ = self.position(offset)
+        cell = self.cell(offset)
+        return Position(row - self.position(cell.start).row + 1, column, cell.number) if cell else Position(row, column)
+
+    def cell(self, offset: int) -> Cell | None:
+        """The cell of a notebook that an offset lies in or before."""
+        at = bisect_left(self.cells, offset, key=lambda cell: cell.end)
+        return self.cells[min(at, len(self.cells) - 1)] if self.cells else None
+
+    def file_row(self, offset: int) -> int:
+        """The row in the file itself; 1 where a notebook's are not known."""
+        cell = self.cell(offset)
+        if cell is None:
+            return self.position(offset).row
+        row = self.place(offset).row
+        return cell.rows[row - 1] if 0 < row <= len(cell.rows) else 1
 
     def offset(self, row: int, column: int = 1) -> int:
         """The offset of a place; rows beyond the end give the end of the text."""

@@ -10,7 +10,8 @@ from torchrepro_lint.checking import Checker
 from torchrepro_lint.merging import merge, moved, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Edit, Fix, apply_edits
+from torchrepro_lint.source import edited
+from torchrepro_lint.text import Edit, Fix
 
 # Rows and columns in messages move with what is written above them.
 _NUMBER = re.compile(r"\d+")
@@ -89,7 +90,7 @@ def _parses(files: Mapping[str, Reading], path: str, fix: Fix) -> bool:
     for file, edits in merge([(path, fix)]).edits.items():
         reading = files[file]
         assert reading.source is not None
-        if collected(reading.source._replace(text=apply_edits(reading.text, edits))).problem is not None:
+        if collected(edited(reading.source, edits)).problem is not None:
             return False
     return True
 

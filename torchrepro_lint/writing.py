@@ -9,23 +9,23 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchrepro_lint.files import Given
-from torchrepro_lint.source import Source, encode
+from torchrepro_lint.source import Source, decode, encode
 
 
 class Change(NamedTuple):
-    """A file that fixes changed: its source as it was read, and its new text.
+    """A file that fixes changed: its source as it was read, and as it is now.
 
     ``partners`` are the files (absolute) that a fix changed together with it.
     """
 
     given: Given
     before: Source
-    after: str
+    after: Source
     partners: tuple[str, ...] = ()
 
-    def encoded(self) -> bytes:
-        """The bytes of the new text."""
-        return encode(self.before, self.after)
+    def encoded(self, data: bytes) -> bytes:
+        """The new bytes of the file, which were ``data``."""
+        return encode(self.after, data)
 
 
 def write(change: Change) -> str | None:
@@ -74,9 +74,10 @@ def _stage(change: Change) -> tuple[str, str]:
     path, display = os.path.realpath(change.given.path), change.given.display
     try:
         with open(path, "r+b") as file:
-            if file.read() != encode(change.before, change.before.text):
-                return f"{display}: not fixed: it changed meanwhile, or its encoding cannot be written back", ""
-        return "", _temporary(path, change.encoded())
+            data = file.read()
+        if decode(data, change.before.notebook is not None) != change.before or encode(change.before, data) != data:
+            return f"{display}: not fixed: it changed meanwhile, or its encoding cannot be written back", ""
+        return "", _temporary(path, change.encoded(data))
     except OSError as error:
         return f"{display}: cannot be written: {error.strerror}", ""
     except UnicodeEncodeError:

@@ -29,9 +29,9 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _message(context: Context, partly: Partly) -> str:
     seed, draw = partly.seed, partly.draw
-    row = context.project.row(seed.happening.path, seed.happening.event.statement.start)
-    same = seed.happening.path == context.path
-    place = f"line {row}" if same else f"{seed.happening.path}:{row}"
+    at = context.project.position(seed.happening.path, seed.happening.event.statement.start)
+    same = seed.happening.path == context.path and not at.cell
+    place = f"line {at.row}" if same else f"{seed.happening.path}:{at.line}"
     who = (
         "this function" if not draw.happening.way else partly.function.partition(":")[2] or partly.function.rstrip(":")
     )

@@ -78,7 +78,7 @@ def _case(operation: str, place: str, condition: str) -> str:
 def _place(place: Place) -> str:
     text = place.text if len(place.text) <= _LONGEST else f"{place.text[: _LONGEST - 1]}…"
     marks = [*([] if place.sure else ["may be such a case"]), *(["in the traceback"] if place.traced else [])]
-    return f"{place.display}:{place.row}:{place.column}: {text}" + (f"  ({', '.join(marks)})" if marks else "")
+    return f"{place.display}:{place.start}: {text}" + (f"  ({', '.join(marks)})" if marks else "")
 
 
 def _advice(one: Explanation, target: Target) -> list[str]:
@@ -119,7 +119,7 @@ def _record(one: Explanation, places: Sequence[Place], target: Target) -> dict[s
         "places": [
             {
                 "filename": place.path,
-                "location": {"row": place.row, "column": place.column},
+                "location": {"row": place.start.row, "column": place.start.column},
                 "call": place.name,
                 "text": place.text,
                 "sure": place.sure,

@@ -1,4 +1,4 @@
-"""flake8's default format, letter for letter: ``path:row:column: code message``."""
+"""flake8's default format, letter for letter: ``path:row:column: code message``, in notebooks ``path:cell 3:row:column``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
 
-_PLAIN = "{0.display}:{0.start.row}:{0.start.column}: {0.code} {0.message}\n"
+_PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (
-    "\033[1m{0.display}\033[m\033[36m:\033[m{0.start.row}\033[36m:\033[m{0.start.column}\033[36m:\033[m"
+    "\033[1m{0.display}\033[m\033[36m:\033[m{0.start.line}\033[36m:\033[m{0.start.column}\033[36m:\033[m"
     " \033[1m\033[31m{0.code}\033[m {0.message}\n"
 )
 
@@ -22,9 +22,7 @@ def render(diagnostics: Iterable[Diagnostic], colour: bool = False, verbose: boo
 
 def _way(one: Diagnostic) -> str:
     here = os.getcwd()
-    return "".join(
-        f"    {_display(step.path, here)}:{step.place.row}:{step.place.column}: {step.text}\n" for step in one.steps
-    )
+    return "".join(f"    {_display(step.path, here)}:{step.place}: {step.text}\n" for step in one.steps)
 
 
 def _display(path: str, here: str) -> str:

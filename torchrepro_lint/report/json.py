@@ -18,7 +18,8 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
     objects = []
     for one in diagnostics:
         joined = rows.get(id(one.lines)) or rows.setdefault(id(one.lines), joined_rows(one.lines))
-        objects.append(_finding(one, joined[one.start.row][1]))
+        row = one.lines.position(one.span.start).row
+        objects.append(_finding(one, one.start.row + joined[row][1] - row))
     return dumps(objects)
 
 
@@ -30,7 +31,7 @@ def dumps(value: object) -> str:
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
     """Ruff's keys; ``steps``, which Ruff does not have, only where there are any."""
     finding: dict[str, Any] = {
-        "cell": None,
+        "cell": one.start.cell or None,
         "code": one.code,
         "end_location": _place(one.end),
         "filename": one.filename,
@@ -44,7 +45,8 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
     }
     if one.steps:
         finding["steps"] = [
-            {"filename": step.path, "location": _place(step.place), "message": step.text} for step in one.steps
+            {"filename": step.path, "location": _place(step.place), "message": step.text, **_cell(step.place)}
+            for step in one.steps
         ]
     return finding
 
@@ -59,9 +61,13 @@ def _fix(one: Diagnostic, fix: Fix) -> dict[str, Any]:
 
 
 def _edit(edit: Edit, lines: Lines) -> dict[str, Any]:
-    end, start = lines.position(edit.span.end), lines.position(edit.span.start)
-    return {"content": edit.text, "end_location": _place(end), "location": _place(start)}
+    end, start = lines.place(edit.span.end), lines.place(edit.span.start)
+    return {"content": edit.text, "end_location": _place(end), "location": _place(start), **_cell(start)}
 
 
 def _place(position: Position) -> dict[str, int]:
     return {"column": position.column, "row": position.row}
+
+
+def _cell(position: Position) -> dict[str, int]:
+    return {"cell": position.cell} if position.cell else {}

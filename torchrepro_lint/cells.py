@@ -1,0 +1,146 @@
+"""Where the code cells of a notebook stand in its JSON, and what their sources are."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from torchrepro_lint.text import Span
+
+_TOKEN = re.compile(r"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{},:]|[^\s\[\]{},:\"]+")
+# The format of 2011 to 2014 has sheets of cells, and calls a cell's text its input.
+_CELLS = (("cells",), ("worksheets", 0, "cells"))
+_DATABRICKS = "application/vnd.databricks.v1+notebook"
+
+
+class NotebookError(Exception):
+    """A file that is no notebook; ``offset`` is where in its text."""
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class RawCell(NamedTuple):
+    """A code cell: its number among all cells, from 1, and its text. ``span`` is that of its source in the JSON.
+
+    ``pieces`` are the strings of that source: their spans with the quotes, and their text. ``is_list`` says whether they
+    stand in a list.
+    """
+
+    number: int
+    text: str
+    span: Span
+    pieces: tuple[tuple[Span, str], ...]
+    is_list: bool
+
+
+class RawNotebook(NamedTuple):
+    """The code cells of a notebook in Python, in order."""
+
+    cells: tuple[RawCell, ...]
+    databricks: bool
+
+
+def read_cells(raw: str) -> RawNotebook:
+    """The code cells of a notebook's JSON. Raises ``NotebookError``."""
+    try:
+        data = json.loads(raw)
+    except json.JSONDecodeError as error:
+        reason = error.msg.strip().removesuffix(" starting at")
+        raise NotebookError(f"no notebook, which is JSON: {reason[:1].lower()}{reason[1:]}", error.pos) from None
+    except RecursionError:
+        raise NotebookError("no notebook: nested too deeply") from None
+    where, cells = _find_cells(data)
+    if not _is_python(data.get("metadata")):
+        return RawNotebook((), False)
+    wanted = {(*where, index, key): index + 1 for index, key in _code(cells)}
+    found = _locate(raw, frozenset(wanted))
+    return RawNotebook(
+        tuple(_raw_cell(raw, number, *found[path]) for path, number in wanted.items()),
+        _DATABRICKS in data.get("metadata", {}),
+    )
+
+
+def _find_cells(data: Any) -> tuple[tuple[str | int, ...], list[Any]]:
+    for path in _CELLS:
+        cells = data
+        for step in path:
+            known = isinstance(cells, dict if isinstance(step, str) else list)
+            cells = cells[step] if known and (step in cells if isinstance(step, str) else cells) else None
+        if isinstance(cells, list):
+            return path, cells
+    raise NotebookError("no notebook: there is no list of cells")
+
+
+def _code(cells: list[Any]) -> list[tuple[int, str]]:
+    """The code cells that are in Python, each with the key of its source. Raises ``NotebookError``."""
+    found = []
+    for index, cell in enumerate(cells):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code" or not _in_python(cell):
+            continue
+        key = "source" if "source" in cell else "input"
+        source = cell.get(key)
+        lines = [source] if isinstance(source, str) else source
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise NotebookError(f"no notebook: cell {index + 1} has no source")
+        found.append((index, key))
+    return found
+
+
+def _is_python(metadata: Any) -> bool:
+    """Whether a notebook's kernel is one of Python; one that says nothing is."""
+    metadata = metadata if isinstance(metadata, dict) else {}
+    for table, key in (("kernelspec", "language"), ("language_info", "name")):
+        language = metadata[table].get(key) if isinstance(metadata.get(table), dict) else None
+        if isinstance(language, str):
+            return language.lower() in ("python", "ipython", "")
+    return True
+
+
+def _in_python(cell: dict[str, Any]) -> bool:
+    """Whether a cell is in the notebook's language: editors may mark one as being in another."""
+    metadata = cell.get("metadata")
+    editor = metadata.get("vscode") if isinstance(metadata, dict) else None
+    marks = (cell.get("language"), editor.get("languageId") if isinstance(editor, dict) else None)
+    return all(mark in (None, "python") for mark in marks)
+
+
+def _raw_cell(raw: str, number: int, span: Span, strings: tuple[Span, ...]) -> RawCell:
+    pieces = tuple((each, json.loads(raw[each.start : each.end])) for each in strings)
+    return RawCell(number, "".join(text for _, text in pieces), span, pieces, raw[span.start] == "[")
+
+
+def _locate(
+    raw: str, wanted: frozenset[tuple[str | int, ...]]
+) -> dict[tuple[str | int, ...], tuple[Span, tuple[Span, ...]]]:
+    """The spans of values by their paths in valid JSON, and of the strings in them; of equal keys the last counts."""
+    found: dict[tuple[str | int, ...], tuple[Span, tuple[Span, ...]]] = {}
+    path: list[str | int] = []
+    opened: list[tuple[int, int]] = []
+    strings: list[Span] = []
+    expects_key = False
+    for token in _TOKEN.finditer(raw):
+        word, start = token[0], token.start()
+        if word in ("[", "{"):
+            opened.append((start, len(strings)))
+            path.append(0 if word == "[" else "")
+            expects_key = word == "{"
+        elif word == ",":
+            last = path[-1]
+            path[-1] = last + 1 if isinstance(last, int) else last
+            expects_key = isinstance(last, str)
+        elif expects_key and word != "}":
+            path[-1], expects_key = json.loads(word), False
+        elif word != ":":
+            mark, expects_key = len(strings), False
+            if word in ("]", "}"):
+                path.pop()
+                start, mark = opened.pop()
+            elif word[0] == '"':
+                strings.append(Span(start, token.end()))
+            if tuple(path) in wanted:
+                found[tuple(path)] = (Span(start, token.end()), tuple(strings[mark:]))
+    return found
