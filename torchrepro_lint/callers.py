@@ -69,7 +69,7 @@ class Callers:
         Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
         index = position - bool(function.owner)
-        for path, call in self._of(name, function):
+        for path, call in self.of(name, function):
             keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
             plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
             if keyword is not None:
@@ -79,7 +79,7 @@ class Callers:
             elif not any(arg.star for arg in call.args):
                 yield path, None
 
-    def _of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
+    def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by its class's or an heir's.
 
         Which they are is a question like any other, since an answer may lead back to it: see ``memo``.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
-from torchrepro_lint.runs import LOADERS, TRAINERS, Happening, Run, guards
+from torchrepro_lint.loader_kinds import loader_names
+from torchrepro_lint.runs import TRAINERS, Happening, Run, guards
 from torchrepro_lint.seeding import families, seed_given
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import within
@@ -44,11 +45,15 @@ _METRIC = re.compile(
 
 
 class Draw(NamedTuple):
-    """A draw from a family's generator: what draws, as people write it, where it happens, and as which event of the run."""
+    """A draw from a family's generator: what draws, as people write it, where it happens, and as which event of the run.
+
+    ``family`` is the generator's own, whatever seeds it.
+    """
 
     label: str
     happening: Happening
     order: int
+    family: str
 
 
 class Seed(NamedTuple):
@@ -62,8 +67,8 @@ class Seed(NamedTuple):
 class Effects:
     """The draws of each family in a run, in order, what it seeds, and whether it leaves or measures something (``matters``).
 
-    ``acts`` says whether the entry's own statements do any of that, not only what they import. ``unknown_calls`` are the
-    words of variables and attributes of ``self`` that are called though nothing is known of them.
+    ``acts`` says whether the entry's own statements do any of that, not only what they import. ``reseeds`` are the seeds that
+    workers set while they fetch samples, which seed nothing of the run.
     """
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
@@ -71,7 +76,7 @@ class Effects:
         self.seeds: dict[str, list[Seed]] = {}
         self.matters = False
         self.acts = False
-        self.unknown_calls: set[str] = set()
+        self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
         self._names = names
         self._catalogue = catalogue
@@ -94,8 +99,6 @@ class Effects:
         if self._is_result(happening, call):
             self.matters = True
             self._act(happening)
-        if (not happening.names or happening.assumed) and (word := called_value(call.func)):
-            self.unknown_calls.add(word)
         for name in self._outside(happening.names or _method_name(call)):
             plain = name.replace("().", ".")
             self._seed(happening, call, plain)
@@ -104,7 +107,7 @@ class Effects:
                     self._act(happening)
                     kept = iterated if row.phase == "iterate" else self.draws
                     drawn = kept.setdefault(self._family(row, happening), [])
-                    drawn.append(Draw(label(plain), happening, self._order))
+                    drawn.append(Draw(label(plain), happening, self._order, row.family))
 
     def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
         """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
@@ -132,14 +135,16 @@ class Effects:
         self.acts = self.acts or not (happening.way and happening.way[0].event.kind == "import")
 
     def _iterate(self, happening: Happening) -> None:
-        if happening.event.value is None or not any(name.removesuffix("()") in LOADERS for name in happening.names):
+        if happening.event.value is None or not any(
+            name.removesuffix("()") in loader_names() for name in happening.names
+        ):
             return
         for _, value in self._names.made(happening.path, happening.event.value):
             if isinstance(value, Call):
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, happening, value):
                         drawn = self.draws.setdefault("torch", [])
-                        drawn.append(Draw("DataLoader(shuffle=True)", happening, self._order))
+                        drawn.append(Draw("DataLoader(shuffle=True)", happening, self._order, "torch"))
 
     def _consumers(self, name: str, plain: str) -> Iterator[Consumer]:
         """The rows of what is called: a class constructs, a function or an instance draws when called."""
@@ -177,11 +182,13 @@ class Effects:
             self._suspect(name)
         elif _seeds_block(self._catalogue.seeder(name)):
             self._seeded_blocks[id(call)] = seeding
-        elif happening.mode != "worker":
+        else:
+            worker = happening.mode == "worker"
             forks = _forks(happening)
-            self._seeded_forks |= forks
-            for family in () if forks else seeding:
-                self.seeds.setdefault(family, []).append(Seed(label(name), happening, self._order))
+            self._seeded_forks |= forks if not worker else set()
+            kept = self.reseeds if worker else self.seeds
+            for family in () if forks and not worker else seeding:
+                kept.setdefault(family, []).append(Seed(label(name), happening, self._order))
 
     def _changes(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is another one in each run, so that it seeds from entropy in effect."""
@@ -197,9 +204,9 @@ class Effects:
 
     def _is_result(self, happening: Happening, call: Call) -> bool:
         for name in happening.names:
-            if ":" not in name and (name in LOADERS or _SAVERS.fullmatch(name) or TRAINERS.match(name)):
+            if ":" not in name and (name in loader_names() or _SAVERS.fullmatch(name) or TRAINERS.match(name)):
                 return True
-            if ":" in name and set(self._names.ancestry(name)) & LOADERS:
+            if ":" in name and set(self._names.ancestry(name)) & loader_names():
                 return True
         word, receiver = _method(call.func)
         if happening.names == ("builtins.print",) or word in _LOGGING:

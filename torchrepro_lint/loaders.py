@@ -1,288 +1,141 @@
-"""The DataLoaders of a module, and whether what their workers run may draw random numbers."""
+"""The DataLoaders that a module constructs, with what they are given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call, Collection, Constant, Expression, Ref
-from torchrepro_lint.passing import Arguments, read_arguments
-from torchrepro_lint.project import Project, Site
-from torchrepro_lint.runs import LOADERS
+from torchrepro_lint.constructions import own_arguments
+from torchrepro_lint.facts import Call, Constant, Expression, Ref
+from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
+from torchrepro_lint.passing import read_arguments
+from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
 
-PARAMETERS = (
-    *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory"),
-    *("drop_last", "timeout", "worker_init_fn", "multiprocessing_context", "generator"),
-)
+if TYPE_CHECKING:
+    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.project import Project, Site
 
-# torchvision's transforms that draw nothing (v1 and v2), and those that hold others.
-_DETERMINISTIC = frozenset(
-    (
-        *("ToTensor", "PILToTensor", "ConvertImageDtype", "ToPILImage", "ToImage", "ToDtype", "ToPureTensor"),
-        *("ToCVImage", "Normalize", "Resize", "CenterCrop", "FiveCrop", "TenCrop", "Pad", "Grayscale"),
-        *("LinearTransformation", "GaussianBlurFixed", "Identity", "Lambda", "SanitizeBoundingBoxes"),
-        *("ConvertBoundingBoxFormat", "ClampBoundingBoxes", "UniformTemporalSubsample", "RGB"),
-    )
-)
-_CONTAINERS = frozenset({"Compose", "Sequential"})
-_WRAPPERS = frozenset(
-    {
-        "torch.utils.data.Subset",
-        "torch.utils.data.ConcatDataset",
-        "torch.utils.data.dataset.Subset",
-        "torch.utils.data.random_split",
-        "torch.utils.data.dataset.random_split",
-        "torch.utils.data.dataset.ConcatDataset",
-    }
-)
-_STILL = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
-_OWNED = frozenset(
-    {"numpy.random.default_rng()", "numpy.random.RandomState()", "numpy.random.Generator()", "random.Random()"}
-)
-_TRANSFORM_ARGUMENTS = ("transform", "target_transform", "transforms")
+# Handing on torch's own generator is handing on none.
+_GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
+# A function that is called from more places is taken once, with whatever they pass.
+_MOST_CALLERS = 24
 
 
 class Loader(NamedTuple):
-    """The construction of a DataLoader; ``label`` is its class as the code names it."""
+    """A DataLoader; ``label`` is its class as the code names it. Where what it is given depends on who calls the function
+    that makes it, there is one for each caller.
+    """
 
     site: Site
-    arguments: Arguments
+    kind: LoaderKind
     label: str
+    arguments: Arguments
+    origins: Origins
+
+    def values(self, word: str) -> tuple[Scoped, ...]:
+        """The expressions that may be given for a parameter."""
+        return distinct(each for given in self.arguments.given.get(word, ()) for each in self.origins.of(given))
+
+    def passes(self, word: str) -> bool:
+        """Whether something other than None may be given for a parameter."""
+        return any(
+            not (isinstance(each.value, Constant) and each.value.value is None)
+            and _GLOBAL.isdisjoint(self.origins.project.names(each.path, each.value) if _is_read(each) else ())
+            for each in self.values(word)
+        )
+
+    def constants(self, word: str) -> list[object] | None:
+        """The literal values that may be given for a parameter; None where one of them is no literal."""
+        found = [each.value for each in self.values(word)]
+        known: list[object] = [each.value for each in found if isinstance(each, Constant)]
+        return known if len(known) == len(found) else None
 
     @property
     def shuffles(self) -> bool:
         """Whether its order may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
-        given = self.arguments
-        if given.passes("sampler") or given.passes("batch_sampler") or "shuffle" not in given.given:
+        if self.passes("sampler") or self.passes("batch_sampler") or not self.kind.shuffles:
             return False
-        known = given.constants("shuffle")
+        known = self.constants("shuffle")
         return known is None or any(known)
 
     @property
     def has_workers(self) -> bool:
         """Whether ``num_workers`` is passed and not known to be 0."""
-        if "num_workers" not in self.arguments.given:
-            return False
-        known = self.arguments.constants("num_workers")
+        known = self.constants("num_workers")
         return known is None or any(value != 0 for value in known)
 
 
 def loaders(project: Project, path: str) -> Iterator[Loader]:
-    """The DataLoaders that a module constructs whose arguments can be read: by the class, or by a subclass's super()."""
+    """The DataLoaders that a module constructs, in the order of the text, all of whose arguments can be read."""
+    yield from (each for each in all_loaders(project, path) if each.arguments.complete)
+
+
+def all_loaders(project: Project, path: str) -> Iterator[Loader]:
+    """Also those that may be given more than can be read.
+
+    A subclass whose constructor hands on ``**kwargs`` counts where it is constructed, another one in its constructor.
+    """
     for site in project.calls(path):
-        kind = next((name for name in site.names if is_loader(project, name)), None)
-        if kind is not None:
-            arguments = read_arguments(project, path, site.call, PARAMETERS)
-            if arguments.complete:
-                yield Loader(site, arguments, _label(site.call.func, kind))
+        found = next(filter(None, (_construction(project, path, site, name) for name in site.names)), None)
+        if found is not None:
+            kind, calls = found
+            label = _label(site.call.func, kind)
+            for call in calls:
+                arguments = read_arguments(project.origins, call, kind.parameters)
+                yield Loader(site, kind, label, arguments, project.origins)
 
 
-def is_loader(project: Project, name: str) -> bool:
-    """Whether calling ``name`` passes its arguments to a DataLoader's constructor."""
-    if name in LOADERS:
-        return True
-    if name.endswith("().__init__"):
-        return name.removesuffix("().__init__") in LOADERS
-    if ":" in name and project.resolver.classes(name):
-        inits = project.resolver.methods(name, "__init__")
-        own = any(project.resolver.functions(init) for init in inits)
-        return not own and bool(LOADERS.intersection(project.resolver.ancestry(name)))
-    return False
-
-
-def _label(func: Expression, kind: str) -> str:
-    if isinstance(func, Ref) and not kind.endswith("__init__"):
-        return (func.path or (kind.rpartition(".")[2].rpartition(":")[2],))[-1]
-    return "DataLoader"
-
-
-def owns_generator(project: Project, path: str, expression: Expression) -> bool:
-    """Whether a dataset keeps a generator of its own, which no worker seeds."""
-    for name in _dataset_names(project, path, expression):
-        if ":" in name and name.endswith("()"):
-            for owner in project.resolver.ancestry(name[:-2]):
-                for values in project.resolver.instance_attributes(owner).values() if ":" in owner else ():
-                    for _, method, value in values:
-                        if _OWNED.intersection(project.names(method.partition(":")[0], value)):
-                            return True
-    return False
-
-
-def _dataset_names(project: Project, path: str, expression: Expression) -> Iterator[str]:
-    for file, value in _unwrapped(project, path, expression):
-        yield from project.names(file, value)
-
-
-def _unwrapped(project: Project, path: str, expression: Expression, depth: int = 0) -> Iterator[tuple[str, Expression]]:
-    """The datasets inside ``Subset``, ``ConcatDataset`` and the parts of ``random_split``."""
-    for file, value in project.values(path, expression):
-        names = [name.replace("[]", "").removesuffix("()") for name in project.names(file, value)]
-        call = _construction(project, file, value)
-        if call is not None and depth < 8 and any(name in _WRAPPERS for name in names) and call[1].args:
-            inner = call[1].args[0].value
-            items = [item for item in inner.items if item] if isinstance(inner, Collection) else [inner]
-            for item in items:
-                yield from _unwrapped(project, call[0], item, depth + 1)
-        elif isinstance(value, Ref) and value.path[-1:] == ("dataset",) and depth < 8:
-            yield from _of_loader(project, file, value, depth)
-        else:
-            yield file, value
-
-
-def _of_loader(project: Project, path: str, value: Ref, depth: int) -> Iterator[tuple[str, Expression]]:
-    """The dataset of ``loader.dataset``."""
-    found = False
-    for file, made in project.resolver.made(path, value._replace(path=value.path[:-1])):
-        if isinstance(made, Call) and any(is_loader(project, name) for name in project.names(file, made.func)):
-            for owner, given in read_arguments(project, file, made, PARAMETERS).given.get("dataset", ()):
-                found = True
-                yield from _unwrapped(project, owner, given, depth + 1)
-    if not found:
-        yield path, value
-
-
-def _construction(project: Project, path: str, value: Expression) -> tuple[str, Call] | None:
-    """The call that made a value: itself, or for a part of an unpacked result, what was unpacked."""
-    if isinstance(value, Call):
-        return path, value
-    if isinstance(value, Ref) and not value.path:
-        for root in value.roots:
-            for name in project.resolver.modules.resolve(path, root):
-                for how, source in project.resolver.assigned(name):
-                    if how == "[]" and isinstance(source, Call):
-                        return name.partition(":")[0], source
+def _construction(project: Project, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
+    """The kind of loader that calling ``name`` constructs, and the calls of its constructor, one for each caller."""
+    kinds = loader_kinds()
+    if name in kinds:
+        return kinds[name], [Scoped(path, site.call, scope) for scope in scopes(project, site)]
+    base = name.removesuffix(".__init__").removesuffix("()")
+    if base in kinds and name.endswith("__init__"):
+        if _hands_on(project, path, site.call):
+            return None
+        return kinds[base], [Scoped(path, own_arguments(site.call), scope) for scope in scopes(project, site)]
+    if project.resolver.classes(name) and not kinds.keys().isdisjoint(project.resolver.ancestry(name)):
+        return _of_subclass(project, path, site, name)
     return None
 
 
-def may_draw(project: Project, arguments: Arguments) -> bool:
-    """Whether the dataset, its transforms or ``collate_fn`` may draw; false only where they are known not to."""
-    collate = arguments.given.get("collate_fn", [])
-    if any(_callable_draws(project, file, value) for file, value in collate):
-        return True
-    datasets = arguments.given.get("dataset", [])
-    return not datasets or any(
-        _dataset_draws(project, file, value)
-        for given, expression in datasets
-        for file, value in _unwrapped(project, given, expression)
-    )
+def _of_subclass(project: Project, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
+    calls: list[Scoped] = []
+    kind: LoaderKind | None = None
+    for scope in scopes(project, site):
+        for base, call in project.origins.construct(Scoped(path, site.call, scope), name).outside:
+            own = isinstance(call.value, Call) and (
+                call.value is site.call or _hands_on(project, call.path, call.value)
+            )
+            if base in loader_kinds() and own and isinstance(call.value, Call):
+                kind = loader_kinds()[base]
+                calls.append(call if call.value is site.call else call._replace(value=own_arguments(call.value)))
+    return (kind, calls) if kind is not None else None
 
 
-def _dataset_draws(project: Project, path: str, value: Expression) -> bool:
-    found = project.names(path, value)
-    call = _construction(project, path, value)
-    if not found:
-        return True
-    for name in found:
-        plain = name.removesuffix("()").replace("[]", "")
-        if plain in _STILL:
-            continue
-        if ":" in name and name.endswith("()"):
-            if _class_draws(project, name[:-2], call):
-                return True
-        elif not plain.startswith("torchvision.datasets.") or call is None or _transforms_draw(project, *call):
-            return True
-    return False
+def scopes(project: Project, site: Site) -> list[Scope]:
+    """What the callers of the function around a call pass, one by one; nothing known where none is seen."""
+    found = list(project.scopes_of(site.function))
+    return found if 0 < len(found) <= _MOST_CALLERS else [Scope()]
 
 
-def _transforms_draw(project: Project, path: str, call: Call) -> bool:
-    """Whether a torchvision dataset's transforms may draw; positions differ, so unnamed arguments are looked at too."""
+def _hands_on(project: Project, path: str, call: Call) -> bool:
+    """Whether a constructor passes on what it collects as ``*args`` or ``**kwargs``."""
     for arg in call.args:
-        if arg.star or (arg.keyword in _TRANSFORM_ARGUMENTS and _callable_draws(project, path, arg.value)):
-            return True
-        if arg.keyword is None and not isinstance(arg.value, Constant):
-            names = project.names(path, arg.value)
-            if any("transform" in name for name in names) and _callable_draws(project, path, arg.value):
+        for root in arg.value.roots if arg.star and isinstance(arg.value, Ref) and not arg.value.path else ():
+            found = project.resolver.parameter(path + root)
+            if found is not None and found.param.kind.startswith("*"):
                 return True
     return False
 
 
-def _class_draws(project: Project, owner: str, call: tuple[str, Call] | None) -> bool:
-    """Whether fetching a sample from a project's dataset may draw: it draws, or calls what it was given."""
-    words = ("__getitem__", "__getitems__", "__iter__", "__next__")
-    methods = [m for word in words for m in project.resolver.methods(owner, word) if project.resolver.functions(m)]
-    outside = [base for base in project.resolver.ancestry(owner) if ":" not in base and not _plain_base(base)]
-    if any(not base.startswith("torchvision.datasets.") for base in outside) or not (methods or outside):
-        return True
-    if outside and (call is None or _transforms_draw(project, *call)):
-        return True  # a subclass of torchvision's datasets applies the transforms that it is given
-    effects = project.effects_of(methods)
-    if effects.draws:
-        return True
-    return any(_given_draws(project, owner, word, call) for word in effects.unknown_calls)
+def _is_read(each: Scoped) -> bool:
+    return isinstance(each.value, Ref)
 
 
-def _plain_base(base: str) -> bool:
-    return base.startswith(("torch.utils.data.", "typing.", "abc.")) or base in (
-        "builtins.object",
-        "torchvision.datasets.VisionDataset",
-        "torchvision.datasets.vision.VisionDataset",
-    )
-
-
-def _given_draws(project: Project, owner: str, word: str, call: tuple[str, Call] | None) -> bool:
-    """Whether what ``self.word`` was given at the construction may draw; nothing given is nothing called."""
-    if call is None:
-        return True
-    file, construction = call
-    inits = [m for m in project.resolver.methods(owner, "__init__") if project.resolver.functions(m)]
-    for init in inits:
-        params = project.resolver.functions(init)[0].params[1:]
-        by_name = read_arguments(project, file, construction, [param.name for param in params])
-        sources = _sources(project, owner, word, {param.name for param in params})
-        if not by_name.complete or not sources:
-            return True
-        for source in sorted(sources):
-            values = by_name.given.get(source)
-            if values is None:
-                default = next(param.default for param in params if param.name == source)
-                values = [] if default is None else [(init.partition(":")[0], default)]
-            if any(_callable_draws(project, path, value) for path, value in values):
-                return True
-    return not inits
-
-
-def _sources(project: Project, owner: str, word: str, params: set[str]) -> set[str]:
-    """The constructor's parameters that ``self.word`` is assigned from."""
-    found: set[str] = set()
-    for each in project.resolver.ancestry(owner):
-        for _, _, value in project.resolver.instance_attributes(each).get(word, ()) if ":" in each else ():
-            if isinstance(value, Ref) and not value.path:
-                found |= {root.rpartition(".")[2] for root in value.roots} & params
-    return found
-
-
-def _callable_draws(project: Project, path: str, expression: Expression) -> bool:
-    """Whether a transform, ``collate_fn`` or the like may draw when called."""
-    if isinstance(expression, Constant):
-        return False
-    return any(_one_draws(project, file, value) for file, value in project.values(path, expression))
-
-
-def _one_draws(project: Project, path: str, value: Expression) -> bool:
-    if isinstance(value, Constant):
-        return False
-    if isinstance(value, Collection):
-        return any(item is not None and _callable_draws(project, path, item) for item in value.items)
-    names = project.names(path, value)
-    if not names:
-        return True
-    for name in names:
-        if ":" in name:
-            functions = [name] if project.resolver.functions(name) else []
-            functions += project.resolver.call_methods(name) if name.endswith("()") else ()
-            effects = project.effects_of(functions)
-            if not functions or effects.draws or effects.unknown_calls:
-                return True
-        elif not _known_still(project, path, name, value):
-            return True
-    return False
-
-
-def _known_still(project: Project, path: str, name: str, value: Expression) -> bool:
-    parts = name.removesuffix("()").split(".")
-    if parts[0] == "torchvision" and "transforms" in parts and isinstance(value, Call):
-        inner = (arg.value for arg in value.args)
-        if parts[-1] in _CONTAINERS or parts[-1] == "Lambda":
-            return not any(_callable_draws(project, path, each) for each in inner)
-        return parts[-1] in _DETERMINISTIC
-    return name.startswith(("torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate"))
+def _label(func: Expression, kind: LoaderKind) -> str:
+    word = kind.name.rpartition(".")[2]
+    if isinstance(func, Ref) and func.path[-1:] != ("__init__",):
+        return (func.path or (func.roots[0].rpartition(".")[2].rpartition(":")[2].lstrip("?"),))[-1]
+    return word

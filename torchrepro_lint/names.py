@@ -110,8 +110,13 @@ class Names:
         return self._definitions.assigned(variable) or ()
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter that a variable of the project is; None for another."""
+        """The parameter that a variable of the project (``path:f.<locals>.x``) is; None for another."""
         return self._definitions.parameter(name)
+
+    def passed(self, name: str) -> list[tuple[str, Expression]]:
+        """What the calls of the project pass for a parameter, the default where they leave it out; see ``values``."""
+        found = self.parameter(name)
+        return list(self._passed(name.partition(":")[0], *found)) if found is not None else []
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
@@ -489,7 +494,7 @@ class Names:
     def _returned(self, name: str) -> Iterator[str]:
         path = name.partition(":")[0]
         if not self.is_generator(name):
-            for value in self._return_expressions(name):
+            for value in self.return_expressions(name):
                 yield from self.names(path, value)
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
@@ -594,9 +599,10 @@ class Names:
         """What the functions of the project that a call runs return."""
         for name in self.names(path, call.func):
             if ":" in name and not self.is_generator(name):
-                yield from ((name.partition(":")[0], value) for value in self._return_expressions(name))
+                yield from ((name.partition(":")[0], value) for value in self.return_expressions(name))
 
-    def _return_expressions(self, name: str) -> Iterator[Expression]:
+    def return_expressions(self, name: str) -> Iterator[Expression]:
+        """The expressions that a function of the project returns."""
         for function in self.functions(name):
             for statement in statements(function.body):
                 if isinstance(statement, Leave) and statement.kind == "return":

@@ -1,141 +1,87 @@
-"""The arguments of a call by name: positional or keyword, through ``**`` of dictionaries and ``functools.partial``."""
+"""The arguments of a call by name: positional or keyword, through ``*``, ``**`` and ``functools.partial``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Assign, Call, Collection, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.dictionaries import entries
+from torchrepro_lint.facts import Call, Function, Ref
+from torchrepro_lint.scoped import Arguments, Scope, Scoped, over
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.origins import Origins
 
 
-class Arguments(NamedTuple):
-    """What a call passes: parameter → the expressions that may be given for it, each with its file.
-
-    ``complete`` is false where a ``*`` or ``**`` may pass more that could not be resolved.
-    """
-
-    given: dict[str, list[tuple[str, Expression]]]
-    complete: bool
-
-    def passes(self, name: str) -> bool:
-        """Whether something other than a literal None may be passed for a parameter."""
-        return any(not (isinstance(value, Constant) and value.value is None) for _, value in self.given.get(name, ()))
-
-    def constants(self, name: str) -> list[object] | None:
-        """The literal values that may be passed for a parameter; None where any of them is no literal."""
-        values = [value for _, value in self.given.get(name, ())]
-        return (
-            [v.value for v in values if isinstance(v, Constant)]
-            if all(isinstance(v, Constant) for v in values)
-            else None
-        )
+def read_arguments(origins: Origins, call: Scoped, parameters: Sequence[str]) -> Arguments:
+    """What a call passes for ``parameters``, which may be given by position, and for others by keyword."""
+    found = Arguments()
+    for each in _calls(origins, call):
+        assert isinstance(each.value, Call)
+        found = over(found, _own(origins, each))
+    spare = found.spare
+    named = {word: (value,) for word, value in zip(parameters, spare, strict=False)}
+    return Arguments({**named, **found.given}, spare[len(parameters) :], found.complete)
 
 
-def read_arguments(project: Project, path: str, call: Call, parameters: Sequence[str]) -> Arguments:
-    """Resolve the arguments of a call whose positional parameters are ``parameters``."""
-    given: dict[str, list[tuple[str, Expression]]] = {}
-    complete = True
-    position = 0
-    for file, arg in _all_arguments(project, path, call):
-        if arg.star == "**":
-            found = list(_entries(project, file, arg.value))
-            complete = complete and None not in [key for key, _ in found]
-            for key, value in found:
-                if key is not None:
-                    given.setdefault(key, []).extend(project.values(*value))
-        elif arg.star:
-            complete = False
-        elif arg.keyword is not None:
-            given.setdefault(arg.keyword, []).extend(project.values(file, arg.value))
-        elif position < len(parameters):
-            given.setdefault(parameters[position], []).extend(project.values(file, arg.value))
-            position += 1
-    return Arguments(given, complete)
-
-
-def _all_arguments(project: Project, path: str, call: Call) -> Iterator[tuple[str, Arg]]:
+def _calls(origins: Origins, call: Scoped) -> Iterator[Scoped]:
     """A partial's own arguments stand before those of the call; a keyword of the call replaces the partial's."""
-    overridden = {arg.keyword for arg in call.args}
-    for file, value in project.values(path, call.func):
-        if isinstance(value, Call) and "functools.partial" in project.names(file, value.func):
-            for arg in value.args[1:]:
-                if arg.keyword is None or arg.keyword not in overridden:
-                    yield file, arg
-    yield from ((path, arg) for arg in call.args)
+    assert isinstance(call.value, Call)
+    if isinstance(call.value.func, Ref):
+        for each in origins.of(call._replace(value=call.value.func)):
+            if is_partial(origins, each) and isinstance(each.value, Call):
+                first, *rest = each.value.args
+                yield from _calls(origins, each._replace(value=each.value._replace(func=first.value, args=tuple(rest))))
+                break
+    yield call
 
 
-def _entries(
-    project: Project, path: str, expression: Expression
-) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
-    """The entries of a dictionary that is passed on; a key of None stands for entries that are not known."""
-    if isinstance(expression, Ref) and not expression.path:
-        for root in expression.roots:
-            yield from _later_entries(project, path, root)
-    for file, value in project.values(path, expression):
-        match value:
-            case Collection(kind="dict", items=items):
-                yield from _displayed(project, file, items)
-            case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
-                yield from _named(project, file, args)
-            case Operation(op="if", operands=(_, one, other)) | Operation(op="or", operands=(one, other)):
-                yield from _entries(project, file, one)
-                yield from _entries(project, file, other)
-            case Operation(op="|", operands=operands):
-                for operand in operands:
-                    yield from _entries(project, file, operand)
-            case _:
-                yield None, (file, value)
+def is_partial(origins: Origins, each: Scoped) -> bool:
+    """Whether an expression is a ``functools.partial`` of something."""
+    value = each.value
+    return (
+        isinstance(value, Call)
+        and bool(value.args)
+        and "functools.partial" in origins.project.names(each.path, value.func)
+    )
 
 
-def _displayed(
-    project: Project, path: str, items: tuple[Expression | None, ...]
-) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
-    for key, item in zip(items[::2], items[1::2], strict=True):
-        assert item is not None
-        if isinstance(key, Constant) and isinstance(key.value, str):
-            yield key.value, (path, item)
-        elif key is None:
-            yield from _entries(project, path, item)
+def _own(origins: Origins, call: Scoped) -> Arguments:
+    found = Arguments()
+    assert isinstance(call.value, Call)
+    for arg in call.value.args:
+        value = call._replace(value=arg.value)
+        if arg.star == "**":
+            found = over(found, entries(origins, value))
+        elif arg.star:
+            more = origins.collected(value)
+            found = over(found, Arguments({}, more.spare, more.complete))
+        elif arg.keyword is not None:
+            found = over(found, Arguments({arg.keyword: (value,)}))
         else:
-            yield None, (path, item)
+            found = over(found, Arguments({}, (value,)))
+    return found
 
 
-def _named(project: Project, path: str, args: tuple[Arg, ...]) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
-    """What ``dict(...)`` and ``update(...)`` are given: keywords, and other dictionaries."""
-    for arg in args:
-        if arg.keyword is not None:
-            yield arg.keyword, (path, arg.value)
-        else:
-            yield from _entries(project, path, arg.value)
-
-
-def _later_entries(project: Project, path: str, variable: str) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
-    """What ``d["k"] = v``, ``d.update(...)`` and ``d.setdefault("k", v)`` add to a dictionary in its file."""
-    facts = project.files[path]
-    for body in (facts.body, *(each.body for each in facts.functions)):
-        for statement in statements(body):
-            if isinstance(statement, Assign) and statement.value is not None:
-                for target in statement.targets:
-                    match target:
-                        case Subscript(value=Ref(roots=roots, path=()), indices=(Constant(value=str(key)),)) if (
-                            variable in roots
-                        ):
-                            yield key, (path, statement.value)
-            for expression in expressions(statement):
-                for each in within(expression):
-                    yield from _from_method(project, path, variable, each)
-
-
-def _from_method(
-    project: Project, path: str, variable: str, expression: Expression
-) -> Iterator[tuple[str | None, tuple[str, Expression]]]:
-    match expression:
-        case Call(func=Ref(roots=roots, path=("update",)), args=args) if variable in roots:
-            yield from _named(project, path, args)
-        case Call(func=Ref(roots=roots, path=("setdefault",)), args=(first, second)) if variable in roots:
-            if isinstance(first.value, Constant) and isinstance(first.value.value, str):
-                yield first.value.value, (path, second.value)
+def bind(origins: Origins, call: Scoped, name: str, function: Function, *, skip: bool, outer: Scope) -> Scope:
+    """The scope of a function's body in one call of it; ``skip`` leaves out ``self``."""
+    path = name.partition(":")[0]
+    params = function.params[skip:]
+    words = [param.name for param in params if param.kind in ("", "/")]
+    passed = read_arguments(origins, call, words)
+    given, stars = dict(outer.given), dict(outer.stars)
+    for param in params:
+        variable = f"{path}{function.name}.<locals>.{param.name}"
+        if param.kind == "*":
+            stars[variable] = Arguments({}, passed.spare, passed.complete)
+        elif param.kind == "**":
+            known = {each.name for each in params if not each.kind.startswith("*")}
+            rest = {word: values for word, values in passed.given.items() if word not in known}
+            stars[variable] = Arguments(rest, (), passed.complete)
+        elif param.name in passed.given:
+            given[variable] = passed.given[param.name]
+        elif not passed.complete:
+            given[variable] = ()
+        elif param.default is not None:
+            given[variable] = (Scoped(path, param.default),)
+    return Scope(given, stars, outer.owner)

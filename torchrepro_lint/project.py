@@ -7,15 +7,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
+from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects
 from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
+from torchrepro_lint.fetching import Fetching
+from torchrepro_lint.loader_kinds import loader_kinds
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
+from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import Partly, partly_seeded
+from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.runs import Run
+from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.text import Position
 from torchrepro_lint.walk import within
@@ -41,6 +47,13 @@ class Program(NamedTuple):
     """An entry point, what its run reaches, and what that does."""
 
     entry: Entry
+    run: Run
+    effects: Effects
+
+
+class Work(NamedTuple):
+    """What the workers of a loader run, and what that does."""
+
     run: Run
     effects: Effects
 
@@ -72,7 +85,7 @@ class Project:
         self._accelerator: dict[str, bool] = {}
         self._seeding = Memo()
         self._own_effects: dict[str, Effects] = {}
-        self._worker_effects: dict[tuple[str, ...], Effects] = {}
+        self._work: dict[tuple[str, ...], Work] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
@@ -115,12 +128,38 @@ class Project:
     def _effects(self, run: Run) -> Effects:
         return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))
 
-    def effects_of(self, functions: Sequence[str]) -> Effects:
+    def work_of(self, functions: Sequence[str]) -> Work:
         """What functions of the project do when a loader's workers run them."""
         key = tuple(functions)
-        if key not in self._worker_effects:
-            self._worker_effects[key] = self._effects(Run(self.resolver, self.resolver.events, key, mode="worker"))
-        return self._worker_effects[key]
+        if key not in self._work:
+            run = Run(self.resolver, self.resolver.events, key, mode="worker")
+            self._work[key] = Work(run, self._effects(run))
+        return self._work[key]
+
+    @cached_property
+    def origins(self) -> Origins:
+        """What the expressions of the project stand for."""
+        return Origins(self)
+
+    @cached_property
+    def fetching(self) -> Fetching:
+        """What the workers of the project's loaders draw from."""
+        return Fetching(self.origins)
+
+    def dataset_of(self, loader: Scoped) -> tuple[Scoped, ...]:
+        """The dataset that the construction of a loader passes."""
+        assert isinstance(loader.value, Call)
+        for name in self.names(loader.path, loader.value.func):
+            if (kind := loader_kinds().get(name)) is not None and kind.dataset:
+                return read_arguments(self.origins, loader, kind.parameters).given.get(kind.dataset, ())
+        return ()
+
+    def scopes_of(self, function: str) -> Iterator[Scope]:
+        """What each call of a function passes for its parameters."""
+        for definition in self.resolver.functions(function):
+            for path, call in self.resolver.calls_of.of(function, definition):
+                skip = bool(definition.owner) and not is_static(definition.decorators) and not passes_self(call)
+                yield bind(self.origins, Scoped(path, call), function, definition, skip=skip, outer=Scope())
 
     def effects_in(self, function: str) -> Effects:
         """What running a function, or a module's top level, does."""

@@ -19,6 +19,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 
 
@@ -300,7 +301,7 @@ class Run:
             yield from self._names.public_methods(name)
         elif name.endswith("()"):
             yield from self._names.call_methods(name)
-            if mode == "worker" or not LOADERS.isdisjoint(found):
+            if mode == "worker" or not loader_names().isdisjoint(found):
                 yield from entered(self._names, name, "iterate")
 
 
@@ -350,29 +351,16 @@ TRAINERS = re.compile(
     r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
 )
 
-# Where the same arguments mean a DataLoader's; their datasets' methods run in its workers.
-LOADERS = frozenset(
-    {
-        "torch.utils.data.DataLoader",
-        "torch.utils.data.dataloader.DataLoader",
-        "torch_geometric.loader.DataLoader",
-        "torch_geometric.data.DataLoader",
-        "torch_geometric.loader.NeighborLoader",
-        "torchdata.stateful_dataloader.StatefulDataLoader",
-        "monai.data.DataLoader",
-        "monai.data.dataloader.DataLoader",
-    }
-)
-
 _FETCHED = frozenset({"collate_fn", "transform", "target_transform", "transforms", "pre_transform"})
 
 
 def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
     """Whether what is handed to a call runs where samples are fetched, in workers as far as can be known."""
-    if any(name in LOADERS for name in found):
+    if kind := next((loader_kinds()[name] for name in found if name in loader_names()), None):
         given = {arg.keyword: arg.value for arg in call.args}
-        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        workers = given.get("num_workers", positional[5] if len(positional) > 5 else None)
+        positional = (arg.value for arg in call.args if arg.keyword is None and not arg.star)
+        named: dict[str | None, Expression] = dict(zip(kind.parameters, positional, strict=False))
+        workers = {**named, **given}.get("num_workers")
         if workers is None:
             return any(arg.star == "**" for arg in call.args)
         return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
-from torchrepro_lint.loaders import Loader, loaders, may_draw, owns_generator
+from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.resources import release
 from torchrepro_lint.rule import Finding
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
 _WORKERS_SEED_NUMPY = (1, 9)
+# What a generator of the loader leaves as it is, from that release on and before it.
+_LEFT = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
     before = release(context.catalogue.version) < _WORKERS_SEED_NUMPY
     for loader in loaders(context.project, context.path):
-        given = loader.arguments
-        if not loader.has_workers or given.passes("worker_init_fn") or _seeds_its_workers(context, loader):
+        if not loader.has_workers or loader.passes("worker_init_fn") or _seeds_its_workers(context, loader):
             continue
-        owns = any(owns_generator(context.project, *each) for each in given.given.get("dataset", ()))
-        if not before and not owns and given.passes("generator"):
-            continue
-        if owns or may_draw(context.project, given):
+        draws = context.project.fetching.of_loader(loader)
+        fixed = loader.passes("generator")
+        if draws & _LEFT[before] if fixed else draws:
             severity = "note" if _seeded(context, loader) else ""
-            message = _message(loader, before=before, owns=owns)
+            message = _message(loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, severity=severity)
 
 
@@ -46,17 +46,15 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
 
 def _seeds_its_workers(context: Context, loader: Loader) -> bool:
     """MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders."""
-    if any(name.startswith("monai.") for name in loader.site.names):
-        return True
-    return context.project.seeds_workers
+    return loader.kind.seeds_workers or context.project.seeds_workers
 
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL302: a shuffled loader whose order comes from the global generator."""
     for loader in loaders(context.project, context.path):
-        if not loader.shuffles or loader.arguments.passes("generator"):
+        if not loader.shuffles or loader.passes("generator"):
             continue
-        known = loader.arguments.constants("shuffle")
+        known = loader.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
         message = f"{call} draws its order from the global generator; {_GENERATOR}"
         seeded = _seeded(context, loader)

@@ -1,0 +1,87 @@
+"""Constructions of the project's objects: what their constructors are given, and so their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import Assign, Call, Expression, Ref
+from torchrepro_lint.passing import bind, read_arguments
+from torchrepro_lint.scoped import Scope, Scoped
+
+if TYPE_CHECKING:
+    from torchrepro_lint.origins import Origins
+
+_MOST_BASES = 8
+
+
+class Construction(NamedTuple):
+    """An object of a class of the project: the scope of its methods, and the calls of constructors from outside that its
+    own leads to, each with the constructor's class.
+    """
+
+    scope: Scope
+    outside: tuple[tuple[str, Scoped], ...]
+
+
+def construct(origins: Origins, call: Scoped, owner: str) -> Construction:
+    """What a call that constructs ``owner`` passes on through the constructors of the class and its bases."""
+    scope = Scope({}, {}, owner)
+    outside: list[tuple[str, Scoped]] = []
+    queue = [(call, name) for name in origins.project.resolver.methods(owner, "__init__")]
+    if not any(":" in name for _, name in queue):
+        scope = _of_dataclass(origins, call, scope)
+    for _ in range(_MOST_BASES):
+        if not queue:
+            break
+        each, name = queue.pop(0)
+        for function in origins.project.resolver.functions(name):
+            scope = bind(origins, each, name, function, skip=not passes_self(each.value), outer=scope)
+            path = name.partition(":")[0]
+            queue += [(Scoped(path, inner, scope), target) for inner, target in _next(origins, name)]
+        if ":" not in name:
+            outside.append((name.removesuffix(".__init__").removesuffix("()"), each))
+    return Construction(scope, tuple(outside))
+
+
+def _next(origins: Origins, name: str) -> Iterator[tuple[Call, str]]:
+    """The calls of other constructors in a constructor: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
+    for site in origins.project.calls(name.partition(":")[0]):
+        if site.function == name:
+            yield from ((site.call, target) for target in site.names if target.endswith(".__init__") and target != name)
+
+
+def passes_self(call: Expression) -> bool:
+    """Whether a call is ``Base.__init__(self, ...)``."""
+    match call:
+        case Call(func=Ref(path=(*_, "__init__")), args=(first, *_)):
+            return first.keyword is None and not first.star
+    return False
+
+
+def own_arguments(call: Call) -> Call:
+    """The call without the ``self`` that it passes by hand."""
+    return call._replace(args=call.args[1:]) if passes_self(call) else call
+
+
+def _of_dataclass(origins: Origins, call: Scoped, scope: Scope) -> Scope:
+    """The fields of a dataclass are given by name or in their order; they are known as the class's variables."""
+    names = [
+        field for each in reversed(origins.project.resolver.ancestry(scope.owner)) for field in _fields(origins, each)
+    ]
+    words = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
+    if not names:
+        return scope
+    passed = read_arguments(origins, call, words)
+    given = {name: passed.given[word] for name in names if (word := name.rpartition(".")[2]) in passed.given}
+    return scope._replace(given=given)
+
+
+def _fields(origins: Origins, owner: str) -> Iterator[str]:
+    for definition in origins.project.resolver.classes(owner):
+        path = owner.partition(":")[0]
+        decorated = (name for each in definition.decorators for name in origins.project.names(path, each))
+        if any(name.startswith(("dataclasses.dataclass", "attr")) for name in decorated):
+            for statement in definition.body:
+                if isinstance(statement, Assign) and statement.annotation is not None:
+                    yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)

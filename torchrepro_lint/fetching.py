@@ -1,0 +1,161 @@
+"""What the workers of a loader draw from where they fetch samples: from a dataset, its transforms, a collating function.
+
+The answer is a set of generators: torch, numpy, python; ``own`` for one that no worker seeds, ``unknown`` where it may be any.
+Empty means that nothing is drawn, as far as all that runs is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchrepro_lint.facts import Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
+from torchrepro_lint.samples import Dataset, dataset
+from torchrepro_lint.scoped import Scoped
+from torchrepro_lint.transforming import Transforming
+
+if TYPE_CHECKING:
+    from torchrepro_lint.loaders import Loader
+    from torchrepro_lint.origins import Origins
+
+Draws: TypeAlias = frozenset[str]
+NOTHING: Draws = frozenset()
+UNKNOWN: Draws = frozenset({"unknown"})
+
+_FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
+_PLAIN = (
+    "torch.utils.data.",
+    "typing.",
+    "abc.",
+    "builtins.object",
+    "collections.abc.",
+    "torchvision.datasets.VisionDataset",
+    "torchvision.datasets.vision.VisionDataset",
+)
+_SEQUENCES = frozenset(f"builtins.{word}" for word in ("list", "tuple", "range", "zip", "enumerate", "sorted", "dict"))
+_MOST = 12
+
+
+class Fetching:
+    """Answers for the datasets and callables of a project."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._project = origins.project
+        self._transforming = Transforming(origins, self)
+
+    def of_loader(self, loader: Loader) -> Draws:
+        """What the workers of a loader draw from."""
+        kind, given = loader.kind, loader.arguments.given
+        found = {kind.draws} if kind.draws else set()
+        if kind.dataset:
+            found |= self._each(given[kind.dataset]) if given.get(kind.dataset) else UNKNOWN
+        for each in given.get("collate_fn", ()) if kind.dataset else ():
+            found |= self._transforming.draws(each)
+        return frozenset(found)
+
+    def _each(self, given: Iterable[Scoped]) -> Draws:
+        return NOTHING.union(*(self.draws(each) for each in given))
+
+    def draws(self, given: Scoped, depth: int = 0) -> Draws:
+        """What fetching a sample of a dataset draws from."""
+        if depth > _MOST:
+            return UNKNOWN
+        return NOTHING.union(*(self._one(each, depth) for each in self._origins.of(given)))
+
+    def _one(self, each: Scoped, depth: int) -> Draws:
+        match each.value:
+            case Constant() | Collection() | Comprehension():
+                return NOTHING
+            case Call(func=func):
+                names = self._project.names(each.path, func)
+                return NOTHING.union(*(self._made(each, name, depth) for name in names)) if names else UNKNOWN
+            case Subscript(value=value) | Operation(op="*", operands=(value,)):
+                return self._part(each._replace(value=value), depth)
+            case Operation(op="+", operands=operands):
+                return NOTHING.union(*(self.draws(each._replace(value=one), depth + 1) for one in operands))
+            case Ref(path=(*_, "dataset")) as ref:
+                return self._of_loader(each._replace(value=ref._replace(path=ref.path[:-1])), depth)
+            case Ref():
+                names = self._project.names(each.path, each.value)
+                return NOTHING.union(*(self._declared(name) for name in names)) if names else UNKNOWN
+        return UNKNOWN
+
+    def _part(self, whole: Scoped, depth: int) -> Draws:
+        """A part of what is known to be like its whole: of ``random_split``, of a dataset with several splits."""
+        found: set[str] = set()
+        for each in self._origins.of(whole):
+            names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
+            rows = [dataset(_plain(name)) for name in names]
+            known = rows and all(row is not None and (row.wraps or row.unless) for row in rows)
+            tensor = bool(names) and all(name.startswith(("torch.", "numpy.")) for name in names)
+            found |= self._one(each, depth + 1) if known or tensor else UNKNOWN
+        return frozenset(found)
+
+    def _of_loader(self, loader: Scoped, depth: int) -> Draws:
+        """The dataset of ``loader.dataset``."""
+        found: set[str] = set()
+        for each in self._origins.of(loader):
+            given = self._project.dataset_of(each) if isinstance(each.value, Call) else ()
+            found |= NOTHING.union(*(self.draws(one, depth + 1) for one in given)) if given else UNKNOWN
+        return frozenset(found)
+
+    def _declared(self, name: str) -> Draws:
+        """What is only known to be an object of a class, by an annotation."""
+        if not name.endswith("()"):
+            return UNKNOWN
+        if self._project.resolver.classes(name[:-2]):
+            return self._instance(name[:-2], None)
+        row = dataset(_plain(name))
+        return NOTHING if row is not None and not row.calls and not row.wraps and not row.unless else UNKNOWN
+
+    def _made(self, call: Scoped, name: str, depth: int) -> Draws:
+        """What a call makes: a dataset of a library or the project, tensors, a sequence."""
+        if self._project.resolver.classes(name):
+            return self._instance(name, call)
+        plain = _plain(name)
+        row = dataset(plain)
+        if row is not None:
+            return self._of_row(call, row, depth)
+        if plain in _SEQUENCES or (
+            plain.startswith(("torch.", "numpy.")) and not plain.startswith(("torch.utils", "torch.load"))
+        ):
+            return NOTHING
+        return UNKNOWN
+
+    def _of_row(self, call: Scoped, row: Dataset, depth: int) -> Draws:
+        assert isinstance(call.value, Call)
+        if any(self._project.is_called(word) for word in row.unless):
+            return UNKNOWN
+        if not row.wraps:
+            return row.draws | self._transforming.passed(call, row.calls)
+        first = next((arg.value for arg in call.value.args if not arg.star), None)
+        if first is None:
+            return UNKNOWN
+        inner = call._replace(value=first)
+        items = self._origins.collected(inner)
+        parts = items.spare if items.complete and items.spare else (inner,)
+        return NOTHING.union(*(self.draws(each, depth + 1) for each in parts))
+
+    def _instance(self, owner: str, call: Scoped | None) -> Draws:
+        """A dataset of the project: what its methods do, and what of the library's classes that it inherits from."""
+        resolver = self._project.resolver
+        methods = [m for word in _FETCH for m in resolver.methods(owner, word) if resolver.functions(m)]
+        bases = [base for base in resolver.ancestry(owner) if ":" not in base and not base.startswith(_PLAIN)]
+        if not methods and not bases:
+            return UNKNOWN
+        found = set(self._transforming.instance(owner, call, methods))
+        outside = {} if call is None else dict(self._origins.construct(call, owner).outside)
+        for base in bases:
+            row = dataset(base)
+            if row is None or row.wraps or row.unless:
+                return UNKNOWN
+            made = outside.get(base)
+            found |= row.draws | (
+                self._transforming.passed(made, row.calls) if made is not None or not row.calls else UNKNOWN
+            )
+        return frozenset(found)
+
+
+def _plain(name: str) -> str:
+    return name.replace("()", "").replace("[]", "")

@@ -1,0 +1,147 @@
+"""What a variable or an attribute is given before a place in the code, and the statements that may change it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.attributes import attribute_values
+from torchrepro_lint.before import ran_before
+from torchrepro_lint.facts import Call, Facts, Ref, Statement
+from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped
+from torchrepro_lint.walk import statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.origins import Origins
+
+
+class Step(NamedTuple):
+    """A value that is given, or a statement that may change what ``holder`` refers to; ``certain`` if it happens always."""
+
+    path: str
+    certain: bool
+    value: Scoped | Arguments | None = None
+    statement: Statement | None = None
+    holder: Ref = Ref(0, 0, (), (), 0)
+
+
+def history(origins: Origins, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
+    """The steps in the order in which they happen, as far as that can be told."""
+    ref = scoped.value
+    assert isinstance(ref, Ref)
+    if len(ref.path) == 1:
+        yield from _of_attribute(origins, scoped, ref, changes=changes)
+    elif not ref.path:
+        for root in ref.roots:
+            for name in origins.project.resolver.modules.resolve(scoped.path, root):
+                yield from _of_variable(origins, scoped, name, changes=changes)
+
+
+def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) -> Iterator[Step]:
+    path, colon, rest = name.partition(":")
+    if not colon or not rest:
+        return
+    yield from _initial(origins, scoped, name)
+    facts = origins.project.files[path]
+    found = origins.assignments(path).get(f":{rest}", [])
+    holder = Ref(0, 0, (f":{rest}",), (), 0)
+    body = _home(facts, f":{rest}", scoped.value.start) if path == scoped.path else None
+    if body is None:
+        yield from (Step(path, False, Scoped(path, each.value, scoped.scope)) for each in found)
+        if changes:
+            yield from (Step(path, False, None, each, holder) for each in _all_statements(facts))
+        return
+    for ran in ran_before(body, scoped.value.start):
+        for each in found:
+            if each.statement is ran.statement:
+                yield Step(path, ran.certain, Scoped(path, each.value, scoped.scope))
+        if changes:
+            yield Step(path, ran.certain, None, ran.statement, holder)
+
+
+def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:
+    """What a parameter is given: by the call that the scope is of, else by all calls of the project."""
+    path = name.partition(":")[0]
+    found = origins.project.resolver.parameter(name)
+    if found is None:
+        return
+    param = found.param
+    if name in scoped.scope.stars or param.kind.startswith("*"):
+        yield Step(path, True, scoped.scope.stars.get(name, UNKNOWN))
+        return
+    if name in scoped.scope.given:
+        values = list(scoped.scope.given[name])
+    else:
+        values = [Scoped(file, value) for file, value in origins.project.resolver.passed(name)]
+    yield from (Step(path, index == 0, value) for index, value in enumerate(values))
+
+
+def _of_attribute(origins: Origins, scoped: Scoped, ref: Ref, *, changes: bool) -> Iterator[Step]:
+    """The attribute of an object of the project, or the variable of a module."""
+    for owner, scope in holders(origins, scoped, ref):
+        for value in attribute_values(origins, owner, ref.path[0], scope):
+            yield Step(value.path, False, value)
+        for each in origins.project.resolver.ancestry(owner) if changes else ():
+            path = each.partition(":")[0]
+            roots = [r for one in origins.project.resolver.classes(each) for r in _selves(origins, path, one.methods)]
+            holder = ref._replace(roots=tuple(roots))
+            for statement in _all_statements(origins.project.files[path]) if roots else ():
+                yield Step(path, False, None, statement, holder)
+    for name in _of_module(origins, scoped, ref):
+        yield from _of_variable(origins, scoped, name, changes=changes)
+
+
+def _of_module(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[str]:
+    modules = origins.project.resolver.modules
+    for root in ref.roots:
+        for name in modules.resolve(scoped.path, root):
+            if name.endswith(":"):
+                yield from modules.attribute(name[:-1], ref.path[0]) or ()
+
+
+def holders(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[tuple[str, Scope]]:
+    """The classes of the project that the object before an attribute may be of, each with what is known of the object."""
+    resolver = origins.project.resolver
+    found = sorted({name[:-2] for name in resolver.receiver(scoped.path, ref) if ":" in name and name.endswith("()")})
+    known = scoped.scope.owner
+    if known and any(name in resolver.ancestry(known) for name in found) and _is_self(origins, scoped.path, ref):
+        yield known, scoped.scope
+        return
+    made = False
+    for each in origins.of(scoped._replace(value=ref._replace(path=ref.path[:-1]))):
+        if isinstance(each.value, Call):
+            for name in origins.project.names(each.path, each.value.func):
+                if resolver.classes(name):
+                    made = True
+                    yield name, origins.construct(each, name).scope
+    if not made:
+        yield from ((name, Scope()) for name in found)
+
+
+def _is_self(origins: Origins, path: str, ref: Ref) -> bool:
+    """Whether a reference starts at the first parameter of a method."""
+    parameters = (origins.project.resolver.parameter(path + root) for root in ref.roots)
+    return any(found is not None and found.position == 0 and bool(found.function.owner) for found in parameters)
+
+
+def _selves(origins: Origins, path: str, methods: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    for _, method in methods:
+        for function in origins.project.resolver.functions(path + method):
+            if function.params:
+                yield f"{method}.<locals>.{function.params[0].name}"
+
+
+def _home(facts: Facts, name: str, offset: int) -> tuple[Statement, ...] | None:
+    """The body in which both a variable is bound and a place lies, so that their order can be told; None for closures."""
+    around = [each for each in facts.functions if each.start <= offset < each.end]
+    inner = min(around, key=lambda each: each.end - each.start, default=None)
+    if "<comp>" in name or "<locals>" not in name:
+        return facts.body if inner is None and "." not in name else None
+    if inner is not None and name.startswith(f"{inner.name}.<locals>.") and "." not in name[len(inner.name) + 10 :]:
+        return inner.body
+    return None
+
+
+def _all_statements(facts: Facts) -> Iterator[Statement]:
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        yield from statements(body)

@@ -1,0 +1,177 @@
+"""What an expression stands for: the displays, calls and constants behind variables, attributes, parameters and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.assignments import Assignments, assignments
+from torchrepro_lint.constructions import Construction, construct
+from torchrepro_lint.facts import Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.histories import Step, history
+from torchrepro_lint.mutations import changes
+from torchrepro_lint.passing import bind
+from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped, distinct
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
+# An expression is followed through so many variables and calls, and to so many values; what is left stands for itself.
+_DEEPEST = 24
+_MOST = 300
+
+
+class Origins:
+    """Answers for all expressions of a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._assignments: dict[str, Assignments] = {}
+
+    def assignments(self, path: str) -> Assignments:
+        """What the variables of a file are given."""
+        if path not in self._assignments:
+            self._assignments[path] = assignments(self.project.files[path])
+        return self._assignments[path]
+
+    def history(self, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
+        """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
+        return history(self, scoped, changes=changes)
+
+    def construct(self, call: Scoped, owner: str) -> Construction:
+        """The object of a class of the project that a call makes."""
+        return construct(self, call, owner)
+
+    def of(self, scoped: Scoped) -> tuple[Scoped, ...]:
+        """The expressions that an expression may stand for; itself where nothing is behind it."""
+        found: list[Scoped] = []
+        self._follow(scoped, 0, set(), found)
+        return distinct(found)
+
+    def _follow(self, scoped: Scoped, depth: int, seen: set[object], found: list[Scoped]) -> None:
+        value = scoped.value
+        what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
+        key = (scoped.path, what, id(scoped.scope))
+        if key in seen:
+            return
+        seen.add(key)
+        behind = list(self._behind(scoped)) if depth < _DEEPEST and len(seen) < _MOST else []
+        for each in behind:
+            self._follow(each, depth + 1, seen, found)
+        if not behind:
+            found.append(scoped)
+
+    def _behind(self, scoped: Scoped) -> Iterator[Scoped]:
+        """What one step leads to."""
+        match scoped.value:
+            case Ref():
+                yield from self._given(scoped)
+            case Call():
+                yield from self._returned(scoped, scoped.value)
+            case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
+                yield from (scoped._replace(value=each) for each in operands)
+            case Operation(op=":=", operands=(_, value)) | Operation(op="await", operands=(value,)):
+                yield scoped._replace(value=value)
+            case Subscript(value=value, indices=indices):
+                yield from self._picked(scoped._replace(value=value), indices)
+
+    def _given(self, scoped: Scoped) -> Iterator[Scoped]:
+        found: list[Scoped] = []
+        for step in history(self, scoped, changes=False):
+            if isinstance(step.value, Scoped):
+                found = [step.value] if step.certain else [*found, step.value]
+        yield from found
+
+    def _returned(self, scoped: Scoped, call: Call) -> Iterator[Scoped]:
+        """What functions of the project return, with what this call passes; None where one returns nothing."""
+        resolver = self.project.resolver
+        for name in self.project.names(scoped.path, call.func):
+            if name in _COPIES and call.args:
+                yield scoped._replace(value=call.args[0].value)
+            for function in resolver.functions(name) if not resolver.is_generator(name) else ():
+                path = name.partition(":")[0]
+                method = bool(function.owner) and not is_static(function.decorators)
+                scope = bind(self, scoped, name, function, skip=method, outer=Scope(owner=self._receiver(scoped, name)))
+                values = list(resolver.return_expressions(name))
+                yield from (Scoped(path, each, scope) for each in values or [Constant(call.start, call.end, None)])
+
+    def _receiver(self, scoped: Scoped, name: str) -> str:
+        """The class of the object whose method is called."""
+        owner = self.project.resolver.owner(name)
+        known = scoped.scope.owner
+        return known if known and owner in self.project.resolver.ancestry(known) else owner
+
+    def _picked(self, holder: Scoped, indices: tuple[Expression, ...]) -> Iterator[Scoped]:
+        """The item of a display that a literal index or key picks; any of them without."""
+        key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
+        for each in self.of(holder):
+            value = each.value
+            if isinstance(value, Collection) and value.kind == "dict":
+                pairs = list(zip(value.items[::2], value.items[1::2], strict=True))
+                picked = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
+                yield from (each._replace(value=item) for item in picked or [i for _, i in pairs] if item is not None)
+            elif isinstance(value, Collection) and type(key) is int and -len(value.items) <= key < len(value.items):
+                item = value.items[key]
+                yield from () if item is None else (each._replace(value=item),)
+            elif not indices or key is None:
+                yield from self.collected(each).spare
+
+    def collected(self, scoped: Scoped) -> Arguments:
+        """The items of a list or tuple, those that are added later among them, as spare arguments."""
+        return self._collected(scoped, 0)
+
+    def _collected(self, scoped: Scoped, depth: int) -> Arguments:
+        if depth > _DEEPEST:
+            return UNKNOWN
+        match scoped.value:
+            case Ref():
+                return self._items_of(scoped, depth)
+            case Collection(kind="list" | "tuple" | "set", items=items):
+                return self._joined(scoped, items, depth)
+            case Operation(op="+", operands=operands):
+                return _all(self._collected(scoped._replace(value=each), depth + 1) for each in operands)
+            case Operation(op="if", operands=(_, *operands)) | Operation(op="or", operands=operands):
+                return _all(self._collected(scoped._replace(value=each), depth + 1) for each in operands)
+            case Call(func=func, args=(arg,)) if _LISTS.intersection(self.project.names(scoped.path, func)):
+                return self._collected(scoped._replace(value=arg.value), depth + 1)
+        found = [each for each in self.of(scoped) if each.value is not scoped.value]
+        return _all(self._collected(each, depth + 1) for each in found) if found else UNKNOWN
+
+    def _items_of(self, scoped: Scoped, depth: int) -> Arguments:
+        parts: list[Arguments] = []
+        known = False
+        for step in history(self, scoped):
+            if step.value is not None:
+                known = True
+                way = step.value if isinstance(step.value, Arguments) else self._collected(step.value, depth + 1)
+                parts = [way] if step.certain else [*parts, way]
+            elif step.statement is not None:
+                here = Scoped(step.path, scoped.value, scoped.scope)
+                for change in changes(step.statement, step.holder):
+                    if change.kind in ("add", "join") and change.value is not None:
+                        item = here._replace(value=change.value)
+                        parts.append(
+                            Arguments({}, (item,)) if change.kind == "add" else self._collected(item, depth + 1)
+                        )
+        return _all(parts) if known else UNKNOWN
+
+    def _joined(self, scoped: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
+        parts = []
+        for item in items:
+            if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
+                parts.append(self._collected(scoped._replace(value=item.operands[0]), depth + 1))
+            elif item is not None:
+                parts.append(Arguments({}, (scoped._replace(value=item),)))
+        return _all(parts)
+
+
+def _all(parts: Iterator[Arguments] | list[Arguments]) -> Arguments:
+    kept = list(parts)
+    return Arguments({}, tuple(item for each in kept for item in each.spare), all(each.complete for each in kept))
+
+
+def is_static(decorators: tuple[Expression, ...]) -> bool:
+    """Whether a method gets no ``self``."""
+    return any(isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in decorators)

@@ -1,0 +1,264 @@
+"""What transforms, collating functions and other callables of a project draw from when workers call them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.effects import called_value
+from torchrepro_lint.facts import (
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.runs import Happening
+from torchrepro_lint.samples import dataset, transforms
+from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.signatures import arguments
+
+if TYPE_CHECKING:
+    from torchrepro_lint.fetching import Draws, Fetching
+    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.project import Work
+
+NOTHING: Draws = frozenset()
+UNKNOWN: Draws = frozenset({"unknown"})
+_OWN: Draws = frozenset({"own"})
+_INNER = ("transforms", "transform", "lambd", "func")
+# A variable of which nothing is known is taken for a transform by what it is called.
+_TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
+_GENERATORS = re.compile(
+    r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
+)
+_MOST = 16
+
+
+class Transforming:
+    """Answers for the callables of a project; ``datasets`` answers for its datasets."""
+
+    def __init__(self, origins: Origins, datasets: Fetching) -> None:
+        self._origins = origins
+        self._project = origins.project
+        self._datasets = datasets
+        self._depth = 0
+
+    def draws(self, given: Scoped) -> Draws:
+        """What calling a callable draws from."""
+        if self._depth > _MOST:
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return NOTHING.union(*(self._one(each) for each in self._origins.of(given)))
+        finally:
+            self._depth -= 1
+
+    def passed(self, call: Scoped | None, words: Sequence[str]) -> Draws:
+        """What the callables draw from that a call passes for parameters ``words``, by name or by position."""
+        found: set[str] = set()
+        assert call is None or isinstance(call.value, Call)
+        for arg in call.value.args if call is not None and words else ():  # type: ignore[union-attr]
+            value = call._replace(value=arg.value)  # type: ignore[union-attr]
+            if arg.star:
+                found |= UNKNOWN
+            elif arg.keyword in words:
+                found |= self.draws(value)
+            elif arg.keyword is None and not isinstance(arg.value, Constant):
+                drawn = self.draws(value)
+                found |= drawn if drawn != UNKNOWN or _is_called_a_transform(arg.value) else NOTHING
+        return frozenset(found)
+
+    def _one(self, each: Scoped) -> Draws:
+        match each.value:
+            case Constant():
+                return NOTHING
+            case Collection(kind=kind, items=items):
+                values = items[1::2] if kind == "dict" else items
+                return self._all(each._replace(value=item) for item in values if item is not None)
+            case Comprehension(elements=elements):
+                return self.draws(each._replace(value=elements[-1]))
+            case Operation(op="*", operands=(value,)):
+                return self.draws(each._replace(value=value))
+            case Operation(op="+", operands=operands):
+                return self._all(each._replace(value=one) for one in operands)
+            case Lambda(function=function):
+                return self.instance("", each, [each.path + function])
+            case Call():
+                return self._made(each, each.value)
+        return self._named(each)
+
+    def _all(self, each: Iterable[Scoped]) -> Draws:
+        return NOTHING.union(*(self.draws(one) for one in each))
+
+    def _made(self, each: Scoped, call: Call) -> Draws:
+        """A callable that a call makes: an object of the project or a library, a partial."""
+        found: set[str] = set()
+        names = self._project.names(each.path, call.func)
+        for name in names:
+            if name == "functools.partial" and call.args:
+                found |= self.draws(each._replace(value=call.args[0].value))
+            elif self._project.resolver.classes(name):
+                found |= self.instance(name, each, self._project.resolver.call_methods(f"{name}()"))
+            else:
+                found |= self._of_rows(_plain(name), each)
+        return frozenset(found) if names else UNKNOWN
+
+    def _named(self, each: Scoped) -> Draws:
+        """A function, a method, or an object of which only the class is known."""
+        found: set[str] = set()
+        names = self._project.names(each.path, each.value)
+        for name in names:
+            if self._project.resolver.functions(name):
+                found |= self.instance(self._project.resolver.owner(name), None, [name], scope=each.scope)
+            elif self._project.resolver.classes(name):
+                return UNKNOWN
+            elif ":" in name and name.endswith("()"):
+                found |= self.instance(name[:-2], None, self._project.resolver.call_methods(name))
+            else:
+                found |= self._of_rows(_plain(name), None)
+        return frozenset(found) if names else UNKNOWN
+
+    def _of_rows(self, name: str, made: Scoped | None) -> Draws:
+        """What a library's transform draws from, by the first row that holds of the call that makes it."""
+        found: set[str] = set()
+        for row in transforms(name):
+            call = made.value if made is not None and isinstance(made.value, Call) else None
+            argument = arguments(row.spelling, call) if call is not None else lambda _: None
+            truth = evaluate(row.when, row.spelling, argument) if call is not None or not row.when else Truth.UNKNOWN
+            if truth is Truth.FAILS:
+                continue
+            found |= row.draws
+            if row.inner:
+                found |= self._inner(made) if made is not None and call is not None else UNKNOWN
+            if truth is Truth.HOLDS:
+                return frozenset(found)
+        return frozenset(found) or UNKNOWN
+
+    def _inner(self, made: Scoped) -> Draws:
+        assert isinstance(made.value, Call)
+        kept = [arg for arg in made.value.args if arg.keyword is None or arg.keyword in _INNER]
+        if any(arg.star == "**" for arg in kept):
+            return UNKNOWN
+        return self._all(made._replace(value=arg.value) for arg in kept)
+
+    # --- code of the project -----------------------------------------------------------------------------------------
+
+    def instance(self, owner: str, call: Scoped | None, methods: Sequence[str], scope: Scope | None = None) -> Draws:
+        """What functions of the project draw from, as methods of an object that ``call`` makes."""
+        if not methods:
+            return UNKNOWN if owner else NOTHING
+        if scope is None:
+            scope = self._origins.construct(call, owner).scope if call is not None and owner else Scope(owner=owner)
+            scope = call.scope if call is not None and not owner else scope
+        work = self._project.work_of(methods)
+        found: set[str] = set()
+        known: set[int] = set()
+        for happening in work.run.happenings:
+            if any(id(step.event) in known for step in happening.way):
+                continue
+            drawn = self._happens(work, happening, scope)
+            if drawn is not None:
+                found |= drawn
+                known.add(id(happening.event))
+        return frozenset(found) | frozenset(_drawn(work, known))
+
+    def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
+        """What an event draws from that the run does not show; None where what the run shows is all."""
+        value = happening.event.value
+        if value is None or happening.event.kind not in ("call", "index", "iterate"):
+            return None
+        if happening.event.kind != "call":
+            return self._fetched(Scoped(happening.path, value, scope))
+        assert isinstance(value, Call)
+        if any(_GENERATORS.fullmatch(name) for name in happening.names) and self._is_kept(
+            work, happening, value, scope
+        ):
+            return _OWN
+        if self._passes_kept(work, happening, value, scope):
+            return _OWN
+        return self._called(happening, value.func, scope)
+
+    def _called(self, happening: Happening, func: Expression, scope: Scope) -> Draws | None:
+        known = [name for name in happening.names if ":" not in name and any(transforms(_plain(name)))]
+        objects = [name for name in happening.names if ":" in name and name.endswith("()")]
+        if known and not any(name.endswith("()") for name in known):
+            return NOTHING.union(*(self._of_rows(_plain(name), None) for name in known))
+        if known or objects or ((not happening.names or happening.assumed) and _is_value(func)):
+            drawn = self.draws(Scoped(happening.path, func, scope))
+            return None if drawn == UNKNOWN and happening.names and not known else drawn
+        return None
+
+    def _fetched(self, holder: Scoped) -> Draws | None:
+        """Samples that are fetched from another dataset: ``self.dataset[index]``."""
+        found: Draws | None = None
+        for each in self._origins.of(holder):
+            if isinstance(each.value, Call):
+                names = self._project.names(each.path, each.value.func)
+                if any(self._is_dataset(name) for name in names):
+                    found = (found or NOTHING) | self._datasets.draws(each)
+        return found
+
+    def _is_dataset(self, name: str) -> bool:
+        if self._project.resolver.classes(name):
+            return bool(self._project.resolver.methods(name, "__getitem__"))
+        return dataset(_plain(name)) is not None
+
+    # --- generators that are kept ------------------------------------------------------------------------------------
+
+    def _is_kept(self, work: Work, happening: Happening, call: Call, scope: Scope) -> bool:
+        """Whether a generator whose method is called was made before the workers' code runs."""
+        match call.func:
+            case Ref(path=(*before, word)) as func if word not in ("seed", "manual_seed", "set_state"):
+                return self._is_made_before(work, Scoped(happening.path, func._replace(path=tuple(before)), scope))
+        return False
+
+    def _passes_kept(self, work: Work, happening: Happening, call: Call, scope: Scope) -> bool:
+        """Whether a function from outside draws from a generator that it is passed, and that was made before."""
+        if not any(name.startswith(("torch.", "scipy.", "numpy.")) for name in happening.names):
+            return False
+        given = [arg.value for arg in call.args if arg.keyword in ("generator", "random_state", "rng")]
+        return any(self._is_made_before(work, Scoped(happening.path, each, scope)) for each in given)
+
+    def _is_made_before(self, work: Work, generator: Scoped) -> bool:
+        for each in self._origins.of(generator):
+            if isinstance(each.value, Call):
+                names = self._project.names(each.path, each.value.func)
+                if any(_GENERATORS.fullmatch(f"{name}()") for name in names):
+                    return not self._runs_in(work, each.path, each.value.start)
+        return False
+
+    def _runs_in(self, work: Work, path: str, offset: int) -> bool:
+        inner = [f for f in self._project.files[path].functions if f.start <= offset < f.end]
+        return any(path + each.name in work.run.functions for each in inner)
+
+
+def _drawn(work: Work, known: set[int]) -> Iterator[str]:
+    """The generators that the code of the project draws from itself, and that it has not seeded just before."""
+    for draws in work.effects.draws.values():
+        for draw in draws:
+            seeds = work.effects.reseeds.get(draw.family, ())
+            fresh = any(seed.order < draw.order for seed in seeds)
+            if not fresh and not any(id(step.event) in known for step in draw.happening.way):
+                yield draw.family
+
+
+def _is_value(func: Expression) -> bool:
+    """Whether a variable, an attribute of ``self``, or an element of one is called."""
+    return bool(called_value(func)) or (isinstance(func, Subscript) and bool(called_value(func.value)))
+
+
+def _is_called_a_transform(value: Expression) -> bool:
+    if isinstance(value, Ref):
+        return bool(_TRANSFORM_WORD.fullmatch((value.path or (value.roots[0].rpartition(".")[2].lstrip(":?"),))[-1]))
+    return False
+
+
+def _plain(name: str) -> str:
+    return name.replace("()", "").replace("[]", "")
