@@ -125,15 +125,14 @@ class Collector:
             bind_globals(scope, self.tree, self._may_bind)
         body = body_of(self, scope, self.tree)
         functions, classes = tuple(sorted(self.functions)), tuple(sorted(self.classes))
+        exports = tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items()))
         return Facts(
             body=body,
             functions=functions,
             classes=classes,
-            exports=tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items())),
-            stars=tuple(self.stars),
             assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
             imports_end=imports_end(self, body),
-            summary=summarise(body, functions, classes),
+            summary=summarise(body, functions, classes, exports, tuple(self.stars)),
         )
 
     def _may_bind(self, node: cst.CSTNode) -> bool:

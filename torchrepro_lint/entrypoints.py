@@ -13,6 +13,9 @@ from torchrepro_lint.source import is_notebook
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
 _WORDS = frozenset({"command", "group", "callback"})
+_COMMAND_PACKAGES = _PACKAGES | {"hydra"}
+# How the names of the file itself, of a relative import and of unbound words begin; no name: an expression.
+_OWN = (":", ".", "?", "")
 
 
 class Entry(NamedTuple):
@@ -36,7 +39,7 @@ def entry_points(names: Names, scripts: Sequence[str], globs: Sequence[str]) -> 
     found = {Entry(path, None) for path, facts in files.items() if _is_script(path, facts, path in imported)}
     found |= {Entry(path, None) for path in _matching(files, globs)}
     for path, facts in files.items():
-        if not is_test(path, facts):
+        if _may_expose(names, path) and not is_test(path, facts):
             found |= {
                 Entry(path, path + each.name, _before(names, path, each))
                 for each in facts.functions
@@ -83,6 +86,14 @@ def _imports(names: Names, path: str) -> Iterator[str]:
         file = names.modules.loaded(path, module)
         if file and file != path:
             yield file
+
+
+def _may_expose(names: Names, path: str) -> bool:
+    """Whether a decorator of a file may be a command line's: of such a package, or of the project."""
+    return any(
+        each[:1] in _OWN or each.partition(".")[0] in _COMMAND_PACKAGES or not names.modules.is_outside(path, each)
+        for each in names.modules.files[path].summary.decorators
+    )
 
 
 def _is_command(names: Names, path: str, function: Function) -> bool:

@@ -280,17 +280,21 @@ class Class(NamedTuple):
 class Summary(NamedTuple):
     """What a link asks of every file of a project, gathered once so that it need not look into them; words are sorted.
 
-    ``imports`` are the modules that import statements anywhere in the file may load, as written. ``calls`` are the last
-    words of what is called (``step`` of ``optimizer.step()``), ``values`` those of what is named without being called.
-    ``options`` are the words of the command-line options that are declared here, ``properties`` of the methods that run
-    when they are read. ``tables`` are the variables in which a function stores its parameter, each with the outermost
-    function that does. ``guarded`` says that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level
-    statement calls something.
+    ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
+    modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
+    ``calls`` are the last words of what is called (``step`` of ``optimizer.step()``), ``values`` those of what is named
+    without being called, ``decorators`` what functions and classes are decorated with. ``options`` are the words of the
+    command-line options that are declared here, ``properties`` of the methods that run when they are read. ``tables`` are
+    the variables in which a function stores its parameter, each with the outermost function that does. ``guarded`` says
+    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
     """
 
+    exports: tuple[tuple[str, tuple[str, ...]], ...]
+    stars: tuple[str, ...]
     imports: tuple[str, ...]
     calls: tuple[str, ...]
     values: tuple[str, ...]
+    decorators: tuple[str, ...]
     options: tuple[str, ...]
     properties: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
@@ -301,21 +305,23 @@ class Summary(NamedTuple):
 class Facts(NamedTuple):
     """All that is kept of a file.
 
-    ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
-    modules of star imports, as written. ``assigned`` maps the name of each variable to what is assigned to it anywhere:
-    how the variable is reached in the value (``"="`` it is the value, ``"[]"`` an element of it, as in a loop or in
-    unpacking, ``"with"`` entered from it, ``"+="`` and the like, ``"?"`` otherwise), and the value.
-    ``imports_end`` is the offset after the last top-level import, or where one may be put.
+    ``assigned`` maps the name of each variable to what is assigned to it anywhere: how the variable is reached in the
+    value (``"="`` it is the value, ``"[]"`` an element of it, as in a loop or in unpacking, ``"with"`` entered from it,
+    ``"+="`` and the like, ``"?"`` otherwise), and the value. ``imports_end`` is the offset after the last top-level
+    import, or where one may be put.
     """
 
     body: tuple[Statement, ...]
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
-    exports: tuple[tuple[str, tuple[str, ...]], ...]
-    stars: tuple[str, ...]
     assigned: tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
     imports_end: int
     summary: Summary
+
+    @property
+    def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """As ``Summary`` has them."""
+        return self.summary.exports
 
 
 def span(record: Expression | Statement | Arg | Function | Class) -> Span:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torchrepro_lint import facts as records
@@ -65,11 +66,14 @@ class _Writer:
             complex: lambda it: ["complex", it.real, it.imag],
         }
         for name, kind in _TYPES.items():
-            self._writers.setdefault(kind, lambda it, name=name: [name, *map(self.encoded, it)])
+            self._writers.setdefault(kind, partial(self._record, name))
 
     def encoded(self, value: Any) -> Any:
         writer = self._writers.get(type(value))
         return value if writer is None else writer(value)
+
+    def _record(self, name: str, it: tuple[Any, ...]) -> Any:
+        return [name, *map(self.encoded, it)]
 
     def _number(self, words: tuple[str, ...]) -> int:
         number = self._numbers.get(words)
@@ -106,10 +110,13 @@ class _Reader:
             "complex": lambda it: complex(it[1], it[2]),
         }
         for name, kind in _TYPES.items():
-            self._readers[name] = lambda it, kind=kind: kind(*map(self.decoded, it[1:]))
+            self._readers[name] = partial(self._record, kind)
 
     def decoded(self, value: Any) -> Any:
         return self._readers[value[0]](value) if type(value) is list else value
+
+    def _record(self, kind: type, it: list[Any]) -> Any:
+        return kind(*map(self.decoded, it[1:]))
 
     def _all(self, values: list[Any]) -> tuple[Any, ...]:
         return tuple([self.decoded(each) for each in values])

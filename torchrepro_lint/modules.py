@@ -119,7 +119,7 @@ class Modules:
     def _from_stars(self, path: str, word: str) -> Iterator[str]:
         if word.startswith("_"):
             return
-        for star in self.files[path].stars:
+        for star in self.files[path].summary.stars:
             targets = self.resolve(path, star)
             for target in targets:
                 file, colon, _ = target.partition(":")

@@ -26,16 +26,26 @@ from torchrepro_lint.walk import expressions, last_word, parts, statements
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
 
-def summarise(body: tuple[Statement, ...], functions: tuple[Function, ...], classes: tuple[Class, ...]) -> Summary:
-    """The summary of a file with these bodies."""
+def summarise(
+    body: tuple[Statement, ...],
+    functions: tuple[Function, ...],
+    classes: tuple[Class, ...],
+    exports: tuple[tuple[str, tuple[str, ...]], ...],
+    stars: tuple[str, ...],
+) -> Summary:
+    """The summary of a file with these bodies, top-level names and star imports."""
     words = _Words()
+    definitions: tuple[Function | Class, ...] = (*functions, *classes)
     for each in (body, *(function.body for function in functions), *(one.body for one in classes)):
         for statement in statements(each):
             words.add(statement)
     return Summary(
+        exports=exports,
+        stars=stars,
         imports=tuple(sorted(words.imports)),
         calls=tuple(sorted(words.calls)),
         values=tuple(sorted(words.values)),
+        decorators=tuple(sorted({name for each in definitions for name in _decorators(each)})),
         options=tuple(sorted(words.options)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
         tables=tuple(sorted({table for each in functions for table in _tables(each)})),
@@ -84,6 +94,13 @@ class _Words:
         for each in parts(call):
             if each is not call.func or type(each) is not Ref:
                 self._look(each)
+
+
+def _decorators(definition: Function | Class) -> Iterator[str]:
+    for decorator in definition.decorators:
+        named = decorator.func if isinstance(decorator, Call) else decorator
+        roots, path = (named.roots, named.path) if isinstance(named, Ref) else (("",), ())
+        yield from (".".join((root, *path)) for root in roots)
 
 
 def _tables(function: Function) -> Iterator[tuple[str, str]]:
