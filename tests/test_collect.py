@@ -192,7 +192,8 @@ def test_equal_texts_have_equal_facts() -> None:
 def test_a_syntax_error_is_placed_where_pythons_parser_places_it(text: str, row: int, column: int) -> None:
     with pytest.raises(CollectError) as caught:
         collect(text)
-    assert Lines(text).position(caught.value.offset) == (row, column)
+    place = Lines(text).position(caught.value.offset)
+    assert (place.row, place.column) == (row, column)
 
 
 @pytest.mark.parametrize("text", ["x = " + "+".join(["1"] * 20_000), "x = a" + ".b()" * 3_000])
