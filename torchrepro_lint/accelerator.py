@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.runs import TRAINERS
 from torchrepro_lint.walk import expressions, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
 
 _DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
@@ -14,6 +19,11 @@ _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|
 _RANK = re.compile(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
 # What may be asked of CUDA by a program that does not use it.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
+_HARMLESS_CALLS = _HARMLESS | {"seed", "seed_all", "is_bf16_supported", "get_device_name", "get_device_capability"}
+# What has an accelerator work.
+_WORKING = re.compile(
+    r"accelerate\.(\w+\.)*Accelerator\(\)\.(prepare\w*|backward)|ultralytics\.\w+\(\)\.(train|val|tune)"
+)
 # Frameworks that pick a device by themselves.
 _PICKS = re.compile(
     r"(lightning|pytorch_lightning|lightning_fabric)\b.*\.(Trainer|Fabric|LightningCLI)|accelerate\.\w*\.?Accelerator|"
@@ -69,3 +79,27 @@ def _is_option(expression: Expression) -> bool:
             holder = before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
             return bool(_OPTION_HOLDER.fullmatch(holder.lower()))
     return False
+
+
+def starts_accelerator(names: Names, path: str, call: Call, found: Iterable[str]) -> bool:
+    """Whether a call puts something on an accelerator, or has one work, as far as its arguments tell."""
+    for name in found:
+        if name.startswith("torch.cuda.") and name.count(".") == 2 and name.split(".")[2] not in _HARMLESS_CALLS:
+            return True
+        if ":" not in name and (_WORKING.fullmatch(name) or TRAINERS.match(name)):
+            return True
+    match call.func:
+        case Ref(path=(*_, "cuda")) | Attribute(name="cuda"):
+            return True
+        case Ref(path=(*_, "to")) | Attribute(name="to"):
+            return any(_may_be_accelerator(names, path, arg.value) for arg in call.args)
+    if any(name.startswith("torch.") for name in found):
+        devices = (arg.value for arg in call.args if arg.keyword == "device" or "torch.set_default_device" in found)
+        return any(_may_be_accelerator(names, path, device) for device in devices)
+    return False
+
+
+def _may_be_accelerator(names: Names, path: str, device: Expression) -> bool:
+    return any(
+        _is_option(value) or any(_names(each) for each in within(value)) for _, value in names.made(path, device)
+    )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.facts import (
+    Assign,
     Call,
+    Collection,
     Comprehension,
     Constant,
     Define,
@@ -38,10 +40,10 @@ class Guard(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property);
-    or an ``import`` of ``modules``.
+    """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
+    ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
 
-    ``statement`` is the innermost statement that it happens in.
+    ``statement`` is the innermost statement that it happens in. ``given`` is None where it is an unknown part of a value.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Event(NamedTuple):
     statement: Statement
     guards: tuple[Guard, ...]
     modules: tuple[str, ...] = ()
+    given: Expression | None = None
 
 
 def events(body: tuple[Statement, ...], setting: Setting) -> Iterator[Event]:
@@ -66,11 +69,29 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
             if isinstance(statement, With):
                 yield Event("enter", expression, statement, inner)
                 inner = (*inner, Guard("with", expression))
+        if isinstance(statement, Assign) and statement.value is not None:
+            for target in statement.targets:
+                for place, given in _places(target, statement.value):
+                    yield Event("set", place, statement, guards, given=given)
         if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
             return  # what follows in this block never runs
         if isinstance(statement, Loop) and statement.target is not None:
             yield from (Event("iterate", each, statement, guards) for each in _iterated(statement.source))
         yield from _blocks(statement, inner, setting)
+
+
+def _places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
+    """The attributes and items that an assignment changes, each with its part of the value."""
+    match target:
+        case Subscript():
+            yield target, value
+        case Ref(roots=roots, path=(_, *_)) if not any(root.endswith(".<locals>.self") for root in roots):
+            yield target, value
+        case Collection(items=items):
+            whole = isinstance(value, Collection) and len(value.items) == len(items)
+            for index, item in enumerate(items):
+                if item is not None:
+                    yield from _places(item, value.items[index] if whole and isinstance(value, Collection) else None)
 
 
 def _blocks(statement: Statement, guards: tuple[Guard, ...], setting: Setting) -> Iterator[Event]:

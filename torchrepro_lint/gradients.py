@@ -12,7 +12,11 @@ from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchrepro_lint.events import Event, Guard
     from torchrepro_lint.project import Program, Project, Site
+    from torchrepro_lint.runs import Run
 
 _OFF = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
@@ -26,14 +30,14 @@ _BACKWARD = re.compile(
 )
 
 
-def without_gradient(project: Project, path: str, site: Site) -> bool:
+def without_gradient(project: Project, site: Site) -> bool:
     """Whether no gradient can flow: under ``no_grad``, in a function so decorated, or from a detached input."""
-    return switched_off(project, path, site) or _is_cut(_input(site.call))
+    return switched_off(project, site) or _is_cut(_input(site.call))
 
 
-def switched_off(project: Project, path: str, site: Site) -> bool:
+def switched_off(project: Project, site: Site) -> bool:
     """Whether a call stands where no gradient is kept, by the innermost mode around it."""
-    return _mode(project, path, site) == "off"
+    return _mode(project, site.function, site.guards) == "off"
 
 
 def forward_only(project: Project, function: str) -> bool:
@@ -46,16 +50,40 @@ def forward_only(project: Project, function: str) -> bool:
     return _callers[project].forward_only(function)
 
 
+def gradient_free(project: Project, run: Run, function: str) -> bool:
+    """Whether a run enters a function only where no gradient is kept. False where it does not enter it."""
+    known = _FREE.setdefault(run, {})
+    if function not in known:
+        known[function] = True  # a circle adds no other way in
+        entries = run.entries.get(function, ())
+        known[function] = bool(entries) and all(_enters_free(project, run, *entry) for entry in entries)
+    return known[function]
+
+
+_FREE: WeakKeyDictionary[Run, dict[str, bool]] = WeakKeyDictionary()
+
+
+def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
+    mode = _mode(project, caller, event.guards)
+    if mode:
+        return mode == "off"
+    # A layer that a module makes for itself runs where the module does.
+    owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
+    runners = project.resolver.methods(owner, "forward") if owner else (caller,)
+    return any(gradient_free(project, run, each) for each in runners)
+
+
 def has_backward(program: Program) -> bool:
     """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
     return any(
-        _is_backward(happening.event.value, happening.names)
+        is_backward(happening.event.value, happening.names)
         for happening in program.run.happenings
         if happening.event.kind == "call" and isinstance(happening.event.value, Call)
     )
 
 
-def _is_backward(call: Call, names: tuple[str, ...]) -> bool:
+def is_backward(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether a call, by its word or by what is called, runs a backward pass."""
     match call.func:
         case Ref(path=(*_, "backward")) | Attribute(name="backward"):
             return True
@@ -88,18 +116,20 @@ class _Callers:
         if not sites or function.rpartition(".")[2].rpartition(":")[2] in self._passed_on:
             return False
         return all(
-            (mode := _mode(self._project, path, site)) == "off" or (not mode and self.forward_only(site.function))
-            for path, site in sites
+            (mode := _mode(self._project, site.function, site.guards)) == "off"
+            or (not mode and self.forward_only(site.function))
+            for _, site in sites
         )
 
 
 _callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
 
 
-def _mode(project: Project, path: str, site: Site) -> str:
+def _mode(project: Project, function: str, guards: Iterable[Guard]) -> str:
     """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
-    modes = [mode for guard in site.guards if guard.kind == "with" and (mode := _switched(project, path, guard.value))]
-    decorators = (each for function in project.resolver.functions(site.function) for each in function.decorators)
+    path = function.partition(":")[0]
+    modes = [mode for guard in guards if guard.kind == "with" and (mode := _switched(project, path, guard.value))]
+    decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
     modes = [*(mode for each in decorators if (mode := _switched(project, path, each))), *modes]
     return modes[-1] if modes else ""
 

@@ -83,7 +83,7 @@ def surroundings(context: Context, site: Site, spelling: Spelling) -> dict[str, 
 def _no_backward(context: Context, site: Site, row: Row) -> bool:
     """Whether no gradient flows back through a call: where it stands, who calls it, what it is given."""
     project, path = context.project, context.path
-    if switched_off(project, path, site):
+    if switched_off(project, site):
         return True
     given = [each for word in _differentiable(row) if (each := tensor(row.spelling, site.call, word)) is not None]
     tensors = Tensors(project, path)
@@ -152,6 +152,7 @@ def operation_names(site: Site) -> Iterator[str]:
 def _tensor_method(name: str) -> str | None:
     """``torch.Tensor.cumsum`` for ``torch.randn().cumsum``: a method of what a function or module of torch returned."""
     receiver, _, word = name.rpartition(".")
+    receiver = receiver.replace("[]", "")  # an element of a tensor, or of several, is one
     if not word or word.endswith("()") or not receiver.startswith("torch.") or not receiver.endswith("()"):
         return None
     made = receiver.split("()")[0].rpartition(".")[2]

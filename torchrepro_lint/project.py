@@ -24,6 +24,7 @@ from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.text import Position
+from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Project:
         self._seeding = Memo()
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
+        self._switching: dict[int, tuple[Touch, ...]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
@@ -276,6 +278,13 @@ class Project:
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
         return tuple(program for program in self.programs if function in program.run.functions)
+
+    def switching(self, program: Program) -> tuple[Touch, ...]:
+        """What a program does to flags, variables of the environment, and devices, in order."""
+        known = self._switching.get(id(program.run))
+        if known is None:
+            known = self._switching[id(program.run)] = tuple(switching(program.run, self.resolver, self._catalogue))
+        return known
 
     def on_accelerator(self, program: Program) -> bool:
         """Whether a program may run on an accelerator: whether anything that it reaches names one."""

@@ -14,6 +14,7 @@ from torchrepro_lint.facts import (
     Attribute,
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     Ref,
@@ -32,7 +33,8 @@ class Step(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for.
+    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for (of an item that is
+    set, what it is an item of).
 
     ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
     ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
@@ -84,6 +86,8 @@ class _Waiting(NamedTuple):
 class Run:
     """All that some functions reach, each function once, in evaluation order.
 
+    ``entries`` tells for each function which functions enter it, and by which of their events; for one that waits to the
+    end that is where it was handed over.
     ``starts`` are functions or modules (``path:``) that run one after the other; a first module runs as ``__main__``
     where ``main`` says so. With ``mode`` they run in workers.
 
@@ -99,7 +103,9 @@ class Run:
         self._seen: set[_Target] = set()
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, _Waiting] = {}
-        for name in starts:
+        self.entries: dict[str, list[tuple[str, Event]]] = {}
+        self._starts = tuple(starts)
+        for name in self._starts:
             self._execute(_Target(name, mode), (), main=main and name.endswith(":"))
         self._run_the_rest()
 
@@ -133,6 +139,7 @@ class Run:
                 continue
             entered = []
             for target in self._happen(frame, event):
+                self.entries.setdefault(target.function, []).append((frame.function, event))
                 if target not in self._seen:
                     self._seen.add(target)
                     entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target.function))))
@@ -142,7 +149,9 @@ class Run:
         """What was handed over or built, and not seen to be called or iterated, is taken to be so at the end."""
         while self._waiting:
             waiting = self._waiting.pop(next(iter(self._waiting)))
+            maker = waiting.way[-1].into if waiting.way else self._starts[0]
             for target in waiting.targets:
+                self.entries.setdefault(target.function, []).append((maker, waiting.step.event))
                 self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
     def _frame(self, target: _Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
@@ -158,6 +167,11 @@ class Run:
             return
         assert event.value is not None
         value = event.value
+        if event.kind == "set":
+            place = value.value if isinstance(value, Subscript) else value
+            found = self._names.names(frame.path, place)
+            self.happenings.append(Happening(frame.path, frame.function, event, found, False, frame.mode, frame.way))
+            return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
         found, assumed = self._found(frame, called)
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
@@ -315,14 +329,19 @@ def _constructs(name: str) -> bool:
 
 
 def _handed(call: Call) -> Iterator[Expression]:
-    """The values that a call passes, those in lists and dictionaries among them."""
+    """The values that a call passes, those in lists, dictionaries and comprehensions among them."""
     queue = [arg.value for arg in call.args if arg.keyword != "worker_init_fn"]
     while queue:
         value = queue.pop(0)
-        if isinstance(value, Collection):
-            queue += (item for item in value.items if item is not None)
-        else:
-            yield value
+        match value:
+            case Collection(items=items):
+                queue += (item for item in items if item is not None)
+            case Comprehension(elements=elements):
+                queue += elements
+            case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
+                queue += (arg.value for arg in args)
+            case _:
+                yield value
 
 
 def _receiver_of(expression: Expression) -> Expression | None:

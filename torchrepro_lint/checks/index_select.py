@@ -38,7 +38,7 @@ def _counts(context: Context, site: Site, parts: Selecting) -> bool:
     project, tensors = context.project, Tensors(context.project, context.path)
     if parts.out is not None or context.settings.device == "mps" or not project.may_use_accelerator(site.function):
         return False  # torch refuses out= where anything needs a gradient
-    if without_gradient(project, context.path, site) or tensors.without_gradient(parts.source):
+    if without_gradient(project, site) or tensors.without_gradient(parts.source):
         return False
     return not (_has_deterministic_version(context) and enabled(project, site.function))
 

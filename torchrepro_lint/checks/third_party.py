@@ -32,12 +32,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _counts(context: Context, site: Site, row: Foreign) -> bool:
-    project, path = context.project, context.path
+    project = context.project
     if context.settings.device == "mps" or not project.may_use_accelerator(site.function):
         return False
     if row.argument and not _is_off(site, row):
         return False
-    if row.phase == "backward" and (without_gradient(project, path, site) or forward_only(project, site.function)):
+    if row.phase == "backward" and (without_gradient(project, site) or forward_only(project, site.function)):
         return False
     subjects = {condition.of for condition in row.when}
     truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site, subjects))

@@ -1,0 +1,180 @@
+"""The flags of torch that a run sets, by assignment, by call, and through libraries that set them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.entries import Spelling
+from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.signatures import OPEN, Argument, Literal, arguments
+from torchrepro_lint.spoken import constant
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.names import Names
+    from torchrepro_lint.runs import Happening
+
+DETERMINISTIC = "deterministic-algorithms"
+CUDNN_DETERMINISTIC = "cudnn-deterministic"
+CUDNN_BENCHMARK = "cudnn-benchmark"
+CUDNN_ENABLED = "cudnn-enabled"
+MAX_AUTOTUNE = "max-autotune"
+INDUCTOR_DETERMINISTIC = "inductor-deterministic"
+WARN = "warn"
+
+# Attributes that are flags. All that inductor times begin alike.
+_ATTRIBUTES = {
+    "torch.backends.cudnn.deterministic": CUDNN_DETERMINISTIC,
+    "torch.backends.cudnn.benchmark": CUDNN_BENCHMARK,
+    "torch.backends.cudnn.enabled": CUDNN_ENABLED,
+    "torch.utils.deterministic.fill_uninitialized_memory": "fill-uninitialized-memory",
+    "torch._inductor.config.deterministic": INDUCTOR_DETERMINISTIC,
+}
+_AUTOTUNED = re.compile(r"(torch\._inductor\.config\.)?(triton\.)?max_autotune(_gemm|_pointwise)?")
+_AUTOTUNED_MODE = re.compile(r"max-autotune(-no-cudagraphs)?")
+_INDUCTOR = "torch._inductor.config"
+
+SWITCHES = frozenset({"torch.use_deterministic_algorithms", "torch.set_deterministic", "torch._set_deterministic"})
+DEBUG_MODE = "torch.set_deterministic_debug_mode"
+_SWITCH = Spelling("", ("mode",), ("warn_only", "d"))
+_DEBUG = Spelling(DEBUG_MODE, ("debug_mode",))
+_DEBUG_MODES: dict[Literal, Literal] = {0: False, "default": False, 1: WARN, "warn": WARN, 2: True, "error": True}
+
+# What the blocks and calls of cuDNN's flags leave out is false in the one, and left alone in the other.
+_CUDNN_FLAGS: dict[str, Literal] = {"torch.backends.cudnn.flags": False, "torch.backends.cudnn.set_flags": OPEN}
+_CUDNN = Spelling("", ("enabled", "benchmark"), ("deterministic",))
+
+
+class Setting(NamedTuple):
+    """A flag, or a variable of the environment in capitals, and what it is set to: ``value`` where that is one constant
+    (else ``OPEN``), and the expression, if any.
+    """
+
+    what: str
+    value: Literal
+    given: Expression | None = None
+
+
+def is_off(value: Literal) -> bool:
+    """Whether a flag is certainly not on; what is not known may be."""
+    return value is None or value is False or value == 0
+
+
+def settings(names: Names, catalogue: Catalogue, happening: Happening) -> Iterator[Setting]:
+    """What something that happens in a run sets."""
+    event, path = happening.event, happening.path
+    if event.kind == "set":
+        plain = isinstance(event.statement, Assign) and event.statement.op in ("=", ":")
+        for name in happening.names:
+            yield from _assigned(name, names, path, event.given if plain else None)
+    elif event.kind == "call" and isinstance(event.value, Call):
+        for name in happening.names:
+            if ":" not in name:
+                yield from _called(names, catalogue, name, path, event.value)
+
+
+def _assigned(name: str, names: Names, path: str, given: Expression | None) -> Iterator[Setting]:
+    what = MAX_AUTOTUNE if name.startswith(_INDUCTOR) and _AUTOTUNED.fullmatch(name) else _ATTRIBUTES.get(name)
+    if what is not None:
+        yield Setting(what, constant(names, path, given), given)
+
+
+def _called(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[Setting]:
+    plain = name.replace("().", ".").removesuffix("()")
+    if name in SWITCHES:
+        yield _switched(names, path, call)
+    elif name == DEBUG_MODE:
+        given = arguments(_DEBUG, call)("debug_mode")
+        value = constant(names, path, given)
+        yield Setting(DETERMINISTIC, _DEBUG_MODES.get(value, OPEN) if isinstance(value, str | int) else OPEN, given)
+    elif name in _CUDNN_FLAGS:
+        yield from _cudnn_block(names, path, call, _CUDNN_FLAGS[name])
+    elif name == "builtins.setattr" and len(call.args) == 3:
+        word = constant(names, path, call.args[1].value)
+        if isinstance(word, str):
+            for owner in names.names(path, call.args[0].value):
+                yield from _assigned(f"{owner}.{word}", names, path, call.args[2].value)
+    elif name in ("torch.compile", f"{_INDUCTOR}.patch"):
+        yield from _inductor(names, path, call)
+    else:
+        yield from _by_library(names, catalogue, plain, path, call)
+
+
+def _switched(names: Names, path: str, call: Call) -> Setting:
+    argument = arguments(_SWITCH, call)
+    given = argument("mode") or argument("d")
+    value = True if given is None else constant(names, path, given)
+    warns = constant(names, path, warning) if (warning := argument("warn_only")) is not None else False
+    return Setting(DETERMINISTIC, WARN if warns is True and not is_off(value) else value, given)
+
+
+def _cudnn_block(names: Names, path: str, call: Call, left_out: Literal) -> Iterator[Setting]:
+    argument = arguments(_CUDNN, call)
+    for word, what in (
+        ("enabled", CUDNN_ENABLED),
+        ("benchmark", CUDNN_BENCHMARK),
+        ("deterministic", CUDNN_DETERMINISTIC),
+    ):
+        given = argument(word) or argument(f"_{word}")
+        if given is not None:
+            yield Setting(what, constant(names, path, given), given)
+        elif left_out is not OPEN:
+            yield Setting(what, left_out)
+
+
+def _inductor(names: Names, path: str, call: Call) -> Iterator[Setting]:
+    """``torch.compile(mode="max-autotune")``, its ``options``, and ``config.patch`` in each of its forms."""
+    for arg in call.args:
+        if arg.keyword == "mode":
+            mode = constant(names, path, arg.value)
+            if mode is OPEN or (isinstance(mode, str) and _AUTOTUNED_MODE.fullmatch(mode)):
+                yield Setting(MAX_AUTOTUNE, OPEN if mode is OPEN else True, arg.value)
+        elif arg.keyword and _AUTOTUNED.fullmatch(arg.keyword):
+            yield Setting(MAX_AUTOTUNE, constant(names, path, arg.value), arg.value)
+        elif arg.keyword in (None, "options") and not arg.star:
+            for key, file, value in items(names, path, arg.value):
+                if _AUTOTUNED.fullmatch(key):
+                    yield Setting(MAX_AUTOTUNE, constant(names, file, value), value)
+    match [arg.value for arg in call.args if arg.keyword is None and not arg.star]:
+        case [Constant(value=str(key)), value] if _AUTOTUNED.fullmatch(key):
+            yield Setting(MAX_AUTOTUNE, constant(names, path, value), value)
+
+
+def items(names: Names, path: str, expression: Expression) -> Iterator[tuple[str, str, Expression]]:
+    """The literal keys of the dictionaries that an expression may be, each with its file and value."""
+    for file, value in names.values(path, expression):
+        match value:
+            case Collection(kind="dict", items=pairs):
+                for key, item in zip(pairs[::2], pairs[1::2], strict=True):
+                    if isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
+                        yield key.value, file, item
+            case Call(args=args) if "builtins.dict" in names.names(file, value.func):
+                yield from ((arg.keyword, file, arg.value) for arg in args if arg.keyword)
+            case Operation(op="|", operands=operands):
+                for operand in operands:
+                    yield from items(names, file, operand)
+
+
+def _by_library(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[Setting]:
+    """What the tables say of a call; what hangs on an argument that is not known may be set."""
+    for spelling, row in catalogue.settings(name):
+        truth = evaluate(row.when, spelling, _constants(names, path, arguments(spelling, call)))
+        if truth is not Truth.FAILS:
+            yield Setting(row.flag, row.value if truth is Truth.HOLDS else OPEN)
+
+
+def _constants(names: Names, path: str, argument: Argument) -> Argument:
+    """Arguments through variables that are never anything but one constant."""
+
+    def read(word: str) -> Expression | None:
+        given = argument(word)
+        if isinstance(given, Ref):
+            value = constant(names, path, given)
+            if value is None or isinstance(value, str | int | float):
+                return Constant(given.start, given.end, value)
+        return given
+
+    return read

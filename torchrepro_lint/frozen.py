@@ -1,0 +1,187 @@
+"""Modules that only run where no gradient is kept, or whose parameters all get none: feature extractors, teachers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Function, Leave, Loop, Ref, Statement
+from torchrepro_lint.gradients import forward_only, switched_off
+from torchrepro_lint.walk import expressions, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.runs import Happening, Run
+
+# Methods of modules that run no forward pass, and what is read from one that is no part of it.
+_STILL = frozenset(
+    {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
+    | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
+)
+_SIZES = re.compile(r"\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
+_MOST_FUNCTIONS = 20
+
+
+def is_frozen(project: Project, run: Run, happening: Happening) -> bool:
+    """Whether the module that a call constructs is frozen, or is followed to each place where it runs and gets no
+    gradient in any.
+    """
+    trail = _Trail(project, run, happening.event.value)
+    trail.follow(happening.function)
+    runs = list(trail.runs())
+    return trail.is_frozen or (
+        bool(runs)
+        and not trail.escapes
+        and all(switched_off(project, site) or forward_only(project, site.function) for site in runs)
+    )
+
+
+class _Trail:
+    """The variables (``a.py:f.<locals>.net``) and attributes (``a.py:Net.encoder``) that come to hold a module.
+
+    ``escapes`` says that it goes where it is not followed, ``is_frozen`` that all its parameters are.
+    """
+
+    def __init__(self, project: Project, run: Run, made: Expression | None) -> None:
+        self.is_frozen = False
+        self.escapes = False
+        self._project = project
+        self._run = run
+        self._made = {id(made)}
+        self._held: set[str] = set()
+        self._functions: list[str] = []
+
+    def follow(self, function: str) -> None:
+        """Follow the module through a function, and those that it is passed to."""
+        if function in self._functions:
+            return
+        self._functions.append(function)
+        if len(self._functions) > _MOST_FUNCTIONS:
+            self.escapes = True
+            return
+        path, _, own = function.partition(":")
+        resolver = self._project.resolver
+        for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
+            for top in body:
+                for statement in statements((top,)):
+                    self._statement(function, statement)
+                self.is_frozen = self.is_frozen or self._freezes(function, top)
+
+    def runs(self) -> Iterator[Site]:
+        """The calls that run what is held."""
+        owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        for path in sorted({each.partition(":")[0] for each in self._functions}):
+            for site in self._project.calls(path):
+                inside = site.function in self._functions
+                if not inside and self._project.resolver.owner(site.function) not in owners:
+                    continue
+                if not inside and any(self._is_held(site.function, arg.value) for arg in site.call.args):
+                    self.escapes = True
+                func = site.call.func
+                if isinstance(func, Ref) and self._is_held(site.function, func) and not set(func.path[-1:]) & _STILL:
+                    yield site
+
+    def _statement(self, function: str, statement: Statement) -> None:
+        read = statement.value if isinstance(statement, Assign) else None
+        values = tuple(expressions(statement)) if read is None else (read,)
+        if not any(
+            id(each) in self._made or self._is_held(function, each) for value in values for each in within(value)
+        ):
+            return
+        match statement:
+            case Assign(targets=targets, value=value) if value is not None:
+                for target in targets if not self._is_result(function, value) else ():
+                    self._hold(function, target)
+            case Loop(target=target) if target is not None:
+                self._hold(function, target)
+            case Do(value=Call(func=func) as call) if not self._is_held(function, func):
+                self._handed(function, call)
+            case Leave(kind="return"):
+                self._returned(function)
+
+    def _returned(self, function: str) -> None:
+        """A module that a function returns is made by its calls."""
+        entries = self._run.entries.get(function, ())
+        self.escapes = self.escapes or not entries or any(caller in self._functions for caller, _ in entries)
+        for caller, event in entries:
+            self._made.add(id(event.value))
+            self.follow(caller)
+
+    def _handed(self, function: str, call: Call) -> None:
+        """A module that is an argument: of a list's ``append``, or of a function of the project."""
+        match call.func:
+            case Ref(path=("append" | "extend" | "add_module",)) as func:
+                self._hold(function, func._replace(path=()))
+                return
+        path = function.partition(":")[0]
+        targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
+        self.escapes = self.escapes or not targets
+        for target in targets:
+            for definition in self._project.resolver.functions(target):
+                for word, value in _given(definition, call):
+                    if any(self._is_held(function, each) for each in within(value)):
+                        self._held.add(f"{target}.<locals>.{word}")
+            self.follow(target)
+
+    def _is_result(self, function: str, value: Expression) -> bool:
+        """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
+        if not isinstance(value, Call) or id(value) in self._made:
+            return False
+        if self._is_held(function, value.func):
+            return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
+        names = self._project.names(function.partition(":")[0], value.func)
+        if any(self._project.resolver.functions(name) for name in names):
+            self._handed(function, value)
+            return True
+        return False
+
+    def _freezes(self, function: str, statement: Statement) -> bool:
+        """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
+        match statement:
+            case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
+                return self._is_held(function, func) and any(
+                    isinstance(target, Ref) and target.path[-1:] == ("requires_grad",) and _is_false(each.value)
+                    for each in body
+                    if isinstance(each, Assign)
+                    for target in each.targets
+                )
+            case Do(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
+                return self._is_held(function, func) and _is_false(arg.value)
+        return False
+
+    def _hold(self, function: str, target: Expression) -> None:
+        if not isinstance(target, Ref) or len(target.path) > int(_is_self(target)):
+            # ``net.head = ...`` is a part of it.
+            self.escapes = self.escapes or not self._is_held(function, target)
+            return
+        self._held.add(self._key(function, target))
+
+    def _is_held(self, function: str, expression: Expression) -> bool:
+        return (
+            isinstance(expression, Ref)
+            and bool(expression.roots)
+            and self._key(function, expression) in self._held
+            and not any(_SIZES.fullmatch(word) for word in expression.path[_is_self(expression) :])
+        )
+
+    def _key(self, function: str, reference: Ref) -> str:
+        """What a reference is read from: a variable, or an attribute of the function's class."""
+        if _is_self(reference) and reference.path:
+            return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
+        return f"{function.partition(':')[0]}{reference.roots[0]}"
+
+
+def _given(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
+    """What a call passes for the parameters of a function, by their words."""
+    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
+    yield from zip(words, (arg.value for arg in call.args if arg.keyword is None and not arg.star), strict=False)
+    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
+
+
+def _is_self(reference: Ref) -> bool:
+    return any(root.endswith(".<locals>.self") for root in reference.roots)
+
+
+def _is_false(value: Expression | None) -> bool:
+    return isinstance(value, Constant) and value.value is False

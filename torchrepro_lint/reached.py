@@ -1,0 +1,127 @@
+"""The operations that a program reaches and that torch's deterministic mode is about, in the order of the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.effects import label
+from torchrepro_lint.facts import Call
+from torchrepro_lint.frozen import is_frozen
+from torchrepro_lint.gradients import gradient_free, has_backward
+from torchrepro_lint.verdicts import verdicts_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.entries import Row
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.runs import Happening, Run
+
+# What a model of another library is made of, as far as it matters here: the operation that stands for it.
+_VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
+_TEXT = re.compile(
+    r"transformers\.(.*\.)?(Auto)?\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
+)
+_ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
+_STANDS_FOR = ((_VISION, ("torch.nn.Conv2d",)), (_TEXT, ("torch.nn.Embedding", _ATTENTION)))
+
+
+class Operation(NamedTuple):
+    """An operation that happens in a run, or is constructed there: how people write it, and its row of the catalogue."""
+
+    label: str
+    row: Row
+    happening: Happening
+    order: int
+
+
+def on_request(context: Context, program: Program) -> tuple[Operation, ...]:
+    """The operations with a deterministic implementation that torch takes only when it is asked to."""
+    return tuple(each for each in _operations(context, program) if each.row.behaviour == "deterministic")
+
+
+def raising(context: Context, program: Program) -> tuple[Operation, ...]:
+    """The operations that deterministic mode would stop."""
+    return tuple(each for each in _operations(context, program) if each.row.behaviour == "raises")
+
+
+def is_convolution(row: Row) -> bool:
+    """Whether cuDNN's own switch is enough: not for the padding that some convolutions begin with."""
+    return row.operation.startswith("torch.nn.Conv") and not any(each.of == "padding_mode" for each in row.when)
+
+
+def device_of(context: Context, program: Program) -> str:
+    """What a program runs on: as the settings say, else an accelerator where it names one."""
+    if context.settings.device != "auto":
+        return context.settings.device
+    return "cuda" if context.project.on_accelerator(program) else "cpu"
+
+
+_KNOWN: WeakKeyDictionary[Run, tuple[Operation, ...]] = WeakKeyDictionary()
+
+
+def _operations(context: Context, program: Program) -> tuple[Operation, ...]:
+    """Those on the program's device, in a phase that it has."""
+    if program.run not in _KNOWN:
+        device, backward = device_of(context, program), has_backward(program)
+        _KNOWN[program.run] = tuple(
+            each
+            for each in _all(context, program)
+            if ("any" in each.row.devices or device in each.row.devices)
+            and (each.row.phase != "backward" or (backward and not _keeps_none(context, program, each)))
+        )
+    return _KNOWN[program.run]
+
+
+def _keeps_none(context: Context, program: Program, operation: Operation) -> bool:
+    """Whether no gradient reaches an operation in this program: by where it runs, or its module does."""
+    project, happening = context.project, operation.happening
+    if not operation.row.spelling.name.rpartition(".")[2][:1].isupper():
+        return gradient_free(project, program.run, happening.function)
+    owner = project.resolver.owner(happening.function)
+    runners = project.resolver.methods(owner, "forward") if owner else ()
+    return any(gradient_free(project, program.run, each) for each in runners) or is_frozen(
+        project, program.run, happening
+    )
+
+
+def _all(context: Context, program: Program) -> Iterator[Operation]:
+    functions = program.run.functions
+    paths = sorted({function.partition(":")[0] for function in functions})
+    rows = {
+        id(verdict.case.site.call): verdict.case.row
+        for _, verdict in verdicts_of(context, paths)
+        if verdict.case.site.function in functions
+    }
+    for order, happening in enumerate(program.run.happenings):
+        if happening.event.kind == "call" and isinstance(happening.event.value, Call):
+            row = rows.get(id(happening.event.value))
+            if row is not None:
+                yield Operation(label(row.spelling.name), row, happening, order)
+            else:
+                yield from _of_library(context, happening, order)
+
+
+def _of_library(context: Context, happening: Happening, order: int) -> Iterator[Operation]:
+    """What a model of another library, or a project class that inherits from one, is made of."""
+    resolver = context.project.resolver
+    for name in happening.names:
+        outside = [each for each in resolver.ancestry(name) if ":" not in each] if resolver.classes(name) else [name]
+        for each in outside:
+            for pattern, operations in _STANDS_FOR:
+                if pattern.fullmatch(each) and _makes_model(context, each):
+                    rows = (row for one in operations for row in context.catalogue.operation(one))
+                    plain = next((row for row in rows if row.behaviour == "deterministic" and not row.when), None)
+                    if plain is not None:
+                        yield Operation(label(each), plain, happening, order)
+                        return
+
+
+def _makes_model(context: Context, name: str) -> bool:
+    """Whether a name is that of a model or its factory: what initialises parameters. Of transformers all that fit are."""
+    return name.startswith("transformers.") or any(
+        row.family == "torch" and row.phase == "construct" and "__dict__" not in name
+        for row in context.catalogue.consumer(name)
+    )

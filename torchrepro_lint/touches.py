@@ -1,0 +1,65 @@
+"""What a run touches that decides whether it can be repeated: generators, flags, variables, devices; in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.accelerator import starts_accelerator
+from torchrepro_lint.environment import variables
+from torchrepro_lint.facts import Call, Expression
+from torchrepro_lint.flags import settings
+from torchrepro_lint.gradients import is_backward
+from torchrepro_lint.signatures import Literal
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.effects import Effects
+    from torchrepro_lint.names import Names
+    from torchrepro_lint.runs import Happening, Run
+
+DRAW, SEED, FLAG, VARIABLE, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
+
+
+class Touch(NamedTuple):
+    """One touch: of a generator (``draw``, ``seed``), a ``flag``, a ``variable`` of the environment, or the device
+    (``accelerator``: something is put there; ``backward``: a backward pass).
+
+    ``what`` names the family, flag or variable. A flag or variable gets ``value`` (``OPEN`` where it is not one constant,
+    None where a variable is removed), from the expression ``given``. ``label`` says what draws or seeds. ``order`` counts
+    the happenings of the run.
+    """
+
+    kind: str
+    what: str
+    value: Literal
+    given: Expression | None
+    label: str
+    happening: Happening
+    order: int
+
+
+def switching(run: Run, names: Names, catalogue: Catalogue) -> Iterator[Touch]:
+    """All touches of a run, in order, but for those of generators."""
+    for order, happening in enumerate(run.happenings):
+        kind, value = happening.event.kind, happening.event.value
+        if kind not in ("call", "set", "index"):
+            continue
+        for each in settings(names, catalogue, happening):
+            what = VARIABLE if each.what.isupper() else FLAG
+            yield Touch(what, each.what, each.value, each.given, "", happening, order)
+        for each in variables(names, happening):
+            yield Touch(VARIABLE, each.what, each.value, each.given, "", happening, order)
+        if kind == "call" and isinstance(value, Call):
+            if starts_accelerator(names, happening.path, value, happening.names):
+                yield Touch(ACCELERATOR, "", True, None, "", happening, order)
+            if is_backward(value, happening.names):
+                yield Touch(BACKWARD, "", True, None, "", happening, order)
+
+
+def drawing(effects: Effects) -> Iterator[Touch]:
+    """The touches of generators, family by family."""
+    for family, draws in sorted(effects.draws.items()):
+        yield from (Touch(DRAW, family, None, None, each.label, each.happening, each.order) for each in draws)
+    for family, seeds in sorted(effects.seeds.items()):
+        yield from (Touch(SEED, family, None, None, each.label, each.happening, each.order) for each in seeds)
