@@ -21,7 +21,8 @@ NAME = "main.py"
 def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.13") -> Project:
     """The linked project of texts by path."""
     settings = Settings(device=device)
-    return Project({path: facts_of(text) for path, text in files.items()}, settings, catalogue.load(torch))
+    facts = {path: facts_of(text) for path, text in files.items()}
+    return Project(facts, settings, catalogue.load(torch), text=lambda path: files[path])
 
 
 @lru_cache(maxsize=256)

@@ -77,7 +77,10 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
             lines[path] = files[path].lines
         return lines[path].place(offset)
 
-    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, position)
+    def text(path: str) -> str:
+        return files[path].text
+
+    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, position, text)
 
 
 def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:

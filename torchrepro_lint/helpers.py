@@ -18,16 +18,18 @@ _PLACES = frozenset({"start", "end", "base_end", "open", "name"})
 
 
 class Helper(NamedTuple):
-    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but builtins."""
+    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but ``builtins``."""
 
     word: str
     source: str
+    builtins: tuple[str, ...] = ()
 
 
 def provide(project: Project, path: str, text: str, helper: Helper, before: int) -> tuple[str, tuple[Edit, ...]] | None:
     """The name under which a file has a helper, and the edits that give it to the file, none where it is there.
 
-    ``before`` is the start of the first top-level statement that may call it. None where there is no room above it.
+    ``before`` is the start of the first top-level statement that may call it. None where there is no room above it, or where
+    the file calls something else by the word of a builtin that it needs.
     """
     facts = project.files[path]
     for function in _definitions(facts, helper):
@@ -41,6 +43,8 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
         suffix = f" as {word}" if word != helper.word else ""
         imported = insert_import(facts, text, f"from {module} import {helper.word}{suffix}")
         return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
+    if any(word_here in helper.builtins for word_here, _ in facts.exports):
+        return None
     edit = insert_function(facts, text, helper.source.replace(helper.word, word), before)
     return (word, (edit,)) if edit else None
 

@@ -54,6 +54,11 @@ class Options:
             option for path in self._paths.get(word, ()) for option in self.declared_in(path) if option.word == word
         ]
 
+    @property
+    def words(self) -> list[str]:
+        """The words by which the options of the project are read, sorted."""
+        return sorted(self._paths)
+
     def declared_in(self, path: str) -> tuple[Option, ...]:
         """The options that a file declares."""
         if path not in self._declared:

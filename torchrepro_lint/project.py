@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.constructions import passes_self
-from torchrepro_lint.effects import Effects
+from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
@@ -64,7 +64,7 @@ class Project:
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
     ``[project.scripts]``; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
-    project has no texts.
+    project has no texts. ``text`` is what a file says, for fixes.
     """
 
     def __init__(
@@ -75,9 +75,11 @@ class Project:
         source_roots: Sequence[str] = (".",),
         scripts: Sequence[str] = (),
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
+        text: Callable[[str], str] = lambda _path: "",
     ) -> None:
         self.files = files
         self.position = position
+        self.text = text
         self.resolver = Names(Modules(files, source_roots), catalogue.version)
         self._settings = settings
         self._catalogue = catalogue
@@ -113,6 +115,20 @@ class Project:
                 if event.kind == "call" and isinstance(event.value, Call):
                     found = self.resolver.names(path, event.value.func)
                     yield Site(event.value, function, found, event.guards, event.statement)
+
+    def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
+        """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
+        return tuple(self._sites_by_name.get(name, ()))
+
+    @cached_property
+    def _sites_by_name(self) -> dict[str, list[tuple[str, Site]]]:
+        found: dict[str, list[tuple[str, Site]]] = {}
+        for path in sorted(self.files):
+            for site in self.calls(path):
+                for name in site.names:
+                    if ":" in name:
+                        found.setdefault(name, []).append((path, site))
+        return found
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
@@ -169,6 +185,17 @@ class Project:
             run = Run(self.resolver, self.resolver.events, (function,), main=function.endswith(":"))
             self._own_effects[function] = self._effects(run)
         return self._own_effects[function]
+
+    def only_seeds(self, path: str, call: Call) -> bool:
+        """Whether a call of a file seeds generators, itself or through a function of the project, and draws from none."""
+        for name in self.names(path, call.func):
+            if ":" in name and self.resolver.functions(name):
+                effects = self.effects_in(name)
+                if effects.seeds and not effects.draws and not effects.matters:
+                    return True
+            elif seeded(self._catalogue, dict(self._settings.seeders), name.replace("().", "."), call):
+                return True
+        return False
 
     def is_called(self, word: str) -> bool:
         """Whether anything in the project calls a function or method of that name."""

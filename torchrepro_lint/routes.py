@@ -26,7 +26,7 @@ def entry_statement(entry: Entry, happening: Happening) -> Statement:
         if step.path != entry.path:
             break
         at = step.event.statement
-        if _is_method(step.into):
+        if is_method(step.into):
             return at
     else:
         if happening.path == entry.path:
@@ -35,7 +35,7 @@ def entry_statement(entry: Entry, happening: Happening) -> Statement:
     return at
 
 
-def _is_method(function: str) -> bool:
+def is_method(function: str) -> bool:
     """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
     qualified = function.partition(":")[2].rpartition("<locals>.")[2]
     return "." in qualified

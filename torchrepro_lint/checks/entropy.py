@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, is_none, seed_argument
 from torchrepro_lint.facts import Assign, Ref, span
+from torchrepro_lint.rewrites.fix_entropy import (
+    fix_generator,
+    fix_own_generator,
+    fix_reseeding,
+    fix_system_random,
+    fix_value,
+    seed_here,
+)
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import from_entropy, seed_given
 
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.text import Fix
 
 # Methods of objects that take a seed.
 _METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")
@@ -26,36 +35,41 @@ def seed(context: Context) -> Iterator[Finding]:
     """TRL105."""
     for site in context.project.calls(context.path):
         if site.function not in context.project.worker_functions:
-            message = _seed_message(context, site)
-            if message:
-                yield Finding("TRL105", span(site.call), message)
+            found = _seeding(context, site)
+            if found:
+                yield Finding("TRL105", span(site.call), *found)
 
 
-def _seed_message(context: Context, site: Site) -> str | None:
+def _seeding(context: Context, site: Site) -> tuple[str, Fix | None] | None:
+    """What is wrong with a call that seeds, and its fix."""
+    project, path = context.project, context.path
     for name in site.names:
         if name in _REDRAWS:
-            return f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
+            message = f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
+            return message, fix_own_generator(context.lines.text, site, seed_here(project, path, site.call.start))
         seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
         if seeder is not None:
             return _of_seeder(context, site, name, seeder) if seeder.families else None
         if name in _METHODS or name in GENERATORS:
             given = _seed(site)
-            if given and (source := changing_source(context.project.resolver, context.path, given)):
-                return _changes(name, source)
+            if given and (source := changing_source(project.resolver, path, given)):
+                return _changes(name, source), fix_value(project, path, given, source)
         if ":" in name:
             return _handed_on(context, site, name)
     return None
 
 
-def _of_seeder(context: Context, site: Site, name: str, seeder: Seeder) -> str | None:
+def _of_seeder(context: Context, site: Site, name: str, seeder: Seeder) -> tuple[str, Fix | None] | None:
     names, path = context.project.resolver, context.path
     given = seed_given(seeder, site.call)
     values = [value for _, value in names.values(path, given)] if given is not None else []
     missing = bool(values) and all(map(is_none, values))
     if from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
-        return f"{label(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
-    source = given and changing_source(names, path, given)
-    return _changes(name, source) if source else None
+        message = f"{label(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
+        return message, fix_reseeding(context.project, path, site, seeder.families)
+    if given is None or (source := changing_source(names, path, given)) is None:
+        return None
+    return _changes(name, source), fix_value(context.project, path, given, source)
 
 
 def _changes(name: str, source: str) -> str:
@@ -69,12 +83,12 @@ def _seed(site: Site) -> Expression | None:
         return None
 
 
-def _handed_on(context: Context, site: Site, name: str) -> str | None:
+def _handed_on(context: Context, site: Site, name: str) -> tuple[str, Fix | None] | None:
     """A changing value that a function of the project hands on to a seeder."""
     for word, value in context.project.seeding_arguments(name, site.call):
         source = _written_out(context, value)
         if source:
-            return _changes(word, source)
+            return _changes(word, source), fix_value(context.project, context.path, value, source)
     return None
 
 
@@ -88,13 +102,15 @@ def generator(context: Context) -> Iterator[Finding]:
         for name in site.names:
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
+                fix = fix_system_random(context.project, context.path, site)
             elif name in GENERATORS and _is_seeded_later(context, site):
                 continue
             elif name in GENERATORS and is_absent(context.project.resolver, context.path, site.call):
                 message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
+                fix = fix_generator(context.project, context.path, site)
             else:
                 continue
-            yield Finding("TRL106", span(site.call), message)
+            yield Finding("TRL106", span(site.call), message, fix)
             break
 
 

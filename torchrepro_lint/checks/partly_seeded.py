@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
+from torchrepro_lint.rewrites.fix_unseeded import fix_partly
 from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
 
@@ -24,7 +25,8 @@ def check(context: Context) -> Iterator[Finding]:
         if draw.path == context.path and (place, partly.family) not in reported:
             reported.add((place, partly.family))
             steps = steps_to(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
-            yield Finding("TRL110", place, _message(context, partly), steps=steps)
+            fix = fix_partly(context.project, context.path, partly)
+            yield Finding("TRL110", place, _message(context, partly), fix, steps=steps)
 
 
 def _message(context: Context, partly: Partly) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.rewrites.fix_late import fix_late
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.runs import guards
 
 if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw, Seed
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
     from torchrepro_lint.runs import Happening
@@ -21,30 +23,35 @@ def check(context: Context) -> Iterator[Finding]:
     for program in context.project.programs:
         effects = program.effects
         if program.entry.path == context.path and effects.matters and effects.acts and not effects.unknown_seeder:
-            for family in FAMILIES:
-                yield from _of_family(context, program, family)
+            late = {family: found for family in FAMILIES if (found := _late(context, program, family))}
+            for family, (draw, seed) in late.items():
+                fix = fix_late(context.project, program, tuple(late.values()), draw)
+                yield _finding(context, program, family, draw, seed)._replace(fix=fix)
 
 
-def _of_family(context: Context, program: Program, family: Family) -> Iterator[Finding]:
+def _late(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
+    """The first draw of a family and the first seeder that comes after it."""
     draws = program.effects.draws.get(family.key)
     if not draws:
-        return
+        return None
     draw = draws[0]
     # What stands in the other branch of the same test is neither before nor after.
     seeds = [
         each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)
     ]
-    if not seeds or draw.order > seeds[0].order:
-        return
-    if not belongs_elsewhere(context.project, program.entry, draw.happening):
-        seed = seeds[0]
-        message = (
-            f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner} before "
-            f"{seed.label} ({place_of(context.project, seed.happening)}) seeds it; seed first"
-        )
-        statement = entry_statement(program.entry, draw.happening)
-        steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
-        yield Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
+    if not seeds or draw.order > seeds[0].order or belongs_elsewhere(context.project, program.entry, draw.happening):
+        return None
+    return draw, seeds[0]
+
+
+def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:
+    message = (
+        f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner} before "
+        f"{seed.label} ({place_of(context.project, seed.happening)}) seeds it; seed first"
+    )
+    statement = entry_statement(program.entry, draw.happening)
+    steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
+    return Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
 
 
 def _exclusive(one: Happening, other: Happening) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.families import NUMPY, PYTHON, TORCH, Family
+from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
+from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
 
@@ -29,16 +31,10 @@ python = _rule("TRL103", PYTHON)
 
 
 def _of_program(context: Context, program: Program, code: str, family: Family) -> Iterator[Finding]:
-    effects = program.effects
-    if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
-        return
-    draws = (each for each in effects.draws.get(family.key, ()))
-    draw = next(
-        (each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening, family.key)),
-        None,
-    )
+    draw = _unseeded(context, program, family)
     if draw is None:
         return
+    effects = program.effects
     statement = entry_statement(program.entry, draw.happening)
     message = (
         f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner}, and "
@@ -50,4 +46,16 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     else:
         message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
     steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
-    yield Finding(code, first_line(context.lines, statement), message, steps=steps)
+    missing = [(each.key, found) for each in FAMILIES if (found := _unseeded(context, program, each))]
+    fix = fix_program(context.project, program, missing)
+    yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
+
+
+def _unseeded(context: Context, program: Program, family: Family) -> Draw | None:
+    """The first draw of a family that a run which matters never seeds, and that is its own; else None."""
+    effects = program.effects
+    if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
+        return None
+    draws = effects.draws.get(family.key, ())
+    own = (each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening, family.key))
+    return next(own, None)

@@ -32,6 +32,7 @@ HELPER = Helper(
 def deterministic_index_select(input, dim, index):
     """Select as torch.index_select does, by indexing: its gradient is deterministic on CUDA."""
     return input[(slice(None),) * range(input.dim())[dim] + (index,)]''',
+    ("range", "slice"),
 )
 
 

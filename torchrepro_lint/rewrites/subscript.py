@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Comprehension, Constant, Expression, Ref, Subscript
 from torchrepro_lint.gaps import gaps, has_comma, has_comment, has_line_end, last_indent, only_layout
-from torchrepro_lint.insertions import newline
+from torchrepro_lint.layout import newline
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.text import Edit, Span
 

@@ -1,0 +1,19 @@
+"""Edits that take a statement out of a file."""
+
+from __future__ import annotations
+
+from torchrepro_lint.layout import line_end, newline
+from torchrepro_lint.nesting import Spot
+from torchrepro_lint.text import Edit, Lines, Span
+
+
+def remove_statement(text: str, spot: Spot) -> Edit | None:
+    """Take a statement out with its line; ``pass`` stays where the block would be empty. None where it shares its line."""
+    statement = spot.statement
+    start, end = Lines(text).start_of_line(statement.start), line_end(text, statement.end)
+    rest = text[statement.end : end].strip()
+    if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
+        return None
+    if len(spot.block) == 1:
+        return Edit(Span(statement.start, statement.end), "pass")
+    return Edit(Span(start, min(end + len(newline(text)), len(text))), "")

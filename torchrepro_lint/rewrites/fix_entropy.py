@@ -1,0 +1,131 @@
+"""TRL105 and TRL106: seeds and generators that take the program's own seed, or a constant, in entropy's stead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.edits import append_argument, replace_argument
+from torchrepro_lint.facts import Arg, Call, Constant, Do, Expression, Ref, span
+from torchrepro_lint.insertions import ensure_import
+from torchrepro_lint.nesting import level_of
+from torchrepro_lint.removals import remove_statement
+from torchrepro_lint.repeats import runs_often
+from torchrepro_lint.rewrites.seed_fields import FALLBACK, unless_none
+from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.walk import within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+
+_MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
+
+
+def seed_here(project: Project, path: str, offset: int) -> str:
+    """The seed that can be written at an offset of a file: the program's own, else a constant."""
+    level = level_of(project.files[path], offset)
+    found = seed_at(project, path, level) if level else None
+    return found.text if found else FALLBACK
+
+
+def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, ...]) -> Fix | None:
+    """A call that seeds from entropy: dropped where it undoes an earlier seeding or runs often, else given a seed."""
+    text, call = project.text(path), site.call
+    alone = isinstance(site.statement, Do) and site.statement.value is call
+    if alone and (_undoes(project, site, families) or runs_often(project, path, call)):
+        level = level_of(project.files[path], call.start)
+        edit = remove_statement(text, level.spots[-1]) if level else None
+        return Fix("drop the seeding from entropy", (edit,), safe=False) if edit else None
+    seed = seed_here(project, path, call.start)
+    func = call.func
+    word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
+    if not call.args and alone and word in _MODERN and isinstance(func, Ref) and func.roots == ("torch",):
+        return _written(f".{_MODERN[word]}({seed})", Span(func.base_end, call.end), seed)
+    return _given(text, call, seed)
+
+
+def fix_own_generator(text: str, site: Site, seed: str) -> Fix | None:
+    """``generator.seed()`` becomes ``generator.manual_seed(...)``."""
+    call, func = site.call, site.call.func
+    if not isinstance(site.statement, Do) or site.statement.value is not call or not isinstance(func, Ref) or call.args:
+        return None
+    return _written(f".manual_seed({seed})", Span(func.base_end, call.end), seed) if text else None
+
+
+def fix_value(project: Project, path: str, value: Expression, source: str) -> Fix | None:
+    """A seed that changes between runs, where it is written: in the call, or in the variable's only assignment."""
+    text = project.text(path)
+    for file, made in project.values(path, value):
+        if file != path or (hashed := _hashed(project, path, made)) is None:
+            break
+        if source.startswith("hash"):
+            word, imports = ensure_import(project.files[path], text, "zlib", "", None)
+            inner = text[hashed.args[0].start : hashed.args[0].end]
+            literal = hashed.args[0].value
+            plain = f"({inner})" if not isinstance(literal, (Ref, Constant, Call)) else inner
+            edit = Edit(span(hashed), f"{word}.crc32({plain}.encode())")
+            return Fix("take a checksum, which is the same in each run", (*imports, edit), safe=False)
+    found = list(project.values(path, value))
+    place = found[0][1] if len(found) == 1 and found[0][0] == path else value
+    if isinstance(place, Ref) or runs_often(project, path, _as_call(place)):
+        return None
+    seed = seed_here(project, path, place.start)
+    start, end = span(place)
+    while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place is not value:
+        start, end = start - 1, end + 1
+    return _written(seed, Span(start, end), seed)
+
+
+def fix_generator(project: Project, path: str, site: Site) -> Fix | None:
+    """A generator of numpy's or Python's without a seed; None where a new one is made again and again."""
+    if runs_often(project, path, site.call):
+        return None
+    return _given(project.text(path), site.call, seed_here(project, path, site.call.start))
+
+
+def fix_system_random(project: Project, path: str, site: Site) -> Fix | None:
+    """``random.SystemRandom()`` becomes ``random.Random(...)``."""
+    func, seed = site.call.func, seed_here(project, path, site.call.start)
+    if runs_often(project, path, site.call) or not isinstance(func, Ref) or func.path != ("SystemRandom",):
+        return None
+    return _written(f".Random({seed})", Span(func.base_end, site.call.end), seed)
+
+
+def _given(text: str, call: Call, seed: str) -> Fix | None:
+    """The call with the seed as its first argument, in the place of None or of what is always None."""
+    if not call.args:
+        return Fix(f"pass {seed}", (append_argument(call, text, seed),), safe=False)
+    first: Arg = call.args[0]
+    if first.star or len(call.args) > 1:
+        return None
+    if isinstance(first.value, Ref):
+        seed = unless_none(text[first.start : first.end], Constant(0, 0, None))
+    return Fix(f"pass {seed}", (replace_argument(first, seed),), safe=False)
+
+
+def _written(content: str, place: Span, seed: str) -> Fix:
+    return Fix(f"seed with {seed}", (Edit(place, content),), safe=False)
+
+
+def _undoes(project: Project, site: Site, families: tuple[str, ...]) -> bool:
+    """Whether every program that reaches a call has seeded its families before."""
+    programs = project.reaching(site.function)
+    for program in programs:
+        orders = [n for n, each in enumerate(program.run.happenings) if each.event.value is site.call]
+        for family in families:
+            seeds = program.effects.seeds.get(family, ())
+            if not orders or not any(seed.order < orders[0] for seed in seeds):
+                return False
+    return bool(programs) and bool(families)
+
+
+def _hashed(project: Project, path: str, value: Expression) -> Call | None:
+    """The call of ``hash`` in a value."""
+    for each in within(value):
+        if isinstance(each, Call) and len(each.args) == 1 and "builtins.hash" in project.names(path, each.func):
+            return each
+    return None
+
+
+def _as_call(place: Expression) -> Call:
+    return Call(place.start, place.end, place, (), place.start)

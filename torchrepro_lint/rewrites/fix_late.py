@@ -1,0 +1,155 @@
+"""TRL104: move seeding above the statement that draws first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import Assign, Call, Constant, Define, Do, Expression, If, Import, Loop, Ref, Statement, With
+from torchrepro_lint.layout import comments_above, line_end, newline
+from torchrepro_lint.nesting import Level, Spot, in_loop, is_elif
+from torchrepro_lint.rewrites.entry_place import entry_levels, first_offset
+from torchrepro_lint.text import Edit, Fix, Lines, Span
+from torchrepro_lint.walk import blocks, expressions, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw, Seed
+    from torchrepro_lint.project import Program, Project
+
+
+class _Move(NamedTuple):
+    """Lines that are cut out of a span and written at a place above it."""
+
+    place: int
+    lines: str
+    cut: Span
+
+
+# Putting back a state belongs where it stands, after the model is built.
+_RESTORES = re.compile(r"state$")
+_FLAGS = "torch.backends."
+_BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
+
+
+def fix_late(project: Project, program: Program, late: Sequence[tuple[Draw, Seed]], draw: Draw) -> Fix | None:
+    """Move the seeding, with what seeds beside it, above the statement of the entry file that draws first.
+
+    ``late`` are the draws of all families that come before their seeders, ``draw`` is the one to settle; calls that stand
+    together move together, above the first of the draws. None where something that they use is defined in between, where
+    they stand in a loop, or where no block holds both.
+    """
+    moves = {}
+    for other, seed in sorted(late, key=lambda each: each[0].order):
+        if (move := _move_of(project, program, other, seed)) is not None:
+            moves[other] = move
+    own = moves.get(draw)
+    if own is None:
+        return None
+    first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
+    edits = (Edit(Span(first.place, first.place), first.lines), Edit(first.cut, ""))
+    return Fix(f"seed before {draw.label} draws", edits, safe=False)
+
+
+def _move_of(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:
+    path = program.entry.path
+    here = _parting(entry_levels(project, program, draw.happening), entry_levels(project, program, seed.happening))
+    if here is None or _RESTORES.search(seed.label):
+        return None
+    drawing, seeding, function = here
+    block = drawing.block
+    if in_loop(function) or not _seeds(project, path, seeding.statement) or drawing.at > seeding.at:
+        return None
+    first = last = seeding.at
+    while first - 1 > drawing.at and _seeds(project, path, block[first - 1]):
+        first -= 1
+    while last + 1 < len(block) and _seeds(project, path, block[last + 1]):
+        last += 1
+    while first <= seeding.at and _bound_between(block, drawing.at, first, last):
+        first += 1
+    return _move(project.text(path), drawing.statement, block[first], block[last]) if first <= seeding.at else None
+
+
+def _parting(draw: list[Level], seed: list[Level]) -> tuple[Spot, Spot, Level] | None:
+    """The statements of one block that lead to the draw and to the seeding, and how that block is reached."""
+    for one, other in zip(draw, seed, strict=False):
+        if one.function != other.function:
+            return None
+        for number, (here, there) in enumerate(zip(one.spots, other.spots, strict=False)):
+            if here.block is not there.block:
+                return None
+            if here.at != there.at:
+                return here, there, Level(one.function, one.spots[: number + 1])
+    return None
+
+
+def _seeds(project: Project, path: str, statement: Statement) -> bool:
+    """Whether a statement only seeds or sets torch's switches, in a branch or not."""
+    match statement:
+        case Do(value=Call() as call):
+            return project.only_seeds(path, call)
+        case Assign(targets=targets, value=Constant()):
+            return all(any(name.startswith(_FLAGS) for name in project.names(path, target)) for target in targets)
+        case If(orelse=()):
+            return any(
+                project.only_seeds(path, each.value)
+                for each in statements((statement,))
+                if isinstance(each, Do) and isinstance(each.value, Call)
+            ) and all(_seeds(project, path, each) for block in blocks(statement) for each in block)
+    return False
+
+
+def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: int) -> bool:
+    """Whether the statements between ``place`` and ``first`` bind a name that those from ``first`` to ``last`` use.
+
+    A module that is imported once more does not count.
+    """
+    used = {root for each in _references(block[first : last + 1]) for root in each.roots}
+    imported = {name for each in statements(block[:place]) if isinstance(each, Import) for name in _binds(each)}
+    bound = {name for each in statements(block[place:first]) for name in _binds(each)}
+    return not used.isdisjoint(bound - imported)
+
+
+def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
+    for statement in statements(body):
+        for expression in expressions(statement):
+            yield from (each for each in within(expression) if isinstance(each, Ref))
+
+
+def _binds(statement: Statement) -> Iterator[str]:
+    """The names that a statement binds, as references have them; what an import binds is known by what it stands for."""
+    if isinstance(statement, Import):
+        yield from (name for _, name in statement.names)
+    if isinstance(statement, Define):
+        yield statement.name
+    targets: list[Expression | None] = []
+    if isinstance(statement, Assign):
+        targets += statement.targets
+    if isinstance(statement, Loop):
+        targets.append(statement.target)
+    if isinstance(statement, With):
+        targets += [target for _, target in statement.items]
+    for target in targets:
+        for each in within(target) if target is not None else ():
+            yield from each.roots if isinstance(each, Ref) else ()
+
+
+def _move(text: str, before: Statement, first: Statement, last: Statement) -> _Move | None:
+    """Cut the lines of some statements, with the comments on them, and write them above another of the block.
+
+    None where they share a line with something else.
+    """
+    lines = Lines(text)
+    start, place = lines.start_of_line(first.start), lines.start_of_line(first_offset(text, before))
+    indent, end = text[start : first.start], line_end(text, last.end)
+    rest = text[last.end : end].strip()
+    alone = not indent.strip() and (not rest or rest.startswith("#"))
+    if not alone or text[place : first_offset(text, before)] != indent or is_elif(text, before):
+        return None
+    start, place = comments_above(lines, start, indent), comments_above(lines, place, indent)
+    moved = text[start:end]
+    if (after := _BLANK.match(text, end)) is not None:
+        end = after.end()
+    if _BLANK.fullmatch(lines.line(max(1, lines.position(start).row - 1)) + "\n") and (more := _BLANK.match(text, end)):
+        end = more.end()
+    return _Move(place, moved + newline(text), Span(start, end))

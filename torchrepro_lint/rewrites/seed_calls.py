@@ -1,0 +1,130 @@
+"""The calls that seed generators, and where they are written: beside those that are there, or at the start of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from torchrepro_lint.effects import Effects, Seed
+from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
+from torchrepro_lint.insertions import ensure_import, free_word, insert_below
+from torchrepro_lint.project import Project
+from torchrepro_lint.runs import Happening, Step, guards
+from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.walk import within
+
+_TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+# Calls whose one argument is a seed as an integer.
+PLAIN_SEEDERS = frozenset(
+    (*_TORCH, "torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed")
+)
+# For each family its module, how that is usually imported, and the call; in the order in which they are written.
+_CALLS = {
+    "python": ("random", "", "{}.seed"),
+    "numpy": ("numpy", "np", "{}.random.seed"),
+    "torch": ("torch", "", "{}.manual_seed"),
+}
+# What starts a function in another process, whose generators are its own.
+_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+# The seeds that numpy takes are below this.
+_HIGHEST = 2**32
+
+
+def names_of(families: Iterable[str]) -> str:
+    """The families as a title says them: ``torch and numpy``."""
+    words = [{"python": "random"}.get(each, each) for each in families]
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+
+
+def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside: str) -> tuple[str, tuple[Edit, ...]]:
+    """The lines that seed families inside a function (empty: at the top level), and the imports that they need. A seed that takes words to write is named first."""
+    lines: list[str] = []
+    imports: list[Edit] = []
+    if len(families) > 1 and " if " in seed:
+        variable = free_word(text, "seed")
+        lines, seed = [f"{variable} = {seed}"], variable
+    for family, (module, short, call) in _CALLS.items():
+        if family in families:
+            word, edits = ensure_import(facts, text, module, short, inside)
+            lines.append(f"{call.format(word)}({seed})")
+            imports += edits
+    return "\n".join(lines), tuple(imports)
+
+
+def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, tuple[Edit, ...]] | None:
+    """Seed families below a call that seeds another, with the same seed: the file, and its edits."""
+    path, call = seed.happening.path, seed.happening.event.value
+    facts, text = project.files[path], project.text(path)
+    if not is_plain(seed.happening) or not isinstance(call, Call):
+        return None
+    value = call.args[0].value
+    written = " ".join(text[call.args[0].start : call.args[0].end].split())
+    if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < _HIGHEST:
+        written = f"{written} % 2**32"
+    inside = seed.happening.function.partition(":")[2]
+    lines, imports = seeding(facts, text, families, written, f":{inside}" if inside else "")
+    return path, joined((*imports, insert_below(text, span(seed.happening.event.statement), lines)))
+
+
+def existing(project: Project, effects: Effects, draw: Happening, order: int) -> Seed | None:
+    """The seeding call of a run, of any family, that others can stand beside: the first before a draw, in its process.
+
+    One that runs whatever the options say is preferred.
+    """
+    found = [
+        seed
+        for seeds in effects.seeds.values()
+        for seed in seeds
+        if seed.order < order
+        and is_plain(seed.happening)
+        and spawning(project, draw) <= spawning(project, seed.happening)
+    ]
+    return min(found, key=lambda each: (_is_conditional(each.happening), each.order), default=None)
+
+
+def is_plain(happening: Happening) -> bool:
+    """Whether a seeding call is a statement of its own, of a plain seeder, with a seed that can be written again."""
+    call, statement = happening.event.value, happening.event.statement
+    if not isinstance(statement, Do) or statement.value is not call or not isinstance(call, Call):
+        return False
+    if not PLAIN_SEEDERS.intersection(happening.names) or len(call.args) != 1 or call.args[0].star:
+        return False
+    return all(_is_repeatable(each) for each in within(call.args[0].value))
+
+
+def spawning(project: Project, happening: Happening) -> frozenset[Step]:
+    """The steps of the way that start another process."""
+    return frozenset(
+        step
+        for step in happening.way
+        if isinstance(step.event.value, Call)
+        and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
+    )
+
+
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits in order, those that insert at one place as one: what was written first comes first."""
+    merged: dict[Span, str] = {}
+    for edit in edits:
+        merged[edit.span] = merged.get(edit.span, "") + edit.text
+    return tuple(Edit(place, merged[place]) for place in sorted(merged))
+
+
+def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
+    """An unsafe fix with edits of one file, which may be another than the finding's ``own``."""
+    return Fix(title, edits, safe=False) if path == own else Fix(title, (), safe=False, elsewhere=((path, edits),))
+
+
+def _is_repeatable(part: Expression) -> bool:
+    match part:
+        case Constant(value=value):
+            return type(value) is int
+        case Call(func=Ref(roots=("builtins.int",), path=())):
+            return True
+        case Operation(op=op):
+            return op not in ("await", "yield", ":=", "f", "*")
+    return isinstance(part, Ref)
+
+
+def _is_conditional(happening: Happening) -> bool:
+    return any(guard.kind in ("if", "else") and not guard.certain for guard in guards(happening))

@@ -1,0 +1,128 @@
+"""The seed in a namespace, a configuration or an object, if the project shows that there is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchrepro_lint.entropy import changing_source
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Ref, Statement
+from torchrepro_lint.nesting import Level
+from torchrepro_lint.options import Option
+from torchrepro_lint.project import Project
+from torchrepro_lint.walk import expressions, statements, within
+
+WORD = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
+# What a seed is where the program has none.
+FALLBACK = "0"
+_PARSED = re.compile(r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*")
+
+
+def fields(project: Project, path: str, level: Level, root: str, word: str) -> Iterator[str]:
+    """How the seed in a namespace, a configuration or an object is written, if the project shows that it is there."""
+    variable = Ref(0, 0, (root,), (), 0)
+    for option in _seed_options(project, path, variable):
+        yield from of_option(project, option, f"{word}.{option.word}")
+        return
+    for name in project.resolver.names_of(path, variable):
+        if ":" in name and name.endswith("()"):
+            for attribute, value in _class_fields(project, name[:-2]):
+                lasting = changing_source(project.resolver, name.partition(":")[0], value) is None
+                if WORD.fullmatch(attribute) and may_be_number(value) and lasting:
+                    yield unless_none(f"{word}.{attribute}", value)
+                    return
+    for reference in _reads(level, root):
+        text = ".".join((word, *reference.path))
+        yield unless_none(text, Constant(0, 0, None) if _is_tested(level, reference) else None)
+        return
+
+
+def _seed_options(project: Project, path: str, variable: Ref) -> Iterator[Option]:
+    """The seed options in a variable, or a parameter, that is what a parser of options in the same file returns."""
+    names = project.resolver.names_of(path, variable) or project.resolver.through_calls(path, variable)
+    if any(_PARSED.fullmatch(name) for name in names):
+        parsed_in = {file for file, _ in project.resolver.made(path, variable)} | {path}
+        for word in project.resolver.options.words:
+            if WORD.fullmatch(word):
+                yield from (each for each in project.resolver.options.named(word) if each.path in parsed_in)
+
+
+def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expression]]:
+    for each in project.resolver.ancestry(owner):
+        for definition in project.resolver.classes(each):
+            for statement in definition.body:
+                if isinstance(statement, Assign) and statement.value is not None:
+                    for target in statement.targets:
+                        if isinstance(target, Ref) and not target.path:
+                            yield target.roots[0].rpartition(".")[2].lstrip(":"), statement.value
+        for word, values in project.resolver.instance_attributes(each).items() if ":" in each else ():
+            yield from ((word, value) for how, _, value in values if how == "=")
+
+
+def _reads(level: Level, root: str) -> Iterator[Ref]:
+    """Where the function reads a seed from a variable: ``cfg.train.seed``. What it writes itself may not be there yet."""
+    early = {id(inner) for outer in level.before for inner in statements((outer,))}
+    written = [(each, target) for each in statements(level.body) for target in targets_of(each)]
+    if any(isinstance(target, Ref) and _is_seed_of(target, root) and id(each) not in early for each, target in written):
+        return
+    targets = [target for _, target in written]
+    for statement in statements(level.body):
+        found = [inner for expression in expressions(statement) for inner in within(expression)]
+        called = [each.func for each in found if isinstance(each, Call)]
+        for each in found:
+            if isinstance(each, Ref) and _is_seed_of(each, root) and each not in targets and each not in called:
+                yield each
+
+
+def _is_seed_of(reference: Ref, root: str) -> bool:
+    return reference.roots == (root,) and bool(reference.path) and bool(WORD.fullmatch(reference.path[-1]))
+
+
+def _is_tested(level: Level, reference: Ref) -> bool:
+    """Whether an ``if`` of the function asks for a seed, so that it may be None."""
+    return any(
+        isinstance(each, Ref) and (each.roots, each.path) == (reference.roots, reference.path)
+        for statement in statements(level.body)
+        if isinstance(statement, If)
+        for each in within(statement.test)
+    )
+
+
+def field_writes(level: Level, root: str) -> list[Statement]:
+    """The statements before that assign to a seed in a variable, with the blocks that they stand in."""
+    return [
+        outer
+        for outer in level.before
+        for inner in statements((outer,))
+        if any(isinstance(target, Ref) and _is_seed_of(target, root) for target in targets_of(inner))
+    ]
+
+
+def targets_of(statement: Statement) -> tuple[Expression, ...]:
+    return statement.targets if isinstance(statement, Assign) else ()
+
+
+def of_option(project: Project, option: Option, text: str) -> Iterator[str]:
+    """An option as an integer: one that is off by default, or that comes as text, is turned into one."""
+    given = {arg.keyword: arg.value for arg in option.call.args if arg.keyword}
+    kind = given.get("type")
+    names = project.names(option.path, kind) if kind is not None else ()
+    default = option.default.value if option.default else 0
+    if isinstance(default, (str, bool, bytes)) or (kind is not None and "builtins.str" in names):
+        return
+    is_integer = "builtins.int" in names or (kind is not None and not names) or "click.INT" in names
+    is_click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
+    is_absl = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("DEFINE_integer",)
+    converted = text if is_integer or is_absl or (is_click and type(default) is int) else f"int({text})"
+    yield f"{FALLBACK} if {text} is None else {converted}" if option.default and default is None else converted
+
+
+def unless_none(text: str, default: Expression | None) -> str:
+    if isinstance(default, Constant) and default.value is None:
+        return f"{FALLBACK} if {text} is None else {text}"
+    return text
+
+
+def may_be_number(value: Expression | None) -> bool:
+    """What is assigned to a seed, as far as that is known: an integer, None, or an expression."""
+    return not isinstance(value, Constant) or value.value is None or type(value.value) is int
