@@ -9,8 +9,18 @@ import pytest
 from one_file import facts_of
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
 from torchrepro_lint.facts import Call, Do
-from torchrepro_lint.insertions import ensure_import, free_word, insert_function, insert_statement
-from torchrepro_lint.text import Edit, apply_edits
+from torchrepro_lint.insertions import (
+    ensure_import,
+    free_name,
+    free_word,
+    insert_below,
+    insert_function,
+    insert_paragraph,
+    insert_statement,
+)
+from torchrepro_lint.nesting import level_of
+from torchrepro_lint.removals import remove_statement
+from torchrepro_lint.text import Edit, Span, apply_edits
 
 
 def call_of(text: str) -> Call:
@@ -109,6 +119,20 @@ IMPORTED = [
     ("# comment", "torch", "# comment\n\nimport torch\n"),
     ("import os\r\n\r\nx = 1\r\n", "torch", "import os\r\nimport torch\r\n\r\nx = 1\r\n"),
     ("import torch.nn\n", "torch", "import torch.nn\n"),
+    ("import os\nfrom model import net\n", "random", "import os\nimport random\nfrom model import net\n"),
+    ("import torch\nfrom model import net\n", "numpy", "import torch\nimport numpy\nfrom model import net\n"),
+    ("# top\nimport torch\n", "random", "# top\nimport random\n\nimport torch\n"),
+    ("from __future__ import a\nimport torch\n", "os", "from __future__ import a\nimport os\n\nimport torch\n"),
+    (
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\n",
+        "torch",
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\n",
+    ),
+    (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
+        "torch",
+        "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    import torch\n",
+    ),
     (
         "try:\n    import a\nexcept ImportError:\n    a = None\n",
         "torch",
@@ -148,8 +172,78 @@ def test_an_import_shadows_nothing(before: str, module: str, word: str, after: s
 
 
 @pytest.mark.parametrize(
+    ("before", "short", "word", "after"),
+    [
+        ("import os\n", "np", "np", "import os\nimport numpy as np\n"),
+        ("import numpy\n", "np", "numpy", "import numpy\n"),
+        ("np = 1\n", "np", "np_", "import numpy as np_\n\nnp = 1\n"),
+        ("class A:\n    def np(self): pass\n", "np", "np", "import numpy as np\n\nclass A:\n    def np(self): pass\n"),
+    ],
+)
+def test_an_import_gets_its_usual_short_name(before: str, short: str, word: str, after: str) -> None:
+    found, edits = ensure_import(facts_of(before), before, "numpy", short)
+    assert (found, applied(before, *edits)) == (word, after)
+
+
+def test_a_name_that_another_function_binds_is_free() -> None:
+    text = "import torch\ndef f(torch):\n    def g(): pass\ndef h(): pass\n"
+    assert ensure_import(facts_of(text), text, "torch", inside=":h") == ("torch", ())
+    assert ensure_import(facts_of(text), text, "torch", inside=":f.<locals>.g")[0] == "torch_"
+    assert free_name(facts_of(text), "torch", ":h") == free_name(facts_of(text), "torch", ":f") == "torch_"
+    assert free_name(facts_of("def f(seed): pass\n"), "seed", "") == "seed"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a()\nb()\n", "a()\nx(1)\ny(2)\nb()\n"),
+        ("if t:\n\ta()  # why\n\tb()\n", "if t:\n\ta()  # why\n\tx(1)\n\ty(2)\n\tb()\n"),
+        ("if t: a()", "if t: a(); x(1); y(2)"),
+        ("a(); b()\n", "a(); x(1); y(2); b()\n"),
+        ("a(\n    1,\n)\r\nb()", "a(\n    1,\n)\nx(1)\ny(2)\r\nb()"),
+        ("a()", "a()\nx(1)\ny(2)"),
+    ],
+)
+def test_statements_are_put_below_another(before: str, after: str) -> None:
+    start = before.index("a(")
+    end = before.index(")", start) + 1
+    assert applied(before, insert_below(before, Span(start, end), "x(1)\ny(2)")) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import a\nx = 1\n", "import a\n\nseed(1)\n\nx = 1\n"),
+        ("import a\n\n\ndef f(): pass\n", "import a\n\nseed(1)\n\n\ndef f(): pass\n"),
+        ("import a", "import a\n\nseed(1)\n"),
+    ],
+)
+def test_a_paragraph_has_room(before: str, after: str) -> None:
+    assert applied(before, insert_paragraph(before, len("import a"), "seed(1)")) == after
+
+
+@pytest.mark.parametrize(
     ("before", "mark", "after"),
     [
+        ("a()\nb()\nc()\n", "b", "a()\nc()\n"),
+        ("if t:\n    b()  # it\n", "b", "if t:\n    pass  # it\n"),
+        ("a()\r\nb()", "b", "a()\r\n"),
+        ("a(); b()\n", "b", None),
+        ("b(); c()\n", "b", None),
+    ],
+)
+def test_a_statement_is_taken_out_with_its_line(before: str, mark: str, after: str | None) -> None:
+    level = level_of(facts_of(before), before.index(mark))
+    assert level is not None
+    edit = remove_statement(before, level.spots[-1])
+    assert (None if edit is None else applied(before, edit)) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "mark", "after"),
+    [
+        ("a()\n# on b\nb()\n", "b()", "a()\nseed(1)\n# on b\nb()\n"),
+        ("#!/bin/sh\nb()\n", "b()", "#!/bin/sh\nseed(1)\nb()\n"),
         ("a()\nb()\n", "b", "a()\nseed(1)\nb()\n"),
         ("if x:\n    b()\n", "b", "if x:\n    seed(1)\n    b()\n"),
         ("if x: b()\n", "b", "if x: seed(1); b()\n"),

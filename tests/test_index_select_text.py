@@ -275,3 +275,15 @@ def test_line_ends_stay(end: str, last: str) -> None:
             "\n", end
         )
     )
+
+
+def test_the_helper_is_indented_as_the_file_is() -> None:
+    text = fixed(check, "import torch\n\n\ndef f(x, i, d):\n\treturn x.index_select(d, i)\n")
+    assert '(input, dim, index):\n\t"""Select' in text
+    assert "    " not in text
+
+
+@pytest.mark.parametrize("line", ["range = 3", "from steps import slice"])
+def test_no_helper_where_the_file_calls_something_else_by_its_builtins(line: str) -> None:
+    text = f"import torch\n{line}\n\n\ndef f(x, i, d):\n    return x.index_select(d, i)\n"
+    assert fixed(check, text) == text

@@ -11,7 +11,7 @@ from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.runs import TRAINERS, Happening, Run, guards
-from torchrepro_lint.seeding import families, seed_given
+from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import within
 
@@ -68,7 +68,8 @@ class Effects:
     """The draws of each family in a run, in order, what it seeds, and whether it leaves or measures something (``matters``).
 
     ``acts`` says whether the entry's own statements do any of that, not only what they import. ``reseeds`` are the seeds that
-    workers set while they fetch samples, which seed nothing of the run.
+    workers set while they fetch samples, which seed nothing of the run. ``entropic`` are the families that something seeds anew in each
+    run.
     """
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
@@ -78,6 +79,7 @@ class Effects:
         self.acts = False
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
+        self.entropic: set[str] = set()
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
@@ -177,7 +179,10 @@ class Effects:
     def _seed(self, happening: Happening, call: Call, name: str) -> None:
         seeding = seeded(self._catalogue, self._user, name, call)
         if seeding and name not in self._user and self._changes(happening.path, name, call):
+            self.entropic.update(seeding)
             seeding = ()
+        elif (seeder := self._catalogue.seeder(name)) is not None and from_entropy(seeder, call):
+            self.entropic.update(seeder.families)
         if seeding is None:
             self._suspect(name)
         elif _seeds_block(self._catalogue.seeder(name)):

@@ -49,6 +49,13 @@ def free_word(text: str, word: str) -> str:
     return word
 
 
+def free_name(facts: Facts, word: str, inside: str) -> str:
+    """A variable that neither the top level nor a function (``inside``, empty for none) binds, ``word`` if it can be."""
+    while any(word == taken for taken, _ in facts.exports) or shadowed(facts, word, inside):
+        word += "_"
+    return word
+
+
 def shadowed(facts: Facts, word: str, inside: str | None = None) -> bool:
     """Whether a function of the file binds a word for itself; with ``inside``, one of the functions around a place.
 

@@ -47,7 +47,7 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
     steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
     missing = [(each.key, found) for each in FAMILIES if (found := _unseeded(context, program, each))]
-    fix = fix_program(context.project, program, missing)
+    fix = None if family.key in effects.entropic else fix_program(context.project, program, missing)
     yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.facts import Facts, Import
 from torchrepro_lint.rewrites.entry_place import Place, entry_place, insertion
 from torchrepro_lint.rewrites.seed_calls import beside, existing, fix_in, joined, names_of, seeding
 from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | None:
-    """Seed all families that a program draws from and does not seed; ``draws`` are the first draw of each family."""
+    """Seed all families that a program draws from and does not seed; ``draws`` are the first draw of each family.
+
+    What is seeded from entropy has another fix, which may settle this, too.
+    """
+    draws = [(family, draw) for family, draw in draws if family not in program.effects.entropic]
     families = [family for family, _ in draws]
     first = min((draw for _, draw in draws), key=lambda draw: draw.order)
     seed = existing(project, program.effects, first.happening, first.order)
@@ -41,11 +47,19 @@ def fix_partly(project: Project, own: str, partly: Partly) -> Fix | None:
 
 def _edits(project: Project, path: str, place: Place, families: Sequence[str]) -> tuple[Edit, ...]:
     facts, text = project.files[path], project.text(path)
-    inside = place.level.function.name if place.level.function else ""
-    lines, imports = seeding(facts, text, families, place.seed.text, inside)
-    edit = insertion(text, place, lines)
-    if place.level.function is None and any(each.span.start > edit.span.start for each in imports):
-        # The draw is reached by an import that stands above the place for new ones.
-        needed = "\n".join(each.text.strip() for each in imports)
-        return (insertion(text, place, f"{needed}\n{lines}"),)
-    return joined((*imports, edit))
+    function = place.level.function
+    found = seeding(facts, text, families, place.seed.text, function.name if function else "")
+    edit = insertion(text, place, found.lines)
+    fresh = max((each.span.start for each in found.imports), default=0)
+    late = [each for each in found.words if not function and _bound(facts, *each, fresh) > edit.span.start]
+    if late:
+        # The draw is reached by an import that stands above those of the modules.
+        needed = "".join(f"import {module}{f' as {word}' if word != module else ''}\n" for module, word in late)
+        return (insertion(text, place, needed + found.lines),)
+    return joined((*found.imports, edit))
+
+
+def _bound(facts: Facts, module: str, word: str, fresh: int) -> int:
+    """From where on a module is bound to a word: the first import of it, or ``fresh``, where one is written."""
+    imports = [each for each in statements(facts.body) if isinstance(each, Import)]
+    return min((each.end for each in imports if (word, module) in each.names), default=fresh)

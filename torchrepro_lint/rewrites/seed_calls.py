@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from torchrepro_lint.effects import Effects, Seed
 from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
-from torchrepro_lint.insertions import ensure_import, free_word, insert_below
+from torchrepro_lint.insertions import ensure_import, free_name, insert_below
 from torchrepro_lint.project import Project
 from torchrepro_lint.runs import Happening, Step, guards
 from torchrepro_lint.text import Edit, Fix, Span
@@ -36,19 +37,29 @@ def names_of(families: Iterable[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
-def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside: str) -> tuple[str, tuple[Edit, ...]]:
-    """The lines that seed families inside a function (empty: at the top level), and the imports that they need. A seed that takes words to write is named first."""
+class Seeding(NamedTuple):
+    """The ``lines`` that seed families, the ``imports`` that they need in a file, and the words that those give to modules."""
+
+    lines: str
+    imports: tuple[Edit, ...]
+    words: tuple[tuple[str, str], ...]
+
+
+def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside: str) -> Seeding:
+    """How to seed families inside a function (empty: at the top level). A seed that takes words to write is named first."""
     lines: list[str] = []
     imports: list[Edit] = []
+    words: list[tuple[str, str]] = []
     if len(families) > 1 and " if " in seed:
-        variable = free_word(text, "seed")
+        variable = free_name(facts, "seed", inside)
         lines, seed = [f"{variable} = {seed}"], variable
     for family, (module, short, call) in _CALLS.items():
         if family in families:
             word, edits = ensure_import(facts, text, module, short, inside)
             lines.append(f"{call.format(word)}({seed})")
             imports += edits
-    return "\n".join(lines), tuple(imports)
+            words.append((module, word))
+    return Seeding("\n".join(lines), tuple(imports), tuple(words))
 
 
 def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, tuple[Edit, ...]] | None:
@@ -62,8 +73,8 @@ def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, 
     if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < _HIGHEST:
         written = f"{written} % 2**32"
     inside = seed.happening.function.partition(":")[2]
-    lines, imports = seeding(facts, text, families, written, f":{inside}" if inside else "")
-    return path, joined((*imports, insert_below(text, span(seed.happening.event.statement), lines)))
+    found = seeding(facts, text, families, written, f":{inside}" if inside else "")
+    return path, joined((*found.imports, insert_below(text, span(seed.happening.event.statement), found.lines)))
 
 
 def existing(project: Project, effects: Effects, draw: Happening, order: int) -> Seed | None:
