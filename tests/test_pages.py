@@ -20,7 +20,11 @@ from torchrepro_lint.writing import write
 
 TOP = Path(__file__).parents[1]
 RULE_PAGES = sorted(TOP.glob("rules/TRL*.md"))
-EXAMPLES = [one for file in (*RULE_PAGES, *sorted(TOP.glob("tests/rules/*.md"))) for one in examples(file)]
+EXAMPLES = [
+    one
+    for file in (*RULE_PAGES, *sorted(TOP.glob("tests/rules/*.md")), *sorted(TOP.glob("tests/tables/*.md")))
+    for one in examples(file)
+]
 HEADINGS = ["What it reports", "Why it matters", "Bad", "Good", "Fix", "Limits", "Versions", "References"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
-from torchrepro_lint.runs import TRAINERS
+from torchrepro_lint.frameworks import matters
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
@@ -24,16 +24,10 @@ _HARMLESS_CALLS = _HARMLESS | {"seed", "seed_all", "is_bf16_supported", "get_dev
 _WORKING = re.compile(
     r"accelerate\.(\w+\.)*Accelerator\(\)\.(prepare\w*|backward)|ultralytics\.\w+\(\)\.(train|val|tune)"
 )
-# Frameworks that pick a device by themselves.
-_PICKS = re.compile(
-    r"(lightning|pytorch_lightning|lightning_fabric)\b.*\.(Trainer|Fabric|LightningCLI)|accelerate\.\w*\.?Accelerator|"
-    r"(transformers|trl|sentence_transformers)\..*(Trainer|TrainingArguments|SentenceTransformer|pipeline)|ultralytics\.\w+|"
-    r"torch\.accelerator\..*|fastai\..*|composer\.\w*\.?Trainer|ignite\.distributed\..*|deepspeed\..*|horovod\..*"
-)
 
 
 def names_accelerator(body: Iterable[Statement]) -> bool:
-    """Whether statements name CUDA or another accelerator, a framework that picks one, or a device from an option."""
+    """Whether statements name CUDA or another accelerator, or a device from an option; frameworks that pick one aside."""
     return any(
         _names(each)
         for statement in statements(body)
@@ -65,9 +59,7 @@ def _names(expression: Expression) -> bool:
 
 
 def _names_ref(name: str) -> bool:
-    if name.startswith(("torch.cuda.", "torch.backends.cudnn.")):
-        return name.startswith("torch.cuda.") and name.split(".")[2] not in _HARMLESS
-    return bool(_PICKS.fullmatch(name))
+    return name.startswith("torch.cuda.") and name.split(".")[2] not in _HARMLESS
 
 
 def _is_option(expression: Expression) -> bool:
@@ -86,7 +78,7 @@ def starts_accelerator(names: Names, path: str, call: Call, found: Iterable[str]
     for name in found:
         if name.startswith("torch.cuda.") and name.count(".") == 2 and name.split(".")[2] not in _HARMLESS_CALLS:
             return True
-        if ":" not in name and (_WORKING.fullmatch(name) or TRAINERS.match(name)):
+        if ":" not in name and (_WORKING.fullmatch(name) or matters([name])):
             return True
     match call.func:
         case Ref(path=(*_, "cuda")) | Attribute(name="cuda"):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.frameworks import matters
 from torchrepro_lint.loader_kinds import loader_names
-from torchrepro_lint.runs import TRAINERS, Happening, Run, guards
+from torchrepro_lint.runs import Happening, Run, guards
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import within
@@ -107,7 +108,7 @@ class Effects:
             for row in self._consumers(name, plain):
                 if self._draws(row, happening, call):
                     self._act(happening)
-                    kept = iterated if row.phase == "iterate" else self.draws
+                    kept = iterated if row.phase in ("iterate", "later") else self.draws
                     drawn = kept.setdefault(self._family(row, happening), [])
                     drawn.append(Draw(label(plain), happening, self._order, row.family))
 
@@ -153,7 +154,7 @@ class Effects:
         called = name.endswith("()")
         for row in self._catalogue.consumer(plain.removesuffix("()")):
             is_class = plain.removesuffix("()").rpartition(".")[2][:1].isupper()
-            if called == (row.phase == "call" and is_class):
+            if called == (row.phase == "called" or (row.phase == "call" and is_class)):
                 yield row
 
     def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
@@ -161,13 +162,20 @@ class Effects:
             return False
         if any(row.family in self._seeded_blocks.get(id(guard.value), ()) for guard in guards(happening)):
             return False
-        argument = arguments(row.spelling, call)
+        argument = arguments(row.spelling, self._construction(row, happening, call))
         if row.generator and (given := argument(row.generator)) is not None:
             return isinstance(given, Constant) and given.value is None
         known = {"module.training": False} if self._evaluates else {}
         if self._evaluates and any(_follows_the_mode(argument(word)) for word in ("training", "train")):
             return False
         return evaluate(row.when, row.spelling, argument, known) is not Truth.FAILS
+
+    def _construction(self, row: Consumer, happening: Happening, call: Call) -> Call:
+        """The call whose arguments a row speaks of: for an object of a class that is called, the one that made it."""
+        if row.phase != "call" or not any(name.endswith("()") for name in happening.names):
+            return call
+        made = (value for _, value in self._names.made(happening.path, call.func) if isinstance(value, Call))
+        return next(made, call)
 
     def _family(self, row: Consumer, happening: Happening) -> str:
         """Workers' Python and NumPy generators are seeded from torch's (NumPy's from torch 1.9)."""
@@ -203,16 +211,20 @@ class Effects:
 
     def _suspect(self, name: str) -> None:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
+        if self._catalogue.framework(name):
+            return
         root, _, word = name.partition(".")[0], "", name.rpartition(".")[2]
         if root not in _KNOWN_PACKAGES and "()" not in name and _SEEDER_WORD.fullmatch(word.lower()):
             self.unknown_seeder = True
 
     def _is_result(self, happening: Happening, call: Call) -> bool:
         for name in happening.names:
-            if ":" not in name and (name in loader_names() or _SAVERS.fullmatch(name) or TRAINERS.match(name)):
+            if ":" not in name and (name in loader_names() or _SAVERS.fullmatch(name)):
                 return True
             if ":" in name and set(self._names.ancestry(name)) & loader_names():
                 return True
+        if matters(happening.names):
+            return True
         word, receiver = _method(call.func)
         if happening.names == ("builtins.print",) or word in _LOGGING:
             return any(_METRIC.search(text) for text in _texts(call))

@@ -68,7 +68,8 @@ class Row(NamedTuple):
 class Consumer(NamedTuple):
     """A callable that draws from a global generator of ``family`` (torch, numpy, python), or from one of its ``own``.
 
-    ``phase`` says when: ``construct`` or ``call`` (of what is constructed, for a class), ``iterate``.
+    ``phase`` says when: ``construct``, ``call`` (of what is constructed, for a class), ``iterate``, ``later`` (by methods of
+    what is constructed), ``called`` (of what a function returns).
     Passing the parameter ``generator`` makes it draw from that instead; an own generator starts from entropy without.
     ``source`` is what the row was read from, the library and its version: ``torch 2.13``.
     """
@@ -122,7 +123,7 @@ class Framework(NamedTuple):
     draws itself (``draws``). ``accelerates`` is the condition for putting work on an accelerator where there is one
     (None: it does not). ``matters``: the call trains or measures. ``makes`` is ``environment`` where the result is one of
     reinforcement learning, which ``wraps`` the environment passed for that parameter. An environment has a generator of
-    its own: what seeds it has ``environment`` among its families.
+    its own: what seeds it has ``environment`` among its families. ``gives`` is the class, of the same package, of the result.
     """
 
     spelling: Spelling
@@ -135,6 +136,7 @@ class Framework(NamedTuple):
     matters: bool
     makes: str
     wraps: str
+    gives: str
     source: str
     evidence: str
 

@@ -47,16 +47,17 @@ class Index(Generic[Row]):
 
     def _offering(self, name: str) -> list[_Maker[Row]]:
         words = name.split(".")
+        modules = next((at for at, word in enumerate(words) if word[:1].isupper()), len(words) - 1)
         return [
             maker
-            for at in range(1, len(words))
+            for at in range(1, modules + 1)
             for maker in self._offered.get(".".join(words[at:]), ())
             if f"{'.'.join(words[:at])}.".startswith(maker.packages)
         ]
 
     def _fitting(self, name: str) -> list[_Maker[Row]]:
         fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
-        return list(fitting)[:1]
+        return list(fitting)
 
 
 class _Maker(Generic[Row]):

@@ -6,6 +6,7 @@ several values are possible all are named; what can't be known gives no name at 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -70,16 +71,8 @@ _MOST_STEPS = 100
 
 _RESULTS = ("()", "[]", ".<super>")
 
-_HOOKS = frozenset(
-    {"forward", "setup", "prepare_data", "configure_optimizers", "configure_model", "training_epoch_end"}
-)
-
 # The word for an attribute of an outside module that is looked up by a name which is not known.
 ANYTHING = "anything"
-
-
-def _is_hook(word: str) -> bool:
-    return word.startswith("on_") or word.endswith(("_step", "_dataloader", "_loss")) or word in _HOOKS
 
 
 class Names:
@@ -476,12 +469,16 @@ class Names:
             path = name.partition(":")[0]
             yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
 
-    def hooks(self, owner: str) -> Iterator[str]:
-        """The methods of a class, and of its bases in the project, that a framework's trainer may call."""
+    def methods_like(self, owner: str, words: re.Pattern[str]) -> Iterator[str]:
+        """The methods of a class, and of its bases in the project, whose words fit, the class's own first."""
+        seen: set[str] = set()
         for each in self.ancestry(owner):
             for definition in self.classes(each):
                 path = each.partition(":")[0]
-                yield from (path + name for word, name in definition.methods if _is_hook(word))
+                for word, name in definition.methods:
+                    if words.fullmatch(word) and word not in seen:
+                        yield path + name
+                seen.update(word for word, _ in definition.methods)
 
     def returns(self, name: str) -> tuple[str, ...]:
         """What a function of the project may return."""

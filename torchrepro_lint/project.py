@@ -13,6 +13,7 @@ from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
+from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.loader_kinds import loader_kinds
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
@@ -86,6 +87,7 @@ class Project:
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
         self._accelerator: dict[str, bool] = {}
+        self._accelerated: dict[Entry, bool] = {}
         self._seeding = Memo()
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
@@ -315,7 +317,15 @@ class Project:
 
     def on_accelerator(self, program: Program) -> bool:
         """Whether a program may run on an accelerator: whether anything that it reaches names one."""
-        return any(self._names_accelerator(function) for function in sorted(program.run.functions))
+        if program.entry not in self._accelerated:
+            self._accelerated[program.entry] = any(
+                self._names_accelerator(function) for function in sorted(program.run.functions)
+            ) or any(
+                accelerates(happening.names, happening.event.value)
+                for happening in program.run.happenings
+                if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+            )
+        return self._accelerated[program.entry]
 
     def _names_accelerator(self, function: str) -> bool:
         if function not in self._accelerator:

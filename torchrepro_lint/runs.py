@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -13,13 +12,12 @@ from torchrepro_lint.events import Event, Guard
 from torchrepro_lint.facts import (
     Attribute,
     Call,
-    Collection,
-    Comprehension,
     Constant,
     Expression,
     Ref,
     Subscript,
 )
+from torchrepro_lint.frameworks import Handed, handed_values, receiver_of, run_by
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 
@@ -185,7 +183,7 @@ class Run:
             if ":" in name:
                 yield from self._enter(name, event.kind, mode, waiting, receivers)
         if event.kind == "call" and isinstance(value, Call):
-            yield from (_Target(target, mode) for target in self._hooks(frame.path, value, found))
+            yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
             yield from self._hand_over(frame.path, value, found, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._awaited(frame.path, called)
@@ -246,18 +244,18 @@ class Run:
     def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
         if any(isinstance(key, int) for key in self._waiting):
-            for each in (used, _receiver_of(used)):
+            for each in (used, receiver_of(used)):
                 for _, value in self._names.made(path, each) if each is not None else ():
                     if id(value) in self._waiting:
                         yield from self._waiting.pop(id(value)).targets
 
-    def _hooks(self, path: str, call: Call, found: tuple[str, ...]) -> Iterator[str]:
-        """The methods that a framework's trainer calls on the objects that it is given."""
-        if any(TRAINERS.match(name) for name in found if ":" not in name):
-            for arg in call.args:
-                for name in self._names.names(path, arg.value):
-                    if ":" in name and name.endswith("()"):
-                        yield from self._names.hooks(name[:-2])
+    def _hooks(self, handed: Handed, mode: str) -> Iterator[_Target]:
+        """What a framework runs of the objects and functions that it is handed."""
+        for name in run_by(self._names, handed):
+            if self._names.classes(name):
+                yield from (_Target(target, mode) for target in entered(self._names, name, "call"))
+            elif self._names.functions(name):
+                yield _Target(name, mode)
 
     def _read(self, path: str, value: Expression) -> Iterator[str]:
         """The properties that reading ``a.b.c`` runs."""
@@ -293,7 +291,7 @@ class Run:
         handed: list[_Target] = []
         if not call.args and _COMMAND_LINES.intersection(found):
             handed += (_Target(name, inside) for name in self._names.defined_in(path))
-        for value in _handed(call):
+        for value in handed_values(call):
             for name in self._names.names(path, value):
                 if name.endswith("()") and name[:-2] in self._waiting and not followed:
                     yield from self._waiting.pop(name[:-2]).targets
@@ -328,32 +326,6 @@ def _constructs(name: str) -> bool:
     return name.rpartition(".")[2][:1].isupper() and name not in _COMMAND_LINES
 
 
-def _handed(call: Call) -> Iterator[Expression]:
-    """The values that a call passes, those in lists, dictionaries and comprehensions among them."""
-    queue = [arg.value for arg in call.args if arg.keyword != "worker_init_fn"]
-    while queue:
-        value = queue.pop(0)
-        match value:
-            case Collection(items=items):
-                queue += (item for item in items if item is not None)
-            case Comprehension(elements=elements):
-                queue += elements
-            case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
-                queue += (arg.value for arg in args)
-            case _:
-                yield value
-
-
-def _receiver_of(expression: Expression) -> Expression | None:
-    """``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
-    match expression:
-        case Subscript(value=value) | Attribute(value=value):
-            return value
-        case Ref(path=(*before, _)):
-            return expression._replace(path=tuple(before))
-    return None
-
-
 def _is_self(names: Names, function: str, called: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
     path = function.partition(":")[0]
@@ -364,11 +336,6 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
         for root in called.roots
     )
 
-
-TRAINERS = re.compile(
-    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|test|validate|predict|evaluate|run|learn|fit_one_cycle)"
-)
 
 _FETCHED = frozenset({"collate_fn", "transform", "target_transform", "transforms", "pre_transform"})
 

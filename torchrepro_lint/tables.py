@@ -99,6 +99,7 @@ def _framework(table: Table, name: str) -> Framework:
         table.get("matters", False),
         table.get("makes", ""),
         table.get("wraps", ""),
+        table.get("gives", ""),
         table["source"],
         table["evidence"],
     )
