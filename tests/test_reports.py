@@ -14,6 +14,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report import flake8, statistics, summary
+from torchrepro_lint.report.view import View
 from torchrepro_lint.text import Fix, Lines, Position
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -80,7 +81,7 @@ def test_paths_are_flake8s_for_the_same_arguments(project: Maker, lint: Lint, gi
 
 
 def test_flake8_in_colour() -> None:
-    assert flake8.render([diagnostic("TRL101")], colour=True) == (
+    assert flake8.render([diagnostic("TRL101")], View(colour=True)) == (
         "\033[1ma.py\033[m\033[36m:\033[m1\033[36m:\033[m1\033[36m:\033[m \033[1m\033[31mTRL101\033[m message\n"
     )
 

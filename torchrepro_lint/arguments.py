@@ -26,6 +26,7 @@ class Arguments(NamedTuple):
     torch_version: str | None
     device: str | None
     output_format: str | None
+    output_file: Path | None
     exit_zero: bool
     quiet: bool
     verbose: bool

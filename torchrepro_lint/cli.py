@@ -15,6 +15,8 @@ import click
 from torchrepro_lint import __version__
 from torchrepro_lint.commands import explain, ops
 
+# Those of ``settings``, which imports more than --help needs.
+FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 _EPILOG = """\b
 Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
@@ -69,7 +71,10 @@ def _listing(name: str, text: str) -> Callable[[Any], Any]:
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
-@click.option("--output-format", type=click.Choice(("flake8", "json")), help="The format of findings.")
+@click.option("--output-format", type=click.Choice(FORMATS), help="The format of findings.")
+@click.option(
+    "-o", "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings to a file."
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Add the way from the entry point to each cause, a step a line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.engine import Outcome, prepare, run
 from torchrepro_lint.files import Given, Plan, plan
 from torchrepro_lint.problem import UsageError
-from torchrepro_lint.report import diff, flake8, json, show, statistics, summary
+from torchrepro_lint.report import diff, show, statistics, summary
+from torchrepro_lint.report.formats import renderer
+from torchrepro_lint.report.view import View, base
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.writing import write_all
@@ -40,18 +43,30 @@ def _plan(arguments: Arguments) -> Plan:
             version(arguments.torch_version)
         except ValueError as error:
             raise UsageError(f"--torch-version: {error}") from None
+    if arguments.config is not None and arguments.isolated:
+        raise UsageError("--config and --isolated exclude each other: leave one out")
     options = Options(arguments.config, arguments.isolated, arguments.over)
-    if STDIN not in arguments.paths:
+    if not _piped(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
-    if len(arguments.paths) > 1:
-        raise UsageError("- (standard input) cannot be combined with other paths")
     name = arguments.stdin_filename or "stdin"
     return plan((), options, arguments.force_exclude, Given(name, os.path.abspath(name), sys.stdin.buffer.read()))
 
 
+def _piped(arguments: Arguments) -> bool:
+    """Whether standard input is what to lint: a name for it says so, too."""
+    named = arguments.stdin_filename is not None
+    if arguments.paths and STDIN not in arguments.paths and named:
+        raise UsageError(
+            "--stdin-filename names standard input and cannot be combined with paths; leave them out, or give -"
+        )
+    if len(arguments.paths) > 1 and STDIN in arguments.paths:
+        raise UsageError("- (standard input) cannot be combined with other paths")
+    return STDIN in arguments.paths or named
+
+
 def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
     """Write the fixed files, then the report and the summary."""
-    piped = STDIN in arguments.paths and (arguments.fix or arguments.fix_only)
+    piped = _piped(arguments) and (arguments.fix or arguments.fix_only)
     errors = list(outcome.errors)
     if piped:
         _pass_on(planned, outcome)
@@ -59,8 +74,7 @@ def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
         errors += write_all(outcome.changes)
     settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())
     if not arguments.fix_only:
-        # With --fix the fixed text has standard output for itself.
-        (_aside if piped else terminal.out)(_report(arguments, outcome, settings))
+        _deliver(_report(arguments, outcome, settings), arguments.output_file, piped)
     if not arguments.quiet:
         _summarise(arguments, outcome, settings)
     left = bool(outcome.diagnostics) and not arguments.fix_only
@@ -79,13 +93,12 @@ def _summarise(arguments: Arguments, outcome: Outcome, settings: Settings) -> No
 
 
 def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
-    as_json = settings.output_format == "json"
     if arguments.statistics:
         counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
-        return statistics.render_json(counts) if as_json else statistics.render(counts)
-    if as_json:
-        return json.render(outcome.diagnostics)
-    return flake8.render(outcome.diagnostics, terminal.coloured(), arguments.verbose)
+        return statistics.render_json(counts) if "json" in settings.output_format else statistics.render(counts)
+    colour = arguments.output_file is None and terminal.coloured()
+    view = View(colour, arguments.verbose, base(settings.output_format, os.environ))
+    return renderer(settings.output_format)(outcome.diagnostics, view)
 
 
 def _pass_on(planned: Plan, outcome: Outcome) -> None:
@@ -97,8 +110,13 @@ def _pass_on(planned: Plan, outcome: Outcome) -> None:
     sys.stdout.buffer.flush()
 
 
-def _aside(report: str) -> None:
-    if report:
+def _deliver(report: str, file: Path | None, piped: bool) -> None:
+    """To the file that was asked for; else to standard output, unless a fixed text has that for itself."""
+    if file is not None:
+        terminal.save(report, file)
+    elif not piped:
+        terminal.out(report)
+    elif report:
         terminal.note(report.rstrip("\n"))
 
 

@@ -17,7 +17,7 @@ OWN_FILE = "torchrepro-lint.toml"
 TABLE = "torchrepro-lint"
 DEVICES = ("auto", "cuda", "mps", "cpu")
 FAMILIES = ("torch", "numpy", "python")
-FORMATS = ("flake8", "json")
+FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 SEVERITIES = ("note", "warning", "error")
 # What Ruff leaves out by default.
 DEFAULT_EXCLUDE = (

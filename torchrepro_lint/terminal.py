@@ -6,7 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TextIO
+
+from torchrepro_lint.problem import UsageError
 
 _WIDTH = 30
 _PATIENCE = 1.0
@@ -23,9 +26,22 @@ def note(text: str) -> None:
     _write(sys.stderr, text + "\n")
 
 
+def save(text: str, file: Path) -> None:
+    """Write a file, and the folder that it is to lie in. Raises ``UsageError``."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_encode(text, "utf-8"))
+    except OSError as error:
+        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from None
+
+
 def coloured() -> bool:
-    """Whether standard output is a terminal that may be written to in colour."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether standard output may be written to in colour: NO_COLOR forbids it, FORCE_COLOR asks for it, as in Python."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def progress(total: int) -> Callable[[], None]:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.report.view import View, relative
+from torchrepro_lint.rule import Step
 
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (
@@ -14,17 +16,16 @@ _COLOUR = (
 )
 
 
-def render(diagnostics: Iterable[Diagnostic], colour: bool = False, verbose: bool = False) -> str:
+def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
     """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
-    pattern = _COLOUR if colour else _PLAIN
-    return "".join(pattern.format(one) + (_way(one) if verbose else "") for one in diagnostics)
+    pattern = _COLOUR if view.colour else _PLAIN
+    return "".join(pattern.format(one) + (_way(one) if view.verbose else "") for one in diagnostics)
+
+
+def place_of_step(step: Step) -> str:
+    """``model.py:5:12``, relative to the working directory where it lies below it."""
+    return f"{relative(step.path, os.getcwd())}:{step.place}"
 
 
 def _way(one: Diagnostic) -> str:
-    here = os.getcwd()
-    return "".join(f"    {_display(step.path, here)}:{step.place}: {step.text}\n" for step in one.steps)
-
-
-def _display(path: str, here: str) -> str:
-    """Relative to the working directory where it lies below it."""
-    return os.path.relpath(path, here) if path.startswith(os.path.join(here, "")) else path
+    return "".join(f"    {place_of_step(step)}: {step.text}\n" for step in one.steps)

@@ -8,19 +8,25 @@ from typing import Any
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.pages import url
+from torchrepro_lint.report.view import View
 from torchrepro_lint.suppressions import joined_rows
 from torchrepro_lint.text import Edit, Fix, Lines, Position
 
 
-def render(diagnostics: Iterable[Diagnostic]) -> str:
+def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:
     """JSON in ASCII, so that a path which is not UTF-8 survives (as lone surrogates)."""
+    return dumps(records(diagnostics))
+
+
+def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    """An object for each finding."""
     rows: dict[int, dict[int, tuple[int, int]]] = {}
     objects = []
     for one in diagnostics:
         joined = rows.get(id(one.lines)) or rows.setdefault(id(one.lines), joined_rows(one.lines))
         row = one.lines.position(one.span.start).row
         objects.append(_finding(one, one.start.row + joined[row][1] - row))
-    return dumps(objects)
+    return objects
 
 
 def dumps(value: object) -> str:

@@ -1,0 +1,137 @@
+"""The source lines around a finding with its range underlined, and a fix as a small diff."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.text import Edit, Lines, Span, apply_edits
+
+_AROUND = 2
+_MOST_ROWS = 6
+_WIDEST = 120
+_TAB = 4
+
+
+class Row(NamedTuple):
+    """A line of an excerpt: its number, 0 where it has none, its text, and what stands under it."""
+
+    number: int
+    text: str
+    under: str = ""
+
+
+class Changed(NamedTuple):
+    """A line that a fix takes away (``-``) or writes (``+``); ``where`` is the file, where it is not the finding's."""
+
+    sign: str
+    number: int
+    text: str
+    where: str = ""
+
+
+def excerpt(one: Diagnostic) -> Iterator[Row]:
+    """The lines of a finding with two before and two behind, all of one cell; of a long range only the first ones."""
+    lines, span = one.written, one.span
+    first, last = lines.position(span.start).row, lines.position(max(span.end - 1, span.start)).row
+    offset = first - one.start.row
+    top, bottom = _bounds(lines, span)
+    shown = min(last, first + _MOST_ROWS - 1)
+    for row in range(max(first - _AROUND, top), min(shown + _AROUND * (shown == last), bottom) + 1):
+        marked = _range(lines, row, span) if first <= row <= last else None
+        yield Row(row - offset, *_drawn(lines.line(row), marked))
+    if shown < last:
+        yield Row(0, "…")
+
+
+def changes(one: Diagnostic) -> Iterator[Changed]:
+    """What the fix of a finding does, file by file."""
+    if one.fix is None:
+        return
+    yield from _changed(one.written, one.fix.edits, "")
+    elsewhere = dict(one.fix.elsewhere)
+    for path, _, lines in one.others:
+        yield from _changed(lines, elsewhere[path], path)
+
+
+def plain(text: str) -> str:
+    """A text for a terminal: tabs as spaces, and no control characters."""
+    return "".join(_letters(text))
+
+
+def _bounds(lines: Lines, span: Span) -> tuple[int, int]:
+    """The rows of the cell, or of the file without the empty last one."""
+    cell = lines.cell(span.start)
+    if cell is not None:
+        return lines.position(cell.start).row, lines.position(cell.end).row
+    return 1, len(lines) - (lines.text.endswith(("\n", "\r")) and lines.position(span.start).row < len(lines))
+
+
+def _range(lines: Lines, row: int, span: Span) -> tuple[int, int]:
+    """The columns of a row, from 0, that a span covers; not the white space before them."""
+    start, text = lines.offset(row), lines.line(row)
+    begin = max(span.start - start, len(text) - len(text.lstrip()) if span.start < start else 0)
+    return begin, max(min(span.end - start, len(text)), begin)
+
+
+def _drawn(text: str, marked: tuple[int, int] | None) -> tuple[str, str]:
+    """A line and its underline, cut to the part around the range where it is very long."""
+    letters = _letters(text)
+    begin = 0
+    if len(letters) > _WIDEST:
+        begin = max(0, min(marked[0] - _WIDEST // 3 if marked else 0, len(letters) - _WIDEST))
+    cut = letters[begin : begin + _WIDEST]
+    lead, tail = "…" * (begin > 0), "…" * (begin + _WIDEST < len(letters))
+    under = ""
+    if marked:
+        start, end = marked[0] - begin, min(marked[1] - begin, len(cut))
+        under = " " * (len(lead) + _width(cut[:start])) + "^" * max(_width(cut[max(start, 0) : end]), 1)
+    return f"{lead}{''.join(cut)}{tail}", under
+
+
+def _letters(text: str) -> list[str]:
+    """What is printed for each character."""
+    return [" " * _TAB if one == "\t" else one if one.isprintable() else "\ufffd" for one in text]
+
+
+def _width(letters: Iterable[str]) -> int:
+    """How many columns of a terminal letters take."""
+    return sum(_columns(one) for text in letters for one in text)
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[Changed]:
+    grown = 0
+    for group in _groups(lines, sorted(edits)):
+        first = lines.position(group[0].span.start).row
+        start, end = lines.offset(first), max(edit.span.end for edit in group)
+        end = max(end, lines.offset(lines.position(end).row) + len(lines.line(lines.position(end).row)))
+        moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.text) for edit in group]
+        old = lines.text[start:end].splitlines()
+        new = apply_edits(lines.text[start:end], moved).splitlines()
+        number = lines.place(start).row
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield from (Changed("-", number + at, plain(old[at]), where) for at in range(a, b))
+                yield from (Changed("+", number + at + grown, plain(new[at]), where) for at in range(c, d))
+        grown += len(new) - len(old)
+
+
+def _groups(lines: Lines, edits: list[Edit]) -> Iterator[list[Edit]]:
+    """Edits whose lines touch."""
+    group: list[Edit] = []
+    for edit in edits:
+        if group and lines.position(edit.span.start).row > lines.position(group[-1].span.end).row:
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group

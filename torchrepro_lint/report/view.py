@@ -1,0 +1,39 @@
+"""What a format is given beside the findings, and names of files as its readers want them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import quote
+
+
+class View(NamedTuple):
+    """How to write: in ``colour``, with the way to each cause (``verbose``), for a reader that starts at ``base``.
+
+    ``base`` is the absolute directory that relative names in reports for other programs count from.
+    """
+
+    colour: bool = False
+    verbose: bool = False
+    base: str = ""
+
+
+def base(output_format: str, environment: Mapping[str, str]) -> str:
+    """Where the reader of a format starts: the checkout of a pipeline that says where it is, else the working directory."""
+    told = {"github": "GITHUB_WORKSPACE", "sarif": "GITHUB_WORKSPACE", "gitlab": "CI_PROJECT_DIR"}.get(output_format)
+    here = os.getcwd()
+    top = os.path.abspath(environment.get(told, "") or here) if told else here
+    return top if here == top or here.startswith(os.path.join(top, "")) else here
+
+
+def relative(path: str, base: str) -> str:
+    """A file below the base, with slashes; the absolute path of any other."""
+    below = os.path.relpath(path, base) if path.startswith(os.path.join(base, "")) else path
+    return below.replace(os.sep, "/")
+
+
+def uri(path: str, base: str) -> str:
+    """The same as a URI reference; bytes that are no letters are kept."""
+    name = relative(path, base)
+    return ("file://" if name.startswith("/") else "") + quote(os.fsencode(name))
