@@ -308,7 +308,7 @@ def test_the_tool_has_nothing_to_say_about_itself() -> None:
 
 def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:
     folder = project({"a.py": "x = (\n"})
-    ran = start(str(folder), FORCE_COLOR="1", CLICOLOR_FORCE="1")
+    ran = start(str(folder), FORCE_COLOR="", CLICOLOR_FORCE="1")
     assert ran.returncode == 1
     assert "\033" not in ran.stdout + ran.stderr
 
