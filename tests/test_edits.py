@@ -120,7 +120,13 @@ IMPORTED = [
     ("import os\r\n\r\nx = 1\r\n", "torch", "import os\r\nimport torch\r\n\r\nx = 1\r\n"),
     ("import torch.nn\n", "torch", "import torch.nn\n"),
     ("import os\nfrom model import net\n", "random", "import os\nimport random\nfrom model import net\n"),
-    ("import torch\nfrom model import net\n", "numpy", "import torch\nimport numpy\nfrom model import net\n"),
+    ("import torch\nfrom model import net\n", "numpy", "import numpy\nimport torch\nfrom model import net\n"),
+    ("from torch import nn\nx = 1\n", "torch", "import torch\nfrom torch import nn\nx = 1\n"),
+    (
+        "import os\nimport time\nfrom math import pi\n",
+        "random",
+        "import os\nimport random\nimport time\nfrom math import pi\n",
+    ),
     ("# top\nimport torch\n", "random", "# top\nimport random\n\nimport torch\n"),
     ("from __future__ import a\nimport torch\n", "os", "from __future__ import a\nimport os\n\nimport torch\n"),
     (
@@ -152,7 +158,7 @@ def test_an_import_is_added_once(before: str, module: str, after: str) -> None:
 NAMED = [
     ("import torch as th\n", "torch", "th", "import torch as th\n"),
     ("import torch as th\nimport torch\n", "torch", "torch", "import torch as th\nimport torch\n"),
-    ("from torch import nn\n", "torch", "torch", "from torch import nn\nimport torch\n"),
+    ("from torch import nn\n", "torch", "torch", "import torch\nfrom torch import nn\n"),
     ("from torch import nn\n", "torch.nn", "nn", "from torch import nn\n"),
     ("torch = 1\n", "torch", "torch_", "import torch as torch_\n\ntorch = 1\n"),
     ("torch = torch_ = 1\n", "torch", "torch__", "import torch as torch__\n\ntorch = torch_ = 1\n"),

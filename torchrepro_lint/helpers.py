@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.facts import Facts, Function, Import
-from torchrepro_lint.insertions import free_word, insert_function, insert_import, shadowed
+from torchrepro_lint.insertions import ensure_import, free_word, insert_function, insert_import, shadowed
+from torchrepro_lint.merging import joined
 from torchrepro_lint.project import Project
 from torchrepro_lint.text import Edit
 from torchrepro_lint.walk import statements
@@ -18,11 +20,20 @@ _PLACES = frozenset({"start", "end", "base_end", "open", "name"})
 
 
 class Helper(NamedTuple):
-    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but ``builtins``."""
+    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but ``builtins`` and modules.
+
+    ``modules`` are those with the words by which the source calls them: ``("numpy", "np")``.
+    """
 
     word: str
     source: str
     builtins: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """The source as a file of its own."""
+        return "".join(f"import {module} as {word}\n" for module, word in self.modules) + f"{self.source}\n"
 
 
 def provide(project: Project, path: str, text: str, helper: Helper, before: int) -> tuple[str, tuple[Edit, ...]] | None:
@@ -45,15 +56,21 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
         return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
     if any(word_here in helper.builtins for word_here, _ in facts.exports):
         return None
-    edit = insert_function(facts, text, helper.source.replace(helper.word, word), before)
-    return (word, (edit,)) if edit else None
+    source = helper.source.replace(helper.word, word)
+    imports: list[Edit] = []
+    for module, short in helper.modules:
+        found, edits = ensure_import(facts, text, module, short)
+        source = re.sub(rf"\b{short}\.", f"{found}.", source)
+        imports += edits
+    edit = insert_function(facts, text, source, before)
+    return (word, joined((*imports, edit))) if edit else None
 
 
 def _definitions(facts: Facts, helper: Helper) -> Iterator[Function]:
     """The functions at the top level of a file that are the helper, whatever they are called."""
     for function in facts.functions:
-        plain = "." not in function.name and not function.decorators and len(function.body) == 1
-        if plain and _content(function) == _wanted(helper.source):
+        plain = "." not in function.name and not function.decorators and bool(function.body)
+        if plain and _content(function) == _wanted(helper.whole):
             yield function
 
 
@@ -61,7 +78,7 @@ def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
     found = [
         each for target in project.resolver.modules.resolve(path, name) for each in project.resolver.functions(target)
     ]
-    return len(found) == 1 and _content(found[0]) == _wanted(helper.source)
+    return len(found) == 1 and _content(found[0]) == _wanted(helper.whole)
 
 
 def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
@@ -115,7 +132,7 @@ def _import_path(project: Project, path: str, other: str) -> str | None:
 def _wanted(source: str) -> object:
     from torchrepro_lint.collect import collect
 
-    return _content(collect(source + "\n").functions[0])
+    return _content(collect(source).functions[0])
 
 
 def _content(function: Function) -> object:

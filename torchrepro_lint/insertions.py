@@ -115,16 +115,26 @@ def insert_import(facts: Facts, text: str, statement: str) -> Edit:
     opening = list(takewhile(lambda each: isinstance(each, Import), facts.body))
     if not opening:
         return write_lines(text, below_docstring(text), statement, 1)
-    wanted = _kind(statement.split()[1])
-    alike = [
-        each for each in opening if isinstance(each, Import) and {_kind(name) for name in each.modules} == {wanted}
-    ]
-    ends = [line_end(text, each.end) for each in (alike if wanted else opening)]
+    module = statement.split()[1]
+    wanted = _kind(module)
+    alike = [each for each in opening if {_kind(name) for name in _modules([each])} == {wanted}]
     if wanted == "standard" and not alike and {_kind(each) for each in _modules(opening)} != {"__future__"}:
         return _above_all(text, opening, statement)
-    last = line_end(text, opening[-1].end)
-    place = max(ends, default=last)
-    return Edit(Span(place, place), newline(text) + statement)
+    if not wanted or not alike:
+        place = line_end(text, opening[-1].end)
+        return Edit(Span(place, place), newline(text) + statement)
+    plain = statement.startswith("import ")
+    before = [each for each in alike if _order(text, each) <= (not plain, module)]
+    if before:
+        place = line_end(text, before[-1].end)
+        return Edit(Span(place, place), newline(text) + statement)
+    place = Lines(text).start_of_line(alike[0].start)
+    return Edit(Span(place, place), statement + newline(text))
+
+
+def _order(text: str, statement: Statement) -> tuple[bool, str]:
+    """Where an import stands among those of its kind: plain ones first, by name."""
+    return not text.startswith("import", statement.start), min(_modules([statement]))
 
 
 def _above_all(text: str, opening: list[Statement], statement: str) -> Edit:

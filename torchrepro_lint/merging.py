@@ -46,6 +46,14 @@ def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, tuple[Fix, ...]]:
     return apply_edits(text, merged.edits.get("", ())), tuple(given[number] for number in merged.taken)
 
 
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits in order, those that insert at one place as one: what was written first comes first."""
+    merged: dict[Span, str] = {}
+    for edit in edits:
+        merged[edit.span] = merged.get(edit.span, "") + edit.text
+    return tuple(Edit(place, merged[place]) for place in sorted(merged))
+
+
 def moved(offset: int, edits: Iterable[Edit]) -> tuple[int, int]:
     """Where an offset lies after edits: before and behind what is written at that very place."""
     before = behind = offset

@@ -26,9 +26,18 @@ def runs_often(project: Project, path: str, call: Call) -> bool:
     return level is None or _often(project, path, level, call, _DEPTH)
 
 
+def function_runs_often(project: Project, path: str, level: Level) -> bool:
+    """Whether the function of a level runs more than once in a run; the level's own loops do not count."""
+    return _is_repeated(project, path, level, _DEPTH)
+
+
 def _often(project: Project, path: str, level: Level, call: Call, depth: int) -> bool:
     if in_loop(level) or _in_comprehension(level.spots[-1].statement, call):
         return True
+    return _is_repeated(project, path, level, depth)
+
+
+def _is_repeated(project: Project, path: str, level: Level, depth: int) -> bool:
     if level.function is None or depth == 0:
         return False
     word = level.function.name.rpartition(".")[2].lstrip(":")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import span
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.resources import release
+from torchrepro_lint.rewrites.fix_generator import fix_generator
+from torchrepro_lint.rewrites.fix_workers import fix_workers
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.text import Fix
 
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
@@ -31,7 +34,14 @@ def worker_init(context: Context) -> Iterator[Finding]:
         if draws & _LEFT[before] if fixed else draws:
             severity = "note" if _seeded(context, loader) else ""
             message = _message(loader, before=before, owns="own" in draws)
-            yield Finding("TRL301", span(loader.site.call), message, severity=severity)
+            fix = _fix(context, loader, before=before, owns="own" in draws)
+            yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
+
+
+def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | None:
+    if owns or before:
+        return fix_workers(context.project, context.path, loader, owns=owns)
+    return fix_generator(context.project, context.path, loader.site.call)
 
 
 def _message(loader: Loader, *, before: bool, owns: bool) -> str:
@@ -60,7 +70,8 @@ def generator(context: Context) -> Iterator[Finding]:
         seeded = _seeded(context, loader)
         if seeded:
             message += "; as it is, the order repeats only while every earlier draw stays the same"
-        yield Finding("TRL302", span(loader.site.call), message, severity="note" if seeded else "")
+        fix = fix_generator(context.project, context.path, loader.site.call)
+        yield Finding("TRL302", span(loader.site.call), message, fix, severity="note" if seeded else "")
 
 
 def _seeded(context: Context, loader: Loader) -> bool:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from torchrepro_lint.effects import Effects, Seed
 from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
 from torchrepro_lint.insertions import ensure_import, free_name, insert_below
+from torchrepro_lint.merging import joined
 from torchrepro_lint.project import Project
 from torchrepro_lint.runs import Happening, Step, guards
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.walk import within
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
@@ -111,14 +112,6 @@ def spawning(project: Project, happening: Happening) -> frozenset[Step]:
         if isinstance(step.event.value, Call)
         and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
     )
-
-
-def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """Edits in order, those that insert at one place as one: what was written first comes first."""
-    merged: dict[Span, str] = {}
-    for edit in edits:
-        merged[edit.span] = merged.get(edit.span, "") + edit.text
-    return tuple(Edit(place, merged[place]) for place in sorted(merged))
 
 
 def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:

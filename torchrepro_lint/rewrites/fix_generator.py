@@ -1,0 +1,152 @@
+"""TRL301 to TRL303: one seeded generator for the loaders, samplers and splits of a function, passed to each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.edits import append_argument, replace_argument
+from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, If, Lambda, Ref
+from torchrepro_lint.insertions import ensure_import, free_name, insert_statement
+from torchrepro_lint.loaders import Loader, loaders
+from torchrepro_lint.merging import joined
+from torchrepro_lint.nesting import Level, is_elif, level_of
+from torchrepro_lint.repeats import function_runs_often
+from torchrepro_lint.rewrites.seed_fields import FALLBACK
+from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.truth import is_main_test
+from torchrepro_lint.walk import expressions, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+
+_MADE = "torch.Generator()"
+_KEYWORD = "generator"
+_SPLITTERS = frozenset(
+    f"torch.utils.data.{module}{word}"
+    for module, words in {
+        "": ("random_split", "RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler"),
+        "dataset.": ("random_split",),
+        "sampler.": ("RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler"),
+    }.items()
+    for word in words
+)
+
+
+def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
+    """Pass a generator that the function has, or one that is made before the first call that needs it.
+
+    None in a function that runs for each epoch, batch or sample, where each would give the same numbers again, and where
+    no statement can stand before the call.
+    """
+    found = generator_edits(project, path, call)
+    return Fix("pass a seeded generator", found, safe=False) if found else None
+
+
+def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]:
+    """The edits that make a generator, where there is none, and pass it."""
+    level = level_of(project.files[path], call.start)
+    if level is None or isinstance(level.spots[-1].statement, Define) or _in_lambda(level, call):
+        return ()
+    word = _visible(project, path, level)
+    if word:
+        return (_passing(project.text(path), call, word),)
+    if function_runs_often(project, path, level):
+        return ()
+    word, making = _made(project, path, level)
+    return (*making, _passing(project.text(path), call, word)) if making else ()
+
+
+def _visible(project: Project, path: str, level: Level) -> str:
+    """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has."""
+    for statement in level.before:
+        if (
+            isinstance(statement, Assign)
+            and statement.value is not None
+            and _is_generator(project, path, statement.value)
+        ):
+            for target in statement.targets:
+                if isinstance(target, Ref) and not target.path:
+                    return target.roots[0].rpartition(".")[2].lstrip(":")
+    if level.function is None:
+        return ""
+    for param in level.function.params:
+        variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
+        if _MADE in project.resolver.names_of(path, variable) and param.default is None:
+            return param.name
+    for name, values in project.files[path].assigned:
+        if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
+            return name[1:]
+    return ""
+
+
+def _is_generator(project: Project, path: str, value: Expression) -> bool:
+    """``torch.Generator()``, seeded or to be seeded, but none for a device."""
+    if _MADE not in project.names(path, value):
+        return False
+    made = [
+        each for each in within(value) if isinstance(each, Call) and "torch.Generator" in project.names(path, each.func)
+    ]
+    return all(not each.args or _is_cpu(each.args[0].value) for each in made)
+
+
+def _is_cpu(value: Expression) -> bool:
+    return isinstance(value, Constant) and value.value == "cpu"
+
+
+def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, ...]]:
+    """The statement that makes a generator, before the one of the function's body that needs one first."""
+    facts, text = project.files[path], project.text(path)
+    first = level_of(facts, min((*_needing(project, path, level), level.spots[-1].statement.start)))
+    if first is None:
+        return "", ()
+    guard = first.spots[0].statement
+    depth = 2 if isinstance(guard, If) and is_main_test(guard.test) and len(first.spots) > 1 else 1
+    outer = Level(first.function, first.spots[:depth])
+    if is_elif(text, outer.spots[-1].statement) or isinstance(outer.spots[-1].statement, Define):
+        return "", ()
+    inside = level.function.name if level.function else ""
+    torch, imports = ensure_import(facts, text, "torch", inside=inside)
+    word = free_name(facts, _KEYWORD, inside)
+    seed = seed_at(project, path, outer)
+    statement = f"{word} = {torch}.Generator().manual_seed({seed.text if seed else FALLBACK})"
+    return word, joined((*imports, insert_statement(text, outer.spots[-1].statement.start, statement)))
+
+
+def _needing(project: Project, path: str, level: Level) -> list[int]:
+    """Where the function calls what draws from a generator and is given none."""
+    known = _KNOWN.setdefault(project, {})
+    if path not in known:
+        sites = [loader.site for loader in loaders(project, path) if _needs(loader)]
+        sites += [site for site in project.calls(path) if _splits(site)]
+        known[path] = tuple((site.function, site.call.start) for site in sites)
+    function = f"{path}{level.function.name}" if level.function else f"{path}:"
+    return [start for name, start in known[path] if name == function]
+
+
+_KNOWN: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, int], ...]]] = WeakKeyDictionary()
+
+
+def _needs(loader: Loader) -> bool:
+    return not loader.passes(_KEYWORD) and (loader.shuffles or loader.has_workers)
+
+
+def _splits(site: Site) -> bool:
+    return not _SPLITTERS.isdisjoint(site.names) and all(arg.keyword != _KEYWORD for arg in site.call.args)
+
+
+def _passing(text: str, call: Call, word: str) -> Edit:
+    for arg in call.args:
+        if arg.keyword == _KEYWORD:
+            return replace_argument(arg, word)
+    return append_argument(call, text, f"{_KEYWORD}={word}")
+
+
+def _in_lambda(level: Level, call: Call) -> bool:
+    """Whether a call stands in a lambda, which may run again and again."""
+    return any(
+        isinstance(each, Lambda) and each.start <= call.start < each.end
+        for expression in expressions(level.spots[-1].statement)
+        for each in within(expression)
+    )
