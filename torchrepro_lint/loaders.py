@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.facts import Call, Constant, Expression, Ref
+from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
-from torchrepro_lint.passing import read_arguments
-from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
+from torchrepro_lint.passing import constants, passes, read_arguments, values
+from torchrepro_lint.scoped import Arguments, Scope, Scoped
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
     from torchrepro_lint.project import Project, Site
 
-# Handing on torch's own generator is handing on none.
-_GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
 # A function that is called from more places is taken once, with whatever they pass.
 _MOST_CALLERS = 24
 
@@ -34,21 +32,15 @@ class Loader(NamedTuple):
 
     def values(self, word: str) -> tuple[Scoped, ...]:
         """The expressions that may be given for a parameter."""
-        return distinct(each for given in self.arguments.given.get(word, ()) for each in self.origins.of(given))
+        return values(self.origins, self.arguments, word)
 
     def passes(self, word: str) -> bool:
         """Whether something other than None may be given for a parameter."""
-        return any(
-            not (isinstance(each.value, Constant) and each.value.value is None)
-            and _GLOBAL.isdisjoint(self.origins.project.names(each.path, each.value) if _is_read(each) else ())
-            for each in self.values(word)
-        )
+        return passes(self.origins, self.arguments, word)
 
     def constants(self, word: str) -> list[object] | None:
         """The literal values that may be given for a parameter; None where one of them is no literal."""
-        found = [each.value for each in self.values(word)]
-        known: list[object] = [each.value for each in found if isinstance(each, Constant)]
-        return known if len(known) == len(found) else None
+        return constants(self.origins, self.arguments, word)
 
     @property
     def shuffles(self) -> bool:
@@ -92,7 +84,7 @@ def _construction(project: Project, path: str, site: Site, name: str) -> tuple[L
         return kinds[name], [Scoped(path, site.call, scope) for scope in scopes(project, site)]
     base = name.removesuffix(".__init__").removesuffix("()")
     if base in kinds and name.endswith("__init__"):
-        if _hands_on(project, path, site.call):
+        if hands_on(project, path, site.call):
             return None
         return kinds[base], [Scoped(path, own_arguments(site.call), scope) for scope in scopes(project, site)]
     if project.resolver.classes(name) and not kinds.keys().isdisjoint(project.resolver.ancestry(name)):
@@ -105,13 +97,16 @@ def _of_subclass(project: Project, path: str, site: Site, name: str) -> tuple[Lo
     kind: LoaderKind | None = None
     for scope in scopes(project, site):
         for base, call in project.origins.construct(Scoped(path, site.call, scope), name).outside:
-            own = isinstance(call.value, Call) and (
-                call.value is site.call or _hands_on(project, call.path, call.value)
-            )
+            own = isinstance(call.value, Call) and (call.value is site.call or hands_on(project, call.path, call.value))
             if base in loader_kinds() and own and isinstance(call.value, Call):
                 kind = loader_kinds()[base]
                 calls.append(call if call.value is site.call else call._replace(value=own_arguments(call.value)))
     return (kind, calls) if kind is not None else None
+
+
+def kind_of(name: str) -> LoaderKind | None:
+    """The kind of loader that a class from outside is."""
+    return loader_kinds().get(name)
 
 
 def scopes(project: Project, site: Site) -> list[Scope]:
@@ -120,7 +115,7 @@ def scopes(project: Project, site: Site) -> list[Scope]:
     return found if 0 < len(found) <= _MOST_CALLERS else [Scope()]
 
 
-def _hands_on(project: Project, path: str, call: Call) -> bool:
+def hands_on(project: Project, path: str, call: Call) -> bool:
     """Whether a constructor passes on what it collects as ``*args`` or ``**kwargs``."""
     for arg in call.args:
         for root in arg.value.roots if arg.star and isinstance(arg.value, Ref) and not arg.value.path else ():
@@ -128,10 +123,6 @@ def _hands_on(project: Project, path: str, call: Call) -> bool:
             if found is not None and found.param.kind.startswith("*"):
                 return True
     return False
-
-
-def _is_read(each: Scoped) -> bool:
-    return isinstance(each.value, Ref)
 
 
 def _label(func: Expression, kind: LoaderKind) -> str:

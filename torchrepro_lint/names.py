@@ -98,6 +98,10 @@ class Names:
         """The definitions of a class of the project."""
         return self._definitions.classes(name)
 
+    def all_classes(self) -> Iterator[str]:
+        """The names of all classes of the project."""
+        return self._definitions.all_classes()
+
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
         """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
         return self._definitions.assigned(variable) or ()

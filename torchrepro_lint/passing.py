@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dictionaries import entries
-from torchrepro_lint.facts import Call, Function, Ref
-from torchrepro_lint.scoped import Arguments, Scope, Scoped, over
+from torchrepro_lint.facts import Call, Constant, Function, Ref
+from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct, over
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
+
+# Handing on torch's own generator is handing on none.
+_GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
 def read_arguments(origins: Origins, call: Scoped, parameters: Sequence[str]) -> Arguments:
@@ -85,3 +88,24 @@ def bind(origins: Origins, call: Scoped, name: str, function: Function, *, skip:
         elif param.default is not None:
             given[variable] = (Scoped(path, param.default),)
     return Scope(given, stars, outer.owner)
+
+
+def values(origins: Origins, passed: Arguments, word: str) -> tuple[Scoped, ...]:
+    """The expressions that may be given for a parameter."""
+    return distinct(each for given in passed.given.get(word, ()) for each in origins.of(given))
+
+
+def passes(origins: Origins, passed: Arguments, word: str) -> bool:
+    """Whether something other than None may be given for a parameter; torch's own generator is none."""
+    return any(
+        not (isinstance(each.value, Constant) and each.value.value is None)
+        and not (isinstance(each.value, Ref) and _GLOBAL.intersection(origins.project.names(each.path, each.value)))
+        for each in values(origins, passed, word)
+    )
+
+
+def constants(origins: Origins, passed: Arguments, word: str) -> list[object] | None:
+    """The literal values that may be given for a parameter; None where one of them is no literal."""
+    found = [each.value for each in values(origins, passed, word)]
+    known: list[object] = [each.value for each in found if isinstance(each, Constant)]
+    return known if len(known) == len(found) else None

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
+from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard
-from torchrepro_lint.facts import Call, Constant, Expression, Facts, Ref, Statement
+from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.loader_kinds import loader_kinds
@@ -24,12 +25,17 @@ from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
+from torchrepro_lint.signatures import arguments
 from torchrepro_lint.text import Position
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.walk import within
+from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
+from torchrepro_lint.worker_functions import worker_functions
+from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.entries import Condition, Spelling
     from torchrepro_lint.settings import Settings
 
 
@@ -250,25 +256,32 @@ class Project:
 
     @cached_property
     def seeds_workers(self) -> bool:
-        """Whether the project calls Lightning's ``seed_everything(workers=True)``."""
+        """Whether the project makes a framework seed the workers of all loaders: ``seed_everything(workers=True)``."""
         return any(
-            site.names and any(name.endswith("seed_everything") for name in site.names) and _passes_workers(site.call)
+            setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
             for path in self.files
             for site in self.calls(path)
+            for name in site.names
+            for form, setting in self._catalogue.settings(name.replace("().", "."))
         )
+
+    def _sets(self, call: Call, form: Spelling, when: tuple[Condition, ...]) -> bool:
+        return evaluate(when, form, arguments(form, call)) is not Truth.FAILS
+
+    @cached_property
+    def numpy_in_workers(self) -> tuple[WorkerDraw, ...]:
+        """The draws from numpy's global generator that the project's datasets lead workers to."""
+        return tuple(numpy_draws(self))
+
+    @cached_property
+    def worker_seeds(self) -> tuple[WorkerSeed, ...]:
+        """The seeds of the project's worker functions that leave workers unseeded, or all alike."""
+        return tuple(worker_seeds(self, self._catalogue))
 
     @cached_property
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
-        return frozenset(
-            name
-            for path in self.files
-            for site in self.calls(path)
-            for arg in site.call.args
-            if arg.keyword == "worker_init_fn"
-            for name in self.names(path, arg.value)
-            if ":" in name
-        )
+        return frozenset(each.function for each in worker_functions(self))
 
     def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """The arguments of a call to a function of the project that become seeds: the function's word, and the value."""
@@ -345,7 +358,3 @@ class Project:
             return self._settings.device != "cpu"
         programs = self.reaching(function)
         return not programs or any(self.on_accelerator(program) for program in programs)
-
-
-def _passes_workers(call: Call) -> bool:
-    return any(arg.keyword == "workers" and isinstance(arg.value, Constant) and arg.value.value for arg in call.args)

@@ -25,6 +25,7 @@ from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.signatures import arguments
 
 if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw
     from torchrepro_lint.fetching import Draws, Fetching
     from torchrepro_lint.origins import Origins
     from torchrepro_lint.project import Work
@@ -163,11 +164,12 @@ class Transforming:
         for happening in work.run.happenings:
             if any(id(step.event) in known for step in happening.way):
                 continue
-            drawn = self._happens(work, happening, scope)
-            if drawn is not None:
-                found |= drawn
+            seen = self._happens(work, happening, scope)
+            if seen is not None:
+                found |= seen
                 known.add(id(happening.event))
-        return frozenset(found) | frozenset(_drawn(work, known))
+        drawn = (each for each in own_draws(work) if not any(id(step.event) in known for step in each.happening.way))
+        return frozenset(found) | frozenset(each.family for each in drawn)
 
     def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
         """What an event draws from that the run does not show; None where what the run shows is all."""
@@ -239,14 +241,12 @@ class Transforming:
         return any(path + each.name in work.run.functions for each in inner)
 
 
-def _drawn(work: Work, known: set[int]) -> Iterator[str]:
-    """The generators that the code of the project draws from itself, and that it has not seeded just before."""
+def own_draws(work: Work) -> Iterator[Draw]:
+    """What the code of the project draws itself from global generators that it has not seeded just before."""
     for draws in work.effects.draws.values():
         for draw in draws:
-            seeds = work.effects.reseeds.get(draw.family, ())
-            fresh = any(seed.order < draw.order for seed in seeds)
-            if not fresh and not any(id(step.event) in known for step in draw.happening.way):
-                yield draw.family
+            if not any(seed.order < draw.order for seed in work.effects.reseeds.get(draw.family, ())):
+                yield draw
 
 
 def _is_value(func: Expression) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchrepro_lint.checks import (
     cudnn_benchmark,
     dataloader,
+    dataset_numpy,
     deterministic_algorithms,
     entropy,
     index_select,
@@ -14,12 +15,15 @@ from torchrepro_lint.checks import (
     optional_seed,
     partly_seeded,
     seeded_too_late,
+    splits,
     syntax_error,
     third_party,
     ties,
     uninitialised,
     unseeded,
     unused_seed_option,
+    worker_count,
+    worker_init,
 )
 from torchrepro_lint.rule import Rule
 
@@ -40,6 +44,11 @@ RULES: tuple[Rule, ...] = (
     Rule("TRL204", "deterministic-algorithms-misused", "warning", True, deterministic_algorithms.check),
     Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
     Rule("TRL302", "dataloader-generator", "warning", True, dataloader.generator),
+    Rule("TRL303", "random-split-generator", "warning", True, splits.check),
+    Rule("TRL304", "dataset-numpy-rng", "warning", True, dataset_numpy.check),
+    Rule("TRL305", "dataloader-out-of-order", "error", True, worker_count.out_of_order),
+    Rule("TRL306", "machine-dependent-workers", "note", False, worker_count.machine_dependent),
+    Rule("TRL307", "worker-init-reseeds", "error", True, worker_init.check),
     Rule("TRL401", "index-select", "warning", True, index_select.check),
     Rule("TRL402", "no-deterministic-implementation", "error", True, operations.documented),
     Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check),

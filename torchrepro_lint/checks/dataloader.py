@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
-_WORKERS_SEED_NUMPY = (1, 9)
+WORKERS_SEED_NUMPY = (1, 9)
 # What a generator of the loader leaves as it is, from that release on and before it.
 _LEFT = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
-    before = release(context.catalogue.version) < _WORKERS_SEED_NUMPY
+    before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
     for loader in loaders(context.project, context.path):
         if not loader.has_workers or loader.passes("worker_init_fn") or _seeds_its_workers(context, loader):
             continue
         draws = context.project.fetching.of_loader(loader)
         fixed = loader.passes("generator")
         if draws & _LEFT[before] if fixed else draws:
-            severity = "note" if _seeded(context, loader) else ""
+            severity = "note" if seeded_first(context, loader.site.function) else ""
             message = _message(loader, before=before, owns="own" in draws)
             fix = _fix(context, loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
@@ -67,13 +67,14 @@ def generator(context: Context) -> Iterator[Finding]:
         known = loader.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
         message = f"{call} draws its order from the global generator; {_GENERATOR}"
-        seeded = _seeded(context, loader)
+        seeded = seeded_first(context, loader.site.function)
         if seeded:
             message += "; as it is, the order repeats only while every earlier draw stays the same"
         fix = fix_generator(context.project, context.path, loader.site.call)
         yield Finding("TRL302", span(loader.site.call), message, fix, severity="note" if seeded else "")
 
 
-def _seeded(context: Context, loader: Loader) -> bool:
-    programs = context.project.reaching(loader.site.function)
+def seeded_first(context: Context, function: str) -> bool:
+    """Whether all programs that reach a function seed torch."""
+    programs = context.project.reaching(function)
     return bool(programs) and all("torch" in program.effects.seeds for program in programs)

@@ -33,8 +33,9 @@ _REDRAWS = ("torch.Generator().seed",)
 
 def seed(context: Context) -> Iterator[Finding]:
     """TRL105."""
+    told = {id(each.call) for each in context.project.worker_seeds}
     for site in context.project.calls(context.path):
-        if site.function not in context.project.worker_functions:
+        if site.function not in context.project.worker_functions and id(site.call) not in told:
             found = _seeding(context, site)
             if found:
                 yield Finding("TRL105", span(site.call), *found)

@@ -1,0 +1,30 @@
+"""TRL304: datasets that draw from numpy's global generator, which workers did not seed before torch 1.9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
+from torchrepro_lint.facts import Call, span
+from torchrepro_lint.resources import release
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+
+CODE = "TRL304"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """At each draw that a dataset of the project reaches, unless all its loaders seed their workers or have none."""
+    if release(context.catalogue.version) >= WORKERS_SEED_NUMPY:
+        return
+    for draw in context.project.numpy_in_workers:
+        call = draw.happening.event.value
+        if draw.happening.path == context.path and isinstance(call, Call):
+            message = (
+                f"{draw.label} in {draw.owner} draws from numpy's global generator, which torch {context.catalogue.version} leaves "
+                "alike in all workers, so that each repeats the same numbers; draw from torch, or seed numpy in worker_init_fn"
+            )
+            yield Finding(CODE, span(call), message)

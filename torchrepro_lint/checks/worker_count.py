@@ -1,0 +1,93 @@
+"""TRL305 and TRL306: loaders whose batches depend on timing, or on how many processors a machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.edits import replace_argument
+from torchrepro_lint.facts import Arg, Call, Constant, span
+from torchrepro_lint.loaders import loaders
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Fix
+from torchrepro_lint.walk import within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.loaders import Loader
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.scoped import Scoped
+
+_COUNTS = frozenset(
+    {
+        *("os.cpu_count", "os.process_cpu_count", "os.sched_getaffinity", "multiprocessing.cpu_count"),
+        *("torch.multiprocessing.cpu_count", "psutil.cpu_count", "joblib.cpu_count", "torch.get_num_threads"),
+        *("torch.cuda.device_count", "multiprocess.cpu_count", "loky.cpu_count"),
+    }
+)
+
+
+def out_of_order(context: Context) -> Iterator[Finding]:
+    """TRL305: ``in_order=False`` with more than one worker."""
+    seen: set[int] = set()
+    for loader in loaders(context.project, context.path):
+        orders, workers = loader.constants("in_order"), loader.constants("num_workers")
+        if not orders or any(orders) or (workers is not None and all(count in (0, 1) for count in workers)):
+            continue
+        if id(loader.site.call) not in seen:
+            seen.add(id(loader.site.call))
+            message = f"{loader.label}(in_order=False) returns batches as workers finish them; write in_order=True"
+            yield Finding("TRL305", span(loader.site.call), message, _in_order(loader))
+
+
+def _in_order(loader: Loader) -> Fix | None:
+    arg = next((arg for arg in loader.site.call.args if arg.keyword == "in_order"), None)
+    if arg is None or not isinstance(arg.value, Constant):
+        return None
+    return Fix("return batches in order", (replace_argument(arg, "True"),), safe=False)
+
+
+def machine_dependent(context: Context) -> Iterator[Finding]:
+    """TRL306: a number of workers that is the machine's, where they draw, or share a stream of samples."""
+    seen: set[int] = set()
+    for loader in loaders(context.project, context.path):
+        source = next(filter(None, (_source(loader, each, 0) for each in loader.values("num_workers"))), "")
+        if (
+            source
+            and id(loader.site.call) not in seen
+            and (_streams(loader) or context.project.fetching.of_loader(loader))
+        ):
+            seen.add(id(loader.site.call))
+            message = (
+                f"{loader.label} has as many workers as {source} says, and how random numbers are shared out among them "
+                "depends on that; write a number"
+            )
+            yield Finding("TRL306", span(_place(loader)), message)
+
+
+def _source(loader: Loader, count: Scoped, depth: int) -> str:
+    """The function that counts processors, in a value or behind a variable in it."""
+    for each in within(count.value) if depth < 6 else ():
+        if isinstance(each, Call):
+            for name in loader.origins.project.names(count.path, each.func):
+                if name in _COUNTS:
+                    return name
+        elif each is not count.value:
+            for behind in loader.origins.of(count._replace(value=each)):
+                if behind.value is not each and (found := _source(loader, behind, depth + 1)):
+                    return found
+    return ""
+
+
+def _streams(loader: Loader) -> bool:
+    """Whether the dataset is iterated, so that each worker goes along a part of it."""
+    resolver = loader.origins.project.resolver
+    for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
+        if isinstance(each.value, Call):
+            for name in loader.origins.project.names(each.path, each.value.func):
+                if any(base.endswith(".IterableDataset") for base in resolver.ancestry(name)):
+                    return True
+    return False
+
+
+def _place(loader: Loader) -> Arg | Call:
+    return next((arg for arg in loader.site.call.args if arg.keyword == "num_workers"), loader.site.call)

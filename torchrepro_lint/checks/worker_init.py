@@ -1,0 +1,58 @@
+"""TRL307: worker functions that seed from entropy, or seed every worker alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.edits import append_argument, replace_argument
+from torchrepro_lint.effects import label
+from torchrepro_lint.facts import span
+from torchrepro_lint.insertions import ensure_import
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Fix
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.worker_seeds import WorkerSeed
+
+CODE = "TRL307"
+_TORCH = ("torch.manual_seed", "torch.random.manual_seed")
+_OTHERS = ("numpy.random.seed", "random.seed")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """At the call that seeds, or by which the worker function seeds through a helper."""
+    for seed in context.project.worker_seeds:
+        if seed.path == context.path:
+            yield Finding(CODE, span(seed.call), _message(seed), _fix(context, seed))
+
+
+def _message(seed: WorkerSeed) -> str:
+    name = label(seed.name)
+    if seed.source == "entropy":
+        cause = f"{name}() takes a worker's seed from entropy"
+    elif seed.source:
+        cause = f"{name} takes a worker's seed from {seed.source}, which changes between runs"
+    else:
+        cause = f"{name} gives every worker the same seed, and again in each epoch"
+    return f"{cause}; {_cure(seed)}"
+
+
+def _cure(seed: WorkerSeed) -> str:
+    if seed.name in _TORCH:
+        return "leave torch as the loader has seeded it"
+    return "seed from torch.initial_seed() % 2**32"
+
+
+def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
+    """The documented form, where the seed is the call's only argument or none is given."""
+    call = seed.call
+    if len(call.args) > 1 or any(arg.star for arg in call.args) or (seed.direct and seed.name not in _TORCH + _OTHERS):
+        return None
+    if not seed.direct and not call.args:
+        return None
+    torch, imports = ensure_import(context.facts, context.lines.text, "torch")
+    value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
+    edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
+    return Fix(f"seed from {value}", (*imports, edit), safe=False)
