@@ -10,15 +10,16 @@ from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.frameworks import matters
+from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.runs import Happening, Run, guards
 from torchrepro_lint.seeding import families, from_entropy, seed_given
-from torchrepro_lint.signatures import arguments
+from torchrepro_lint.signatures import Argument, arguments, is_hidden
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.entries import Consumer, Seeder
+    from torchrepro_lint.entries import Consumer, Scalar, Seeder
     from torchrepro_lint.names import Names
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
@@ -103,14 +104,14 @@ class Effects:
             self.matters = True
             self._act(happening)
         for name in self._outside(happening.names or _method_name(call)):
-            plain = name.replace("().", ".")
-            self._seed(happening, call, plain)
-            for row in self._consumers(name, plain):
+            known = plain(name)
+            self._seed(happening, call, known)
+            for row in self._consumers(name, known):
                 if self._draws(row, happening, call):
                     self._act(happening)
                     kept = iterated if row.phase in ("iterate", "later") else self.draws
                     drawn = kept.setdefault(self._family(row, happening), [])
-                    drawn.append(Draw(label(plain), happening, self._order, row.family))
+                    drawn.append(Draw(label(known), happening, self._order, row.family))
 
     def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
         """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
@@ -127,11 +128,7 @@ class Effects:
             else:
                 yield name
                 head, _, word = name.rpartition(".")
-                if (
-                    head.startswith("torch.")
-                    and "()" in head
-                    and not self._catalogue.consumer(name.replace("().", "."))
-                ):
+                if head.startswith("torch.") and "()" in head and not self._catalogue.consumer(plain(name)):
                     yield f"torch.Tensor.{word}"
 
     def _act(self, happening: Happening) -> None:
@@ -149,11 +146,11 @@ class Effects:
                         drawn = self.draws.setdefault("torch", [])
                         drawn.append(Draw("DataLoader(shuffle=True)", happening, self._order, "torch"))
 
-    def _consumers(self, name: str, plain: str) -> Iterator[Consumer]:
+    def _consumers(self, name: str, known: str) -> Iterator[Consumer]:
         """The rows of what is called: a class constructs, a function or an instance draws when called."""
         called = name.endswith("()")
-        for row in self._catalogue.consumer(plain.removesuffix("()")):
-            is_class = plain.removesuffix("()").rpartition(".")[2][:1].isupper()
+        for row in self._catalogue.consumer(known.removesuffix("()")):
+            is_class = known.removesuffix("()").rpartition(".")[2][:1].isupper()
             if called == (row.phase == "called" or (row.phase == "call" and is_class)):
                 yield row
 
@@ -165,10 +162,25 @@ class Effects:
         argument = arguments(row.spelling, self._construction(row, happening, call))
         if row.generator and (given := argument(row.generator)) is not None:
             return isinstance(given, Constant) and given.value is None
-        known = {"module.training": False} if self._evaluates else {}
+        if any(condition.test == "given" and is_hidden(argument(condition.of)) for condition in row.when):
+            return False
+        known = self._classes(row, happening, argument)
+        if self._evaluates:
+            known["module.training"] = False
         if self._evaluates and any(_follows_the_mode(argument(word)) for word in ("training", "train")):
             return False
         return evaluate(row.when, row.spelling, argument, known) is not Truth.FAILS
+
+    def _classes(self, row: Consumer, happening: Happening, argument: Argument) -> dict[str, Scalar]:
+        """The classes of the objects that are passed, for conditions on ``class.parameter``."""
+        found: dict[str, Scalar] = {}
+        for condition in row.when:
+            head, _, word = condition.of.partition(".")
+            given = argument(word) if head == "class" else None
+            names = self._names.names(happening.path, given) if given is not None else ()
+            if len(names) == 1 and names[0].endswith("()"):
+                found[condition.of] = names[0][:-2].rpartition(".")[2].rpartition(":")[2]
+        return found
 
     def _construction(self, row: Consumer, happening: Happening, call: Call) -> Call:
         """The call whose arguments a row speaks of: for an object of a class that is called, the one that made it."""

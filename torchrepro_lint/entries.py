@@ -25,7 +25,8 @@ class Condition(NamedTuple):
     """One test of a call; all tests of a row must pass.
 
     ``of`` is a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``, ``layout``, …),
-    ``program.*`` of what surrounds the call, ``module.*`` of the module's state. ``test`` says how ``values`` are meant:
+    ``program.*`` of what surrounds the call, ``module.*`` of the module's state, ``class.*`` the class of what is passed
+    for a parameter. ``test`` says how ``values`` are meant:
     ``one_of``, ``none_of``, ``all`` and ``not_all`` (elements of a size equal the value), ``length`` (of a literal),
     ``above``, ``at_least``, ``at_most`` (numbers), ``given`` (the parameter is passed and not None), ``constant``.
     """
@@ -121,7 +122,7 @@ class Framework(NamedTuple):
     It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods
     of the objects that it, or what it is a method of, was given (``calls``: words, ``*`` for any letters, as they come),
     draws itself (``draws``). ``accelerates`` is the condition for putting work on an accelerator where there is one
-    (None: it does not). ``matters``: the call trains or measures. ``makes`` is ``environment`` where the result is one of
+    (None: it does not). ``matters``: the call trains or measures; ``keeps``: what it is handed is called later. ``makes`` is ``environment`` where the result is one of
     reinforcement learning, which ``wraps`` the environment passed for that parameter. An environment has a generator of
     its own: what seeds it has ``environment`` among its families. ``gives`` is the class, of the same package, of the result.
     """
@@ -134,6 +135,7 @@ class Framework(NamedTuple):
     calls: tuple[str, ...]
     accelerates: tuple[Condition, ...] | None
     matters: bool
+    keeps: bool
     makes: str
     wraps: str
     gives: str

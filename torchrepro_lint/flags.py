@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entries import Spelling
 from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import OPEN, Argument, Literal, arguments
 from torchrepro_lint.spoken import constant
 
@@ -83,7 +84,7 @@ def _assigned(name: str, names: Names, path: str, given: Expression | None) -> I
 
 
 def _called(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[Setting]:
-    plain = name.replace("().", ".").removesuffix("()")
+    known = plain(name).removesuffix("()")
     if name in SWITCHES:
         yield _switched(names, path, call)
     elif name == DEBUG_MODE:
@@ -100,7 +101,7 @@ def _called(names: Names, catalogue: Catalogue, name: str, path: str, call: Call
     elif name in ("torch.compile", f"{_INDUCTOR}.patch"):
         yield from _inductor(names, path, call)
     else:
-        yield from _by_library(names, catalogue, plain, path, call)
+        yield from _by_library(names, catalogue, known, path, call)
 
 
 def _switched(names: Names, path: str, call: Call) -> Setting:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
+from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.tables import frameworks
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def rows_of(names: Iterable[str]) -> Iterator[Framework]:
     """The rows about what a call may call."""
     for name in names:
-        if ":" not in name and "[" not in name:
+        if ":" not in name:
             yield from frameworks().of(_given(name.removesuffix("().__init__")))
 
 
@@ -29,7 +30,12 @@ def _given(name: str) -> str:
     made, _, rest = name.partition("().")
     kinds = [row.gives for row in frameworks().of(made) if row.gives] if rest else []
     owner = f"{name.partition('.')[0]}.{kinds[0]}" if kinds else made
-    return f"{owner}.{rest}".removesuffix(".").replace("().", ".")
+    return plain(f"{owner}.{rest}".removesuffix("."))
+
+
+def keeps(names: Iterable[str]) -> bool:
+    """Whether what a call is handed is called some time afterwards."""
+    return any(row.keeps for row in rows_of(names))
 
 
 def matters(names: Iterable[str]) -> bool:

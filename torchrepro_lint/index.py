@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 Row = TypeVar("Row")
+_RESULT = re.compile(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
+
+
+def plain(name: str) -> str:
+    """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``."""
+    return _RESULT.sub(".", name)
 
 
 class Index(Generic[Row]):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.effects import Draw, Effects, Seed
 from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.index import plain
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -32,7 +33,7 @@ def partly_seeded(project: Project, catalogue: Catalogue) -> Iterator[Partly]:
 
 def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
     """A cheap look before a function is followed."""
-    seeders = (catalogue.seeder(name.replace("().", ".")) for name in names)
+    seeders = (catalogue.seeder(plain(name)) for name in names)
     return any(seeder is not None and seeder.families for seeder in seeders)
 
 

@@ -15,6 +15,7 @@ from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.frameworks import accelerates
+from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_kinds
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
@@ -201,7 +202,7 @@ class Project:
                 effects = self.effects_in(name)
                 if effects.seeds and not effects.draws and not effects.matters:
                     return True
-            elif seeded(self._catalogue, dict(self._settings.seeders), name.replace("().", "."), call):
+            elif seeded(self._catalogue, dict(self._settings.seeders), plain(name), call):
                 return True
         return False
 
@@ -308,7 +309,7 @@ class Project:
                 for target in self.names(path, event.value.func):
                     if ":" in target:
                         values = [value for _, value in self.seeding_arguments(target, event.value)]
-                    elif seeder := self._catalogue.seeder(target.replace("().", ".")):
+                    elif seeder := self._catalogue.seeder(plain(target)):
                         seed = seed_given(seeder, event.value)
                         values = [] if seed is None else [seed]
                     else:

@@ -17,7 +17,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.frameworks import Handed, handed_values, receiver_of, run_by
+from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, run_by
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 
@@ -302,7 +302,7 @@ class Run:
         if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
-        elif any(_constructs(name) for name in found):
+        elif any(_constructs(name) for name in found) or keeps(found):
             self._waiting.setdefault(id(call), waiting._replace(targets=handed))
         else:
             yield from handed

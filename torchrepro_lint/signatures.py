@@ -42,6 +42,11 @@ def arguments(spelling: Spelling, call: Call) -> Argument:
     return lambda name: given.get(name, _HIDDEN if name in hidden else None)
 
 
+def is_hidden(value: Expression | None) -> bool:
+    """Whether a parameter is only known to be passed by a star, if at all."""
+    return value is _HIDDEN
+
+
 def literal(value: Expression) -> Literal:
     """The constant that an expression is; ``OPEN`` for anything else, also inside a tuple or list."""
     if isinstance(value, Constant):

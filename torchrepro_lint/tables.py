@@ -97,6 +97,7 @@ def _framework(table: Table, name: str) -> Framework:
         tuple(table.get("calls", ())),
         conditions(table["accelerates"]) if "accelerates" in table else None,
         table.get("matters", False),
+        table.get("keeps", False),
         table.get("makes", ""),
         table.get("wraps", ""),
         table.get("gives", ""),

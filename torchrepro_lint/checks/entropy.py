@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, is_none, seed_argument
 from torchrepro_lint.facts import Assign, Ref, span
+from torchrepro_lint.index import plain
 from torchrepro_lint.rewrites.fix_entropy import (
     fix_generator,
     fix_own_generator,
@@ -48,7 +49,7 @@ def _seeding(context: Context, site: Site) -> tuple[str, Fix | None] | None:
         if name in _REDRAWS:
             message = f"{label(name)}() takes its seed from entropy; call manual_seed with a constant"
             return message, fix_own_generator(context.lines.text, site, seed_here(project, path, site.call.start))
-        seeder = context.catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
+        seeder = context.catalogue.seeder(plain(name)) if ":" not in name else None
         if seeder is not None:
             return _of_seeder(context, site, name, seeder) if seeder.families else None
         if name in _METHODS or name in GENERATORS:
