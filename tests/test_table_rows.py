@@ -31,8 +31,8 @@ ROWS = [
 CACHES = (tables.seeders, tables.consumers, tables.frameworks, third_party.foreign)
 
 
-# Rules that speak of the order of batches and of single operations, whatever was called before.
-BESIDE = ("TRL302", "TRL403")
+# The rules that a line is about; others may have their say besides.
+ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL402", "TRL405")
 
 
 # What makes an environment decides nothing as long as no rule asks for the seeds of environments.
@@ -52,7 +52,7 @@ class Said(NamedTuple):
 @pytest.mark.parametrize("number", range(len(LINES)), ids=[line.call for line in LINES])
 def test_a_line_is_reported_as_it_says(number: int) -> None:
     found = said(LINES[number].example(number))
-    assert " ".join(sorted(one.code[3:] for one in found if one.code not in BESIDE)) == LINES[number].codes
+    assert " ".join(sorted(one.code[3:] for one in found if one.code in ASKED)) == LINES[number].codes
 
 
 @pytest.mark.parametrize(("table", "number"), ROWS)
