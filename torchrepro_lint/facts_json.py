@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from torchrepro_lint import facts as records
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Facts, Operation, Ref, Subscript
+from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Facts, Operation, Ref, Subscript, Summary
 
 _TYPES: dict[str, Any] = {
     name: kind for name, kind in vars(records).items() if isinstance(kind, type) and hasattr(kind, "_fields")
@@ -40,6 +40,20 @@ def from_json(text: str) -> Facts:
     if not isinstance(found, Facts):
         raise ValueError("no facts")
     return found
+
+
+def summary_json(summary: Summary) -> Any:
+    """A summary as what JSON can hold."""
+    return list(summary)
+
+
+def summary_from(value: Any) -> Summary:
+    """The summary that ``summary_json`` made a value of."""
+    return Summary(*map(_frozen, value))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple([_frozen(each) for each in value]) if type(value) is list else value
 
 
 class _Writer:

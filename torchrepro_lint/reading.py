@@ -1,27 +1,35 @@
-"""The first stage: the bytes of each file to its facts."""
+"""The bytes of a file to its facts."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.problem import Fault, guarded
-from torchrepro_lint.source import Problem, Source, decode, is_notebook
+from torchrepro_lint.source import Problem, Source, decode
 from torchrepro_lint.text import Lines
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
 
 
-class Reading(NamedTuple):
+class Reading:
     """A file that was read: its source and facts, or the problem that stood in the way."""
 
-    source: Source | None
-    facts: Facts | None
-    problem: Problem | None
+    def __init__(self, source: Source | None, facts: Facts | None, problem: Problem | None) -> None:
+        self._source = source
+        self._facts = facts
+        self.problem = problem
+
+    @property
+    def source(self) -> Source | None:
+        """None where the file could not be decoded."""
+        return self._source
+
+    @property
+    def facts(self) -> Facts | None:
+        """None where there is a problem."""
+        return self._facts
 
     @property
     def text(self) -> str:
@@ -39,13 +47,6 @@ class Reading(NamedTuple):
     def written(self) -> Lines:
         """The lines as they are written: of equal length, but with what of a notebook is not Python."""
         return Lines(self.source.text, self.source.cells) if self.source and self.source.notebook else self.lines
-
-
-class Readings(NamedTuple):
-    """The files of a tree that could be read, by path from the root, and an error for each given one that could not."""
-
-    files: dict[str, Reading]
-    errors: tuple[str, ...]
 
 
 def read(data: bytes, notebook: bool = False) -> Reading:
@@ -96,22 +97,3 @@ def _broken_cell(source: Source) -> tuple[str, int] | None:
         except CollectError as error:
             return error.message, min(cell.start + max(error.offset - len(opening), 0), cell.end)
     return None
-
-
-def read_tree(tree: Tree, advance: Callable[[], None] = lambda: None) -> Readings:
-    """Read the whole project, calling ``advance`` after each file. What is not given and unreadable is left out."""
-    given = dict(tree.given)
-    files: dict[str, Reading] = {}
-    errors: list[str] = []
-    for path in tree.files:
-        try:
-            files[path] = read(_bytes(Path(tree.root.path, path), given.get(path)), is_notebook(path))
-        except OSError as error:
-            if path in given:
-                errors.append(f"{given[path].display}: cannot be read: {error.strerror}")
-        advance()
-    return Readings(files, tuple(errors))
-
-
-def _bytes(path: Path, given: Given | None) -> bytes:
-    return given.data if given and given.data is not None else path.read_bytes()

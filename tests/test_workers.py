@@ -1,0 +1,61 @@
+"""Tasks are worked through by processes; one that kills its worker or never ends costs itself alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from torchrepro_lint.workers import Death, work_through
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+def _odd_one_out(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 5:
+        os._exit(7)
+    if number == 6:
+        time.sleep(600)
+    return number
+
+
+def _process(_number: int) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 8])
+def test_each_task_has_its_result(jobs: int) -> None:
+    assert sorted(work_through(_square, range(20), jobs)) == [(number, number * number) for number in range(20)]
+
+
+def test_no_task_starts_no_process() -> None:
+    assert list(work_through(_square, [], 4)) == []
+
+
+@posix
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_death_costs_its_own_task(jobs: int) -> None:
+    found = dict(work_through(_odd_one_out, range(10), jobs, deadline=2))
+    assert found[3] == Death("its process was ended by SIGKILL")
+    assert found[5] == Death("its process ended with status 7")
+    assert found[6] == Death("it takes longer than 2 seconds")
+    assert [found[number] for number in (0, 1, 2, 4, 7, 8, 9)] == [0, 1, 2, 4, 7, 8, 9]
+
+
+@posix
+def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
+    results = work_through(_process, range(1000), 2)
+    _, process = next(results)
+    results.close()
+    assert isinstance(process, int)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)

@@ -1,0 +1,145 @@
+"""Where a project's cache lies, and files in it that are whole, this tool's own, or not there.
+
+Whatever goes wrong with a cache is a miss: a full disk, a read-only directory, a damaged file, another process writing. What
+is read was written by this user's copy of the tool: each file begins with a digest under a key. The key lies in the user's
+cache directory, or beside a cache that ``--cache-dir`` puts outside the tree; never in the tree, where a clone could bring
+both along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
+# All projects together; the ones that were not used for longest go first.
+MOST_BYTES = 1 << 30
+_KEY = "key"
+_SIGNED = 32
+
+
+class Cache(NamedTuple):
+    """The cache of one project: its directory, and the key that signs what is in it."""
+
+    place: Path
+    key: bytes
+
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name; None where there is nothing, or nothing that this user wrote."""
+        try:
+            data = Path(self.place, name).read_bytes()
+        except OSError:
+            return None
+        return data[_SIGNED:] if secrets.compare_digest(data[:_SIGNED], self.sign(data[_SIGNED:])) else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file in one step, as far as that is possible."""
+        self.replace(name, self.sign(data) + data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """The same for data that is signed already."""
+        with contextlib.suppress(OSError):
+            self.place.mkdir(parents=True, exist_ok=True)
+            _replace(Path(self.place, name), data)
+
+    def sign(self, data: bytes) -> bytes:
+        """The digest of data under the key."""
+        return blake2b(data, key=self.key, digest_size=_SIGNED).digest()
+
+
+def open_cache(root: str, asked: str | None = None) -> Cache | None:
+    """The cache of the project at ``root``: below ``asked``, else below ``TORCHREPRO_LINT_CACHE_DIR``, else the user's.
+
+    None where no key can be had.
+    """
+    top = directory(asked)
+    own = user_directory()
+    inside = top.is_relative_to(root) or _is_below(top, Path(root))
+    key = _key(own if inside else top)
+    name = blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
+    return Cache(top / name, key) if key else None
+
+
+def directory(asked: str | None) -> Path:
+    """Where the caches of all projects lie."""
+    given = asked or os.environ.get(VARIABLE)
+    return Path(given).absolute() if given else user_directory()
+
+
+def user_directory() -> Path:
+    """The tool's directory among the user's caches, by the custom of the system."""
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("torchrepro-lint", appauthor=False))
+
+
+def clean(asked: str | None = None) -> int:
+    """Remove the caches of all projects; how many there were. What is not a cache is left alone."""
+    removed = 0
+    for place in _places(directory(asked)):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(place)
+            removed += 1
+    return removed
+
+
+def trim(top: Path, most: int = MOST_BYTES) -> None:
+    """Remove the caches that were not used for longest, until all together have at most that many bytes."""
+    with contextlib.suppress(OSError):
+        sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in _places(top)}
+        for place in sorted(sizes, key=lambda each: each.stat().st_mtime):
+            if sum(sizes.values()) <= most:
+                return
+            shutil.rmtree(place)
+            del sizes[place]
+
+
+def _places(top: Path) -> list[Path]:
+    """The caches of projects: directories named by 20 hexadecimal digits."""
+    try:
+        found = [each for each in top.iterdir() if each.is_dir() and not each.is_symlink()]
+    except OSError:
+        return []
+    return sorted(each for each in found if len(each.name) == 20 and set(each.name) <= set("0123456789abcdef"))
+
+
+def _is_below(place: Path, root: Path) -> bool:
+    try:
+        return place.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):
+        return True
+
+
+def _key(place: Path) -> bytes | None:
+    """The key in a directory, made when it is first asked for; of two that are made at once, one stays."""
+    path = place / _KEY
+    with contextlib.suppress(OSError):
+        if not path.exists():
+            place.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(prefix=".", dir=place)  # readable by its owner alone
+            with os.fdopen(handle, "wb") as file:
+                file.write(secrets.token_bytes(_SIGNED))
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, path)
+            os.unlink(temporary)
+        key = path.read_bytes()
+        return key if len(key) == _SIGNED else None
+    return None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

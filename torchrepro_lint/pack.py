@@ -1,0 +1,145 @@
+"""The facts of a project's files in one file of its cache: a table that is read at once, and facts that are when asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from torchrepro_lint.facts_json import from_json, summary_from, summary_json, to_json
+from torchrepro_lint.stamps import tool_stamp
+
+if TYPE_CHECKING:
+    from torchrepro_lint.cache import Cache
+    from torchrepro_lint.facts import Facts, Summary
+
+_NAME = "facts"
+_LENGTH = 8
+# A file that was written this shortly before it was looked at may be written again without looking any different.
+_RACY = 2_000_000_000
+
+
+class State(NamedTuple):
+    """What the file system says of a file, by which a change is noticed without reading it; times in nanoseconds."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+class Packed(NamedTuple):
+    """A file's facts as they are stored, with their summary."""
+
+    summary: Any
+    blob: bytes
+
+
+def digest(data: bytes) -> str:
+    """What a file's facts are found by: equal bytes have equal facts."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def state(path: str | Path) -> State:
+    """The state of a file; raises ``OSError``."""
+    found = os.stat(path)
+    return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def packed(facts: Facts) -> Packed:
+    """Facts, ready to be stored."""
+    return Packed(summary_json(facts.summary), zlib.compress(to_json(facts).encode("ascii"), 1))
+
+
+class Pack:
+    """The facts that the last run over a project left; empty where there are none that this copy of the tool made."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._file, self._table, self._start = _opened(cache)
+
+    def digest(self, path: str, seen: State) -> str | None:
+        """The digest of a file that has not changed since the last run; None where it may have."""
+        known = self._table["files"].get(path)
+        if known is None or tuple(known[:4]) != seen or self._table["made"] - seen.modified < _RACY:
+            return None
+        found: str = known[4]
+        return found if found in self._table["facts"] else None
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """The digests of all stored facts."""
+        return frozenset(self._table["facts"])
+
+    def summary(self, digest: str) -> Summary | None:
+        """The summary of the facts under a digest, if there are any."""
+        known = self._table["facts"].get(digest)
+        return summary_from(known[3]) if known else None
+
+    def facts(self, digest: str) -> Facts:
+        """The facts under a digest; raises ``ValueError`` where they cannot be read."""
+        try:
+            return from_json(zlib.decompress(self._blob(digest)).decode("ascii"))
+        except (zlib.error, KeyError, OSError) as error:
+            raise ValueError(f"no facts: {error}") from error
+
+    def update(self, files: Mapping[str, tuple[State, str]], fresh: Mapping[str, Packed]) -> None:
+        """Store the facts of ``files`` (state and digest by path): the ``fresh`` ones, the others as they are."""
+        unchanged = {path: [*seen, name] for path, (seen, name) in files.items()}
+        if not fresh and unchanged == self._table["files"]:
+            return
+        known: dict[str, list[Any]] = {}
+        blobs: list[bytes] = []
+        offset = 0
+        for name in sorted({name for _, name in files.values()}):
+            if (stored := fresh.get(name) or self._packed(name)) is not None:
+                known[name] = [offset, len(stored.blob), digest(stored.blob), stored.summary]
+                blobs.append(stored.blob)
+                offset += len(stored.blob)
+        self._write({"stamp": tool_stamp(), "made": time.time_ns(), "files": unchanged, "facts": known}, blobs)
+
+    def _packed(self, name: str) -> Packed | None:
+        try:
+            return Packed(self._table["facts"][name][3], self._blob(name))
+        except (KeyError, ValueError, OSError):
+            return None
+
+    def _blob(self, name: str) -> bytes:
+        offset, length, check, _ = self._table["facts"][name]
+        assert self._file is not None
+        self._file.seek(self._start + offset)
+        blob = self._file.read(length)
+        if digest(blob) != check:
+            raise ValueError("damaged facts")
+        return blob
+
+    def _write(self, table: dict[str, Any], blobs: Iterable[bytes]) -> None:
+        header = json.dumps(table, separators=(",", ":")).encode("ascii")
+        signed = self._cache.sign(header) + len(header).to_bytes(_LENGTH, "big") + header
+        self._cache.replace(_NAME, b"".join((signed, *blobs)))
+
+
+def _opened(cache: Cache) -> tuple[BinaryIO | None, dict[str, Any], int]:
+    """The open file, its table, and where the facts begin."""
+    nothing: dict[str, Any] = {"stamp": "", "made": 0, "files": {}, "facts": {}}
+    try:
+        file = open(Path(cache.place, _NAME), "rb")  # noqa: SIM115  read from as long as the run goes on
+    except OSError:
+        return None, nothing, 0
+    try:
+        signature = file.read(len(cache.sign(b"")))
+        length = int.from_bytes(file.read(_LENGTH), "big")
+        header = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
+        if header and signature == cache.sign(header):
+            table: dict[str, Any] = json.loads(header)
+            if table["stamp"] == tool_stamp():
+                return file, table, file.tell()
+    except OSError:
+        pass
+    file.close()
+    return None, nothing, 0
