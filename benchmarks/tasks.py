@@ -47,8 +47,8 @@ def stages(directory: Path) -> None:
     from torchrepro_lint.checking import check, link
     from torchrepro_lint.engine import prepare
     from torchrepro_lint.files import plan
-    from torchrepro_lint.reading import read_tree
     from torchrepro_lint.roots import Options
+    from torchrepro_lint.trees import read_tree
 
     laps = {"start": time.process_time()}
     (tree,) = plan([str(directory)], Options()).trees

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from torchrepro_lint.checking import Checked, check, link
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.files import Tree, plan
-from torchrepro_lint.reading import Reading, read_tree
+from torchrepro_lint.reading import Reading
 from torchrepro_lint.roots import Options
+from torchrepro_lint.trees import read_tree
 
 
 class Whole(NamedTuple):

@@ -39,6 +39,9 @@ class Arguments(NamedTuple):
     stdin_filename: str | None
     show_files: bool
     show_settings: bool
+    jobs: int | None
+    cache_dir: str | None
+    no_cache: bool
 
     def over(self, settings: Settings) -> Settings:
         """The settings with what the command line says instead."""

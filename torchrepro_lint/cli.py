@@ -87,6 +87,11 @@ def _listing(name: str, text: str) -> Callable[[Any], Any]:
 @_listing("--extend-exclude", "Globs to leave out as well.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")
+@click.option(
+    "--cache-dir", metavar="PATH", help="Where to keep what was read for the next run, instead of the user's cache."
+)
+@click.option("--no-cache", is_flag=True, help="Read everything anew and keep nothing.")
 @click.option("--show-files", is_flag=True, help="Print the files that would be linted.")
 @click.option("--show-settings", is_flag=True, help="Print the settings in force and the target torch.")
 @click.version_option(__version__, message="torchrepro-lint %(version)s")

@@ -8,14 +8,17 @@ from pathlib import Path
 
 from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Arguments
-from torchrepro_lint.engine import Outcome, prepare, run
 from torchrepro_lint.files import Given, Plan, plan
+from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.problem import UsageError
+from torchrepro_lint.record import keep, recall, record_of
 from torchrepro_lint.report import diff, show, statistics, summary
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View, base
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
+from torchrepro_lint.trees import Means
+from torchrepro_lint.workers import cores
 from torchrepro_lint.writing import write_all
 
 STDIN = "-"
@@ -28,13 +31,30 @@ def run_check(arguments: Arguments) -> int:
         terminal.out(show.files(planned))
         return _complain(planned.errors)
     if arguments.show_settings:
+        from torchrepro_lint.engine import prepare
+
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _complain(planned.errors)
-    changing = arguments.fix or arguments.fix_only or arguments.diff
-    outcome = run(planned, changing, not arguments.ignore_noqa, terminal.progress)
+    outcome = _outcome(arguments, planned)
     if arguments.diff:
         return _diff(outcome) or _complain(outcome.errors)
     return _finish(arguments, planned, outcome)
+
+
+def _outcome(arguments: Arguments, planned: Plan) -> Outcome:
+    """What a run finds, from its record where nothing has changed since."""
+    means = Means(arguments.jobs or cores(), not arguments.no_cache, arguments.cache_dir)
+    honour_comments = not arguments.ignore_noqa
+    changing = arguments.fix or arguments.fix_only or arguments.diff
+    record = None if changing else record_of(planned, honour_comments, means)
+    if record and (known := recall(record)) is not None:
+        return known
+    from torchrepro_lint.engine import run_and_see  # and with it all rules, which a recalled run does without
+
+    outcome, seen = run_and_see(planned, changing, honour_comments, terminal.progress, means)
+    if record:
+        keep(record, seen, outcome)
+    return outcome
 
 
 def _plan(arguments: Arguments) -> Plan:

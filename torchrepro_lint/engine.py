@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from torchrepro_lint import catalogue
 from torchrepro_lint.checking import Checker, check, link, make_checker
@@ -14,10 +13,12 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
 from torchrepro_lint.files import Plan, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
-from torchrepro_lint.reading import Reading, read_tree
-from torchrepro_lint.resources import documented_versions
-from torchrepro_lint.target import Target, find_target
-from torchrepro_lint.writing import Change
+from torchrepro_lint.outcome import Outcome
+from torchrepro_lint.reading import Reading
+from torchrepro_lint.requested import target_of, warning
+from torchrepro_lint.states import State
+from torchrepro_lint.target import Target
+from torchrepro_lint.trees import ALONE, Means, read_tree
 
 
 class Progress(Protocol):
@@ -26,29 +27,22 @@ class Progress(Protocol):
     def __call__(self, total: int) -> Callable[[], None]: ...
 
 
-class Outcome(NamedTuple):
-    """What a run found, in the order of every report.
-
-    ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they settle;
-    ``notes`` are for the user to know, ``errors`` make the run fail.
-    """
-
-    diagnostics: tuple[Diagnostic, ...]
-    files: int
-    changes: tuple[Change, ...]
-    settled: tuple[str, ...]
-    notes: tuple[str, ...]
-    errors: tuple[str, ...]
-
-
-def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress) -> Outcome:
+def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress, means: Means = ALONE) -> Outcome:
     """Lint what was planned; raises ``UsageError`` for settings that do not fit the rules."""
+    return run_and_see(plan, fix, honour_comments, progress, means)[0]
+
+
+def run_and_see(
+    plan: Plan, fix: bool, honour_comments: bool, progress: Progress, means: Means
+) -> tuple[Outcome, dict[str, tuple[State, str]]]:
+    """``run``, and how each file (by absolute path) was when it was read."""
     prepared = [prepare(tree, honour_comments) for tree in plan.trees]
     advance = progress(sum(len(tree.files) for tree in plan.trees))
+    seen: dict[str, tuple[State, str]] = {}
     with _collector_off():
-        outcomes = [_run_tree(checker, fix, advance) for checker, _ in prepared]
-    notes = [note for _, target in prepared if (note := _note(target))]
-    return Outcome(
+        outcomes = [_run_tree(checker, fix, advance, means, seen) for checker, _ in prepared]
+    notes = [note for _, target in prepared if (note := warning(target))]
+    outcome = Outcome(
         tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=order)),
         sum(outcome.files for outcome in outcomes),
         tuple(change for outcome in outcomes for change in outcome.changes),
@@ -56,21 +50,20 @@ def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress) -> Out
         tuple(dict.fromkeys(notes)),
         (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
     )
+    return outcome, seen
 
 
 def prepare(tree: Tree, honour_comments: bool) -> tuple[Checker, Target]:
     """What a tree is checked with, and for which torch."""
-    target = target_of(tree)
+    target = target_of(tree.root)
     return make_checker(tree, RULES, catalogue.load(target.version), honour_comments), target
 
 
-def target_of(tree: Tree) -> Target:
-    """The torch that a project will run."""
-    return find_target(Path(tree.root.path), tree.root.settings.torch_version, documented_versions())
-
-
-def _run_tree(checker: Checker, fix: bool, advance: Callable[[], None]) -> Outcome:
-    readings = read_tree(checker.tree, advance)
+def _run_tree(
+    checker: Checker, fix: bool, advance: Callable[[], None], means: Means, seen: dict[str, tuple[State, str]]
+) -> Outcome:
+    readings = read_tree(checker.tree, advance, means)
+    seen.update(readings.seen)
     fixed = Fixed(readings.files, {}, (), ())
     if fix:
         fixed = fix_tree(checker, readings.files, checker.tree.root.settings.unsafe_fixes)
@@ -103,12 +96,6 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
 def _fault(error: str, where: list[str]) -> str:
     """A fault that many files show is one fault, and one line."""
     return f"{where[0]}: {error}" + (f" (and in {len(where) - 1} more files)" if len(where) > 1 else "")
-
-
-def _note(target: Target) -> str | None:
-    if target.asked is None:
-        return None
-    return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from torchrepro_lint.facts_json import from_json, summary_from, summary_json, to_json
 from torchrepro_lint.stamps import tool_stamp
+from torchrepro_lint.states import State, digest, unchanged
 
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 _NAME = "facts"
 _LENGTH = 8
-# A file that was written this shortly before it was looked at may be written again without looking any different.
-_RACY = 2_000_000_000
-
-
-class State(NamedTuple):
-    """What the file system says of a file, by which a change is noticed without reading it; times in nanoseconds."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
 
 
 class Packed(NamedTuple):
@@ -38,17 +27,6 @@ class Packed(NamedTuple):
 
     summary: Any
     blob: bytes
-
-
-def digest(data: bytes) -> str:
-    """What a file's facts are found by: equal bytes have equal facts."""
-    return blake2b(data, digest_size=16).hexdigest()
-
-
-def state(path: str | Path) -> State:
-    """The state of a file; raises ``OSError``."""
-    found = os.stat(path)
-    return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def packed(facts: Facts) -> Packed:
@@ -66,7 +44,7 @@ class Pack:
     def digest(self, path: str, seen: State) -> str | None:
         """The digest of a file that has not changed since the last run; None where it may have."""
         known = self._table["files"].get(path)
-        if known is None or tuple(known[:4]) != seen or self._table["made"] - seen.modified < _RACY:
+        if known is None or not unchanged(seen, known[:4], self._table["made"]):
             return None
         found: str = known[4]
         return found if found in self._table["facts"] else None

@@ -15,10 +15,10 @@ from torchrepro_lint.facts import Call
 from torchrepro_lint.files import Tree
 from torchrepro_lint.messages import Frame
 from torchrepro_lint.operations import cases, operation_names
-from torchrepro_lint.reading import Readings, read_tree
 from torchrepro_lint.rule import Context
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.text import Position
+from torchrepro_lint.trees import Readings, read_tree
 
 # Of a size or a number of dimensions any value that fits will do.
 _NUMBERS = ("at_least", "at_most")

@@ -25,7 +25,7 @@ class StoredReading(Reading):
         self._summary = summary
 
     @cached_property
-    def source(self) -> Source | None:  # type: ignore[override]  # read when asked for
+    def source(self) -> Source | None:
         """The source, read again; nothing where the file has vanished meanwhile."""
         try:
             found = decode(self._path.read_bytes(), is_notebook(self._path.name))
@@ -34,7 +34,7 @@ class StoredReading(Reading):
         return found if isinstance(found, Source) else None
 
     @cached_property
-    def facts(self) -> Facts | None:  # type: ignore[override]  # read when asked for
+    def facts(self) -> Facts | None:
         """The facts, of which only the summary is read so far."""
         return cast("Facts", _StoredFacts(self._summary, self))
 
@@ -63,8 +63,6 @@ class _StoredFacts:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        facts = self._reading.load()
-        for field, value in facts._asdict().items():
-            if field != "summary":
-                setattr(self, field, value)
-        return getattr(facts, name)
+        if "_facts" not in vars(self):
+            self._facts = self._reading.load()
+        return getattr(self._facts, name)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.files import Given, Tree
-from torchrepro_lint.pack import Pack, Packed, State, digest, packed, state
+from torchrepro_lint.files import Tree
+from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
+from torchrepro_lint.states import State, digest, state
 from torchrepro_lint.stored import StoredReading
 from torchrepro_lint.workers import Death, work_through
 
@@ -24,11 +25,34 @@ _WORTH_PROCESSES = 400_000
 _LARGE = 1_000_000
 
 
+class Means(NamedTuple):
+    """With what files are read: how many processes, whether with a cache, and below which directory (None: the usual)."""
+
+    jobs: int = 1
+    cached: bool = False
+    directory: str | None = None
+
+    def cache(self, root: str) -> Cache | None:
+        """The cache of the project at ``root``, if one is to be used."""
+        if not self.cached:
+            return None
+        from torchrepro_lint.cache import open_cache
+
+        return open_cache(root, self.directory)
+
+
+ALONE = Means()
+
+
 class Readings(NamedTuple):
-    """The files of a tree that could be read, by path from the root, and an error for each given one that could not."""
+    """The files of a tree that could be read, by path from the root, and an error for each given one that could not.
+
+    ``seen`` has, by absolute path, how each file was when it was read.
+    """
 
     files: dict[str, Reading]
     errors: tuple[str, ...]
+    seen: dict[str, tuple[State, str]]
 
 
 class _Task(NamedTuple):
@@ -48,12 +72,13 @@ class _Answer(NamedTuple):
     error: str = ""
 
 
-def read_tree(tree: Tree, advance: Callable[[], None], cache: Cache | None, jobs: int) -> Readings:
+def read_tree(tree: Tree, advance: Callable[[], None] = lambda: None, means: Means = ALONE) -> Readings:
     """Read the whole project, calling ``advance`` after each file. What is not given and unreadable is left out.
 
     The readings depend on the files alone, whatever the cache holds and however many processes work.
     """
-    return _Reader(tree, Pack(cache) if cache else None).read(advance, jobs)
+    cache = means.cache(tree.root.path)
+    return _Reader(tree, Pack(cache) if cache else None).read(advance, means.jobs)
 
 
 class _Reader:
@@ -62,7 +87,8 @@ class _Reader:
         self._pack = pack
         self._given = dict(tree.given)
         self._found: dict[str, Reading] = {}
-        self._stored: dict[str, tuple[State, str]] = {}
+        self._seen: dict[str, tuple[State, str]] = {}
+        self._stored: set[str] = set()
         self._errors: dict[str, str] = {}
         self._fresh: dict[str, Packed] = {}
 
@@ -77,9 +103,11 @@ class _Reader:
             self._take(path, answer)
             advance()
         if self._pack:
-            self._pack.update(self._stored, self._fresh)
+            self._pack.update({path: self._seen[path] for path in sorted(self._stored)}, self._fresh)
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
-        return Readings({path: self._found[path] for path in self._tree.files if path in self._found}, tuple(errors))
+        files = {path: self._found[path] for path in self._tree.files if path in self._found}
+        seen = {str(self._place(path)): known for path, known in self._seen.items()}
+        return Readings(files, tuple(errors), seen)
 
     def _from_pack(self, path: str) -> bool:
         """Take a file that has not changed from the pack."""
@@ -97,7 +125,8 @@ class _Reader:
         if self._pack is None or summary is None:
             return False
         self._found[path] = StoredReading(self._place(path), self._pack, known, summary)
-        self._stored[path] = (seen, known)
+        self._seen[path] = (seen, known)
+        self._stored.add(path)
         return True
 
     def _collect(self, paths: list[str], jobs: int) -> Iterator[tuple[str, _Answer]]:
@@ -120,15 +149,15 @@ class _Reader:
             if path in self._given:
                 self._errors[path] = f"{self._given[path].display}: cannot be read: {answer.error}"
             return
-        if answer.reading is None:
+        if answer.reading is None:  # its digest was known
             assert answer.seen is not None
-            if self._store(path, answer.seen, answer.digest):
-                return
-            answer = _answer(None, _Task(str(self._place(path)), None))
-            return self._take(path, answer)
+            self._store(path, answer.seen, answer.digest)
+            return
         self._found[path] = answer.reading
-        if answer.packed and answer.seen:
-            self._stored[path] = (answer.seen, answer.digest)
+        if answer.seen:
+            self._seen[path] = (answer.seen, answer.digest)
+        if answer.packed:
+            self._stored.add(path)
             self._fresh[answer.digest] = answer.packed
 
     def _piped(self, path: str) -> bytes | None:
@@ -157,7 +186,7 @@ def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
         data = Path(task.path).read_bytes()
     except OSError as error:
         return _Answer(None, "", None, None, error.strerror or str(error))
-    name = digest(data + b"\0notebook" if notebook else data)
+    name = digest(data, notebook)
     if known is not None and name in known:
         return _Answer(seen, name, None, None)
     reading = read(data, notebook)
