@@ -21,7 +21,7 @@ VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
 # All projects together; the ones that were not used for longest go first.
 MOST_BYTES = 1 << 30
 _KEY = "key"
-_SIGNED = 32
+SIGNED = 32
 
 
 class Cache(NamedTuple):
@@ -36,11 +36,11 @@ class Cache(NamedTuple):
             data = Path(self.place, name).read_bytes()
         except OSError:
             return None
-        return data[_SIGNED:] if secrets.compare_digest(data[:_SIGNED], self.sign(data[_SIGNED:])) else None
+        return data[SIGNED:] if secrets.compare_digest(data[:SIGNED], self.sign(name, data[SIGNED:])) else None
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file in one step, as far as that is possible."""
-        self.replace(name, self.sign(data) + data)
+        self.replace(name, self.sign(name, data) + data)
 
     def replace(self, name: str, data: bytes) -> None:
         """The same for data that is signed already."""
@@ -48,9 +48,9 @@ class Cache(NamedTuple):
             self.place.mkdir(parents=True, exist_ok=True)
             _replace(Path(self.place, name), data)
 
-    def sign(self, data: bytes) -> bytes:
-        """The digest of data under the key."""
-        return blake2b(data, key=self.key, digest_size=_SIGNED).digest()
+    def sign(self, name: str, data: bytes) -> bytes:
+        """The digest under the key of what is stored under a name."""
+        return blake2b(name.encode() + b"\0" + data, key=self.key, digest_size=SIGNED).digest()
 
 
 def open_cache(root: str, asked: str | None = None) -> Cache | None:
@@ -124,12 +124,12 @@ def _key(place: Path) -> bytes | None:
             place.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(prefix=".", dir=place)  # readable by its owner alone
             with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(_SIGNED))
+                file.write(secrets.token_bytes(SIGNED))
             with contextlib.suppress(FileExistsError):
                 os.link(temporary, path)
             os.unlink(temporary)
         key = path.read_bytes()
-        return key if len(key) == _SIGNED else None
+        return key if len(key) == SIGNED else None
     return None
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from torchrepro_lint import __version__
-from torchrepro_lint.commands import explain, ops
+from torchrepro_lint.commands import clean, explain, ops
 
 # Those of ``settings``, which imports more than --help needs.
 FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
@@ -21,6 +21,7 @@ _EPILOG = """\b
 Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
   torchrepro-lint explain MESSAGE    say what torch's error about determinism means and where it comes from
+  torchrepro-lint clean              remove what was kept of earlier runs
   torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
 
 Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
@@ -126,4 +127,4 @@ def rule(wanted: str | None, output_format: str) -> int:
     return 0
 
 
-COMMANDS: dict[str, click.Command] = {"check": check, "explain": explain, "ops": ops, "rule": rule}
+COMMANDS: dict[str, click.Command] = {"check": check, "clean": clean, "explain": explain, "ops": ops, "rule": rule}

@@ -1,4 +1,4 @@
-"""The commands that ask the catalogue: ``explain`` and ``ops``. As in ``cli``, only click is imported here."""
+"""The commands beside ``check``: ``explain``, ``ops`` and ``clean``. As in ``cli``, only click is imported here."""
 
 from __future__ import annotations
 
@@ -47,3 +47,15 @@ def ops(name: str | None, torch_version: str | None, output_format: str, output:
         return run_ops(name, torch_version, output_format, output)
     except UsageError as error:
         raise click.ClickException(str(error)) from None
+
+
+@click.command(context_settings=_CONTEXT)
+@click.option("--cache-dir", metavar="PATH", help="The directory to clean, instead of the user's cache.")
+def clean(cache_dir: str | None) -> int:
+    """Remove what was kept of earlier runs, of all projects."""
+    from torchrepro_lint.cache import clean, directory
+    from torchrepro_lint.terminal import note
+
+    removed = clean(cache_dir)
+    note(f"Removed the caches of {removed} project{'s' * (removed != 1)} below {directory(cache_dir)}")
+    return 0

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint.cache import SIGNED, Cache, trim
 from torchrepro_lint.facts_json import from_json, summary_from, summary_json, to_json
 from torchrepro_lint.stamps import tool_stamp
 from torchrepro_lint.states import State, digest, unchanged
 
 if TYPE_CHECKING:
-    from torchrepro_lint.cache import Cache
     from torchrepro_lint.facts import Facts, Summary
 
 _NAME = "facts"
@@ -39,7 +40,7 @@ class Pack:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._file, self._table, self._start = _opened(cache)
+        self._table, self._start = _opened(cache)
 
     def digest(self, path: str, seen: State) -> str | None:
         """The digest of a file that has not changed since the last run; None where it may have."""
@@ -88,36 +89,30 @@ class Pack:
             return None
 
     def _blob(self, name: str) -> bytes:
+        """What is stored under a digest. Another run may have written the file anew: then it is damaged for this one."""
         offset, length, check, _ = self._table["facts"][name]
-        assert self._file is not None
-        self._file.seek(self._start + offset)
-        blob = self._file.read(length)
+        with open(Path(self._cache.place, _NAME), "rb") as file:
+            file.seek(self._start + offset)
+            blob = file.read(length)
         if digest(blob) != check:
             raise ValueError("damaged facts")
         return blob
 
     def _write(self, table: dict[str, Any], blobs: Iterable[bytes]) -> None:
         header = json.dumps(table, separators=(",", ":")).encode("ascii")
-        signed = self._cache.sign(header) + len(header).to_bytes(_LENGTH, "big") + header
+        signed = self._cache.sign(_NAME, header) + len(header).to_bytes(_LENGTH, "big") + header
         self._cache.replace(_NAME, b"".join((signed, *blobs)))
+        trim(self._cache.place.parent)
 
 
-def _opened(cache: Cache) -> tuple[BinaryIO | None, dict[str, Any], int]:
-    """The open file, its table, and where the facts begin."""
-    nothing: dict[str, Any] = {"stamp": "", "made": 0, "files": {}, "facts": {}}
-    try:
-        file = open(Path(cache.place, _NAME), "rb")  # noqa: SIM115  read from as long as the run goes on
-    except OSError:
-        return None, nothing, 0
-    try:
-        signature = file.read(len(cache.sign(b"")))
+def _opened(cache: Cache) -> tuple[dict[str, Any], int]:
+    """The table of the file, and where the facts begin."""
+    with contextlib.suppress(OSError), open(Path(cache.place, _NAME), "rb") as file:
+        signature = file.read(SIGNED)
         length = int.from_bytes(file.read(_LENGTH), "big")
         header = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
-        if header and signature == cache.sign(header):
+        if header and signature == cache.sign(_NAME, header):
             table: dict[str, Any] = json.loads(header)
             if table["stamp"] == tool_stamp():
-                return file, table, file.tell()
-    except OSError:
-        pass
-    file.close()
-    return None, nothing, 0
+                return table, file.tell()
+    return {"stamp": "", "made": 0, "files": {}, "facts": {}}, 0

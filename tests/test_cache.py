@@ -1,0 +1,197 @@
+"""A run says the same whatever the cache holds, and nothing that is wrong with a cache is an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+from torchrepro_lint.cache import Cache, clean, open_cache, trim
+from torchrepro_lint.collect import collect
+from torchrepro_lint.pack import Pack, packed
+from torchrepro_lint.states import State, digest
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+
+MODEL = "import torch\n\n\ndef build():\n    return torch.nn.Linear(3, 1)\n"
+SEEDED = MODEL.replace("return", "torch.manual_seed(0)\n    return")
+TRAIN = "from model import build\n\nnet = build()\nnet(net.weight).sum().backward()\n"
+FILES = {"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": "[project]\nname = 'x'\n", "broken.py": "x = (\n"}
+
+
+@pytest.fixture
+def caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path_factory.mktemp("caches")
+    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(place))
+    return place
+
+
+def _age(folder: Path) -> None:
+    """Make files look as if they had lain there for a while."""
+    for path in folder.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def _stored(caches: Path, start: str) -> list[Path]:
+    return sorted(caches.glob(f"*/{start}*"))
+
+
+def test_the_second_run_says_the_same_as_the_first(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    alone = lint("--no-cache")
+    assert [line.split()[1] for line in alone.out.splitlines()] == ["TRL001", "TRL101"]
+    for options in ([], [], ["--output-format", "json"], ["--jobs", "1"], ["--jobs", "3"]):
+        assert lint(*options).status == 1
+    assert lint() == lint() == alone
+    assert lint("--verbose") == lint("--verbose", "--no-cache")
+    assert lint("--output-format", "json") == lint("--output-format", "json", "--no-cache")
+    assert _stored(caches, "facts")
+    assert _stored(caches, "run-")
+
+
+def test_without_a_cache_nothing_is_written(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    lint("--no-cache")
+    assert list(caches.iterdir()) == []
+
+
+def test_a_changed_file_is_noticed_whether_or_not_it_is_given(project: Maker, lint: Lint) -> None:
+    folder = project(FILES)
+    assert "TRL101" in lint("train.py").out
+    Path(folder, "model.py").write_text(SEEDED)
+    assert lint("train.py").out == ""
+    Path(folder, "model.py").write_text(MODEL)
+    assert "TRL101" in lint("train.py").out
+
+
+def test_a_change_that_keeps_size_and_time_is_noticed(project: Maker, lint: Lint) -> None:
+    folder = project({**FILES, "train.py": "import torch\n\ntorch.manual_seed(0)\n" + TRAIN})
+    assert "TRL101" not in lint("train.py").out
+    before = os.stat("train.py")
+    Path(folder, "train.py").write_text("import torch\n\ntorch.manual_zeed(0)\n" + TRAIN)
+    os.utime("train.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "TRL101" in lint("train.py").out
+
+
+def test_a_new_and_a_lost_file_and_other_settings_are_noticed(project: Maker, lint: Lint) -> None:
+    folder = project(FILES)
+    assert "TRL101" in lint("train.py").out
+    Path(folder, "pyproject.toml").write_text("[tool.torchrepro-lint]\nignore = ['TRL101']\n")
+    assert lint("train.py").out == ""
+    Path(folder, "pyproject.toml").unlink()
+    assert "TRL101" in lint("train.py").out
+    Path(folder, "model.py").unlink()
+    assert lint("train.py").out == ""
+
+
+def test_other_options_are_other_questions(project: Maker, lint: Lint) -> None:
+    project({**FILES, "train.py": TRAIN.replace("build()\n", "build()  # noqa\n")})
+    assert lint("train.py").out == ""
+    assert "TRL101" in lint("train.py", "--ignore-noqa").out
+    assert lint("train.py", "--ignore-noqa", "--ignore", "TRL101").out == ""
+    assert lint("train.py").out == ""
+
+
+def test_a_run_with_an_error_is_not_remembered(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    assert lint("train.py", "missing.py").status == 2
+    assert _stored(caches, "run-") == []
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:100], lambda data: data[:-40] + b"\0" * 40])
+@pytest.mark.parametrize("name", ["facts", "run-"])
+def test_a_damaged_file_is_a_miss(
+    project: Maker, lint: Lint, caches: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    folder = project(FILES)
+    _age(folder)
+    whole = lint()
+    for path in _stored(caches, name):
+        path.write_bytes(damage(path.read_bytes()))
+    if name == "facts":
+        for path in _stored(caches, "run-"):
+            path.unlink()
+    assert lint() == whole
+
+
+def test_what_another_key_signed_is_a_miss(project: Maker, lint: Lint, caches: Path) -> None:
+    """A record that somebody else wrote, for the very same files, hides no finding."""
+    folder = project({**FILES, "train.py": TRAIN})
+    _age(folder)
+    found = lint("train.py", "--ignore", "TRL101"), lint("train.py")
+    hiding, telling = sorted(_stored(caches, "run-"), key=lambda path: path.stat().st_mtime_ns)
+    telling.write_bytes(hiding.read_bytes())
+    assert found[0].out == ""
+    (key,) = caches.glob("key")
+    key.write_bytes(b"0" * 32)
+    assert lint("train.py") == found[1]
+
+
+def test_a_cache_in_the_tree_is_signed_with_the_users_key(project: Maker, lint: Lint, tmp_path: Path) -> None:
+    folder = project(FILES)
+    lint("--cache-dir", "cache")
+    assert sorted(path.name for path in Path(folder, "cache").iterdir() if path.name == "key") == []
+    assert _stored(Path(folder, "cache"), "run-")
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_is_no_error(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    caches.chmod(0o500)
+    assert lint().status == 1
+    caches.chmod(0o700)
+
+
+def test_a_cache_that_is_a_file_is_no_error(project: Maker, lint: Lint) -> None:
+    folder = project(FILES)
+    Path(folder, "file").write_text("")
+    assert lint("--cache-dir", "file") == lint("--no-cache")
+
+
+def test_clean_removes_caches_and_nothing_else(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    lint()
+    Path(caches, "mine").mkdir()
+    Path(caches, "notes.txt").write_text("")
+    assert clean(str(caches)) == 1
+    assert sorted(path.name for path in caches.iterdir()) == ["key", "mine", "notes.txt"]
+    assert clean(str(caches)) == 0
+
+
+def test_the_clean_command_says_what_it_did(project: Maker, lint: Lint, caches: Path) -> None:
+    project(FILES)
+    lint()
+    assert lint("clean") == Ran(0, "", f"Removed the caches of 1 project below {caches}\n")
+    assert lint("clean") == Ran(0, "", f"Removed the caches of 0 projects below {caches}\n")
+
+
+def test_the_caches_that_were_not_used_for_longest_go_first(tmp_path: Path) -> None:
+    for number in range(4):
+        cache = Cache(tmp_path / f"{number:020}", b"k")
+        cache.write("facts", b"x" * 1000)
+        os.utime(cache.place, (number, number))
+    trim(tmp_path, 2500)
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["2", "3"]
+
+
+def test_a_pack_keeps_what_is_still_used_and_gives_it_back(tmp_path: Path, caches: Path) -> None:
+    cache = open_cache(str(tmp_path))
+    assert cache is not None
+    texts = {f"{number}.py": f"import torch\nx = torch.rand({number})\n" for number in range(3)}
+    facts = {path: collect(text) for path, text in texts.items()}
+    names = {path: digest(text.encode()) for path, text in texts.items()}
+    files = {path: (State(1, 2, 3, 4), name) for path, name in names.items()}
+    Pack(cache).update(files, {names[path]: packed(each) for path, each in facts.items()})
+    del files["0.py"]
+    Pack(cache).update(files, {})
+    pack = Pack(cache)
+    assert pack.digests == {names["1.py"], names["2.py"]}
+    assert [pack.facts(names[path]) for path in files] == [facts[path] for path in files]
+    assert [pack.summary(names[path]) for path in files] == [facts[path].summary for path in files]
+    assert pack.digest("1.py", State(1, 2, 3, 4)) == names["1.py"]
+    assert pack.digest("1.py", State(1, 2, 3, 5)) is None
