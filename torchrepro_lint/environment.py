@@ -11,8 +11,8 @@ from torchrepro_lint.signatures import Literal
 from torchrepro_lint.spoken import constant
 
 if TYPE_CHECKING:
+    from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
-    from torchrepro_lint.runs import Happening
 
 _ENVIRONMENT = "os.environ"
 _SET = frozenset({"os.putenv", "os.environ.setdefault", "os.environ.__setitem__"})
@@ -20,19 +20,18 @@ _REMOVE = frozenset({"os.unsetenv", "os.environ.pop", "os.environ.__delitem__"})
 _ASK = frozenset({"os.environ.get", "os.getenv"})
 
 
-def variables(names: Names, happening: Happening) -> Iterator[Setting]:
-    """What something that happens in a run does to variables; the value of one that is removed is None."""
-    event, path = happening.event, happening.path
-    if event.kind == "set" and _ENVIRONMENT in happening.names:
+def variables(names: Names, path: str, event: Event, found: tuple[str, ...]) -> Iterator[Setting]:
+    """What an event of a file does to variables; the value of one that is removed is None."""
+    if event.kind == "set" and _ENVIRONMENT in found:
         if isinstance(event.value, Subscript):
             yield from _set(names, path, event.value.indices[0], event.given)
         elif isinstance(event.statement, Assign) and event.statement.op == "|=" and event.given is not None:
             yield from _updated(names, path, event.given)
     elif event.kind == "call" and isinstance(event.value, Call):
-        yield from _called(names, path, event.value, frozenset(happening.names))
+        yield from _called(names, path, event.value, frozenset(found))
     elif event.kind == "index" and isinstance(event.statement, Leave) and event.statement.kind == "del":
         for target in event.statement.values:
-            if isinstance(target, Subscript) and target.value is event.value and _ENVIRONMENT in happening.names:
+            if isinstance(target, Subscript) and target.value is event.value and _ENVIRONMENT in found:
                 yield from _removed(names, path, target.indices[0])
 
 

@@ -15,8 +15,8 @@ from torchrepro_lint.spoken import constant
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
-    from torchrepro_lint.runs import Happening
 
 DETERMINISTIC = "deterministic-algorithms"
 CUDNN_DETERMINISTIC = "cudnn-deterministic"
@@ -64,15 +64,14 @@ def is_off(value: Literal) -> bool:
     return value is None or value is False or value == 0
 
 
-def settings(names: Names, catalogue: Catalogue, happening: Happening) -> Iterator[Setting]:
-    """What something that happens in a run sets."""
-    event, path = happening.event, happening.path
+def settings(names: Names, catalogue: Catalogue, path: str, event: Event, found: tuple[str, ...]) -> Iterator[Setting]:
+    """What an event of a file sets, where what is called or assigned has been ``found`` to have these names."""
     if event.kind == "set":
         plain = isinstance(event.statement, Assign) and event.statement.op in ("=", ":")
-        for name in happening.names:
+        for name in found:
             yield from _assigned(name, names, path, event.given if plain else None)
     elif event.kind == "call" and isinstance(event.value, Call):
-        for name in happening.names:
+        for name in found:
             if ":" not in name:
                 yield from _called(names, catalogue, name, path, event.value)
 

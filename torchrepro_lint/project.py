@@ -23,6 +23,7 @@ from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import Partly, partly_seeded
 from torchrepro_lint.passing import bind, read_arguments
+from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
@@ -98,6 +99,7 @@ class Project:
         self._seeding = Memo()
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
+        self._placed: dict[str, tuple[Placed, ...]] = {}
         self._switching: dict[int, tuple[Touch, ...]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
@@ -138,6 +140,12 @@ class Project:
                     if ":" in name:
                         found.setdefault(name, []).append((path, site))
         return found
+
+    def settings(self, path: str) -> tuple[Placed, ...]:
+        """The flags and variables that a module sets, function by function; what constant tests rule out is not there."""
+        if path not in self._placed:
+            self._placed[path] = tuple(placed(self.resolver, self._catalogue, path))
+        return self._placed[path]
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.accelerator import starts_accelerator
 from torchrepro_lint.environment import variables
 from torchrepro_lint.facts import Call, Expression
-from torchrepro_lint.flags import settings
+from torchrepro_lint.flags import Setting, settings
 from torchrepro_lint.gradients import is_backward
 from torchrepro_lint.signatures import Literal
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.effects import Effects
+    from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
     from torchrepro_lint.runs import Happening, Run
 
@@ -45,16 +46,20 @@ def switching(run: Run, names: Names, catalogue: Catalogue) -> Iterator[Touch]:
         kind, value = happening.event.kind, happening.event.value
         if kind not in ("call", "set", "index"):
             continue
-        for each in settings(names, catalogue, happening):
+        for each in set_by(names, catalogue, happening.path, happening.event, happening.names):
             what = VARIABLE if each.what.isupper() else FLAG
             yield Touch(what, each.what, each.value, each.given, "", happening, order)
-        for each in variables(names, happening):
-            yield Touch(VARIABLE, each.what, each.value, each.given, "", happening, order)
         if kind == "call" and isinstance(value, Call):
             if starts_accelerator(names, happening.path, value, happening.names):
                 yield Touch(ACCELERATOR, "", True, None, "", happening, order)
             if is_backward(value, happening.names):
                 yield Touch(BACKWARD, "", True, None, "", happening, order)
+
+
+def set_by(names: Names, catalogue: Catalogue, path: str, event: Event, found: tuple[str, ...]) -> Iterator[Setting]:
+    """The flags and variables that an event of a file sets."""
+    yield from settings(names, catalogue, path, event, found)
+    yield from variables(names, path, event, found)
 
 
 def drawing(effects: Effects) -> Iterator[Touch]:

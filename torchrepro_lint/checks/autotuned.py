@@ -1,0 +1,71 @@
+"""TRL206: torch.compile is told to choose kernels by timing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.determinism import programs_of, set_in
+from torchrepro_lint.facts import Call, span
+from torchrepro_lint.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
+from torchrepro_lint.resources import release
+from torchrepro_lint.routes import first_line
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.signatures import OPEN
+
+if TYPE_CHECKING:
+    from torchrepro_lint.placed import Placed
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+
+_CAUSE = "picks kernels by timing them, which differs between runs"
+_VARIABLES = {
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
+}
+# From here on deterministic mode keeps inductor from timing.
+_OVERRULED_SINCE = (2, 10)
+_OVERRULING = (INDUCTOR_DETERMINISTIC, "TORCHINDUCTOR_DETERMINISTIC", "TORCHINDUCTOR_BATCH_INVARIANT")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Where it is told so for certain, in a program that does not ask for determinism, too."""
+    for each in context.project.settings(context.path):
+        setting = each.setting
+        if setting.value is OPEN or _is_off(setting.value):
+            continue
+        if (setting.what == MAX_AUTOTUNE or setting.what in _VARIABLES) and not _overruled(context, each.function):
+            yield _finding(context, each)
+
+
+def _is_off(value: object) -> bool:
+    return value in (None, False, 0, "0", "")
+
+
+def _overruled(context: Context, function: str) -> bool:
+    if release(context.catalogue.version) < _OVERRULED_SINCE:
+        return False
+    programs = programs_of(context.project, function)
+    return bool(programs) and all(_overrules(context, program) for program in programs)
+
+
+def _overrules(context: Context, program: Program) -> bool:
+    """The debug mode does not reach inductor."""
+    project = context.project
+    return any(
+        not is_off(touch.value) and DEBUG_MODE not in touch.happening.names
+        for touch in set_in(project, program, DETERMINISTIC)
+    ) or any(not _is_off(touch.value) for what in _OVERRULING for touch in set_in(project, program, what))
+
+
+def _finding(context: Context, placed: Placed) -> Finding:
+    event, setting = placed.event, placed.setting
+    what = setting.what if setting.what in _VARIABLES else "max_autotune"
+    if "torch.compile" in placed.names and isinstance(setting.value, bool) and event.kind == "call":
+        what = "max-autotune"
+    cure = "leave it out"
+    if release(context.catalogue.version) >= _OVERRULED_SINCE:
+        cure += ", or call torch.use_deterministic_algorithms(True), which overrules it"
+    place = span(event.value) if isinstance(event.value, Call) and event.kind == "call" else None
+    return Finding("TRL206", place or first_line(context.lines, event.statement), f"{what} {_CAUSE}; {cure}")

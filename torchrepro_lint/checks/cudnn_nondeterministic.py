@@ -1,0 +1,46 @@
+"""TRL202: cuDNN is told that it may take nondeterministic algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.determinism import enabled
+from torchrepro_lint.facts import Call, Constant, span
+from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
+from torchrepro_lint.placed import other_branches
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.signatures import OPEN
+from torchrepro_lint.text import Edit, Fix
+
+if TYPE_CHECKING:
+    from torchrepro_lint.placed import Placed
+    from torchrepro_lint.rule import Context
+
+_CAUSE = "lets cuDNN take nondeterministic algorithms for the backward pass of convolutions"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Where the switch is set to a constant false, and the programs that come there do not ask torch as a whole."""
+    found = context.project.settings(context.path)
+    for each in found:
+        setting = each.setting
+        if (
+            setting.what == CUDNN_DETERMINISTIC
+            and setting.given is not None
+            and setting.value is not OPEN
+            and is_off(setting.value)
+            and all(is_off(other.setting.value) for other in other_branches(each, found))
+            and not enabled(context.project, each.function)
+        ):
+            yield _finding(each)
+
+
+def _finding(placed: Placed) -> Finding:
+    event, given = placed.event, placed.setting.given
+    fix = Fix("set it to True", (Edit(span(given), "True"),), safe=False) if isinstance(given, Constant) else None
+    if event.kind == "call" and isinstance(event.value, Call):
+        what = "setattr(cudnn, 'deterministic', False)" if placed.names == ("builtins.setattr",) else ""
+        message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"
+        return Finding("TRL202", span(event.value), message, fix)
+    return Finding("TRL202", span(event.statement), f"cudnn.deterministic = False {_CAUSE}; set it to True", fix)

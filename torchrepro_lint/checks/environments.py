@@ -1,0 +1,96 @@
+"""TRL108: an environment of reinforcement learning that starts from entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call, Constant, Ref, span
+from torchrepro_lint.frameworks import receiver_of, rows_of
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.seeding import families
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.runs import Happening
+
+_CODE = "TRL108"
+_SPACES = frozenset({"action_space", "single_action_space", "observation_space", "single_observation_space"})
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """The first reset of each environment of a run, and the first sample of its spaces, that no seed comes before."""
+    for program in context.project.programs:
+        if context.path in {function.partition(":")[0] for function in program.run.functions}:
+            for happening, message in _unseeded(context, program):
+                if happening.path == context.path and happening.event.value is not None:
+                    yield Finding(_CODE, span(happening.event.value), message)
+
+
+def _unseeded(context: Context, program: Program) -> Iterator[tuple[Happening, str]]:
+    seen: set[object] = set()
+    spaces_seeded = False
+    for happening in program.run.happenings:
+        call = happening.event.value
+        if happening.event.kind != "call" or not isinstance(call, Call):
+            continue
+        match call.func:
+            case Ref(path=(*_, "seed" | "sample" as word)) as func if _SPACES.intersection((*func.roots, *func.path)):
+                if word == "sample" and not spaces_seeded and _is_space(happening.names):
+                    space = next(each for each in func.path if each in _SPACES)
+                    yield happening, f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first"
+                spaces_seeded = True  # told once
+            case _ if word := _method(happening.names):
+                key = _environment(context, happening, call)
+                if key not in seen and word == "reset" and not _seeds(context, happening, call):
+                    yield happening, _message(happening.names)
+                seen.add(key)
+
+
+def _message(names: tuple[str, ...]) -> str:
+    if any(name.startswith("stable_baselines3.") for name in names):
+        return "the environments' first reset() starts from entropy; call seed(...) on them first"
+    return "the environment's first reset() has no seed and starts from entropy; pass seed=..."
+
+
+def _method(names: tuple[str, ...]) -> str:
+    """``reset`` or ``seed``, called on what a library's environment or wrapper may be."""
+    for name in names:
+        owner, _, word = name.rpartition(".")
+        if word in ("reset", "seed") and ":" not in name and owner.endswith("()") and _makes(owner[:-2]):
+            return word
+    return ""
+
+
+def _makes(name: str) -> bool:
+    return any(row.makes == "environment" for row in rows_of([name]))
+
+
+def _is_space(names: tuple[str, ...]) -> bool:
+    return any(":" not in name and "()." in name and _makes(name.partition("().")[0]) for name in names)
+
+
+def _environment(context: Context, happening: Happening, call: Call) -> object:
+    """Which environment a method is called on: by the calls that may have made it."""
+    receiver = receiver_of(call.func)
+    made = context.project.resolver.made(happening.path, receiver) if receiver is not None else ()
+    return tuple(sorted(id(value) for _, value in made)) or happening.names
+
+
+def _seeds(context: Context, happening: Happening, call: Call) -> bool:
+    """Whether a reset is given a seed, or may be; or what made the environment was."""
+    for arg in call.args:
+        if arg.star or arg.keyword == "seed":
+            return not (isinstance(arg.value, Constant) and arg.value.value is None)
+    receiver = receiver_of(call.func)
+    made = context.project.resolver.made(happening.path, receiver) if receiver is not None else ()
+    return any(_seeded_when_made(context, path, value) for path, value in made if isinstance(value, Call))
+
+
+def _seeded_when_made(context: Context, path: str, call: Call) -> bool:
+    for name in context.project.names(path, call.func):
+        seeder = context.catalogue.seeder(name) if ":" not in name else None
+        if seeder is not None and "environment" in families(seeder, call):
+            return True
+    return False
