@@ -67,7 +67,7 @@ SILENT = [
 
 @pytest.mark.parametrize("source", SILENT)
 def test_nothing_is_set(source: str) -> None:
-    assert touched(source) == []
+    assert [touch for touch in touched(source) if touch.kind in ("flag", "variable")] == []
 
 
 def test_what_a_block_of_cudnn_flags_leaves_out_is_off() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
-from torchrepro_lint.frameworks import matters
+from torchrepro_lint.frameworks import accelerates, matters
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
@@ -73,13 +73,15 @@ def _is_option(expression: Expression) -> bool:
     return False
 
 
-def starts_accelerator(names: Names, path: str, call: Call, found: Iterable[str]) -> bool:
+def starts_accelerator(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
     """Whether a call puts something on an accelerator, or has one work, as far as its arguments tell."""
     for name in found:
         if name.startswith("torch.cuda.") and name.count(".") == 2 and name.split(".")[2] not in _HARMLESS_CALLS:
             return True
-        if ":" not in name and (_WORKING.fullmatch(name) or matters([name])):
+        if _WORKING.fullmatch(name):
             return True
+    if matters(found) or accelerates(found, call):
+        return True
     match call.func:
         case Ref(path=(*_, "cuda")) | Attribute(name="cuda"):
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.runs import TRAINERS
+from torchrepro_lint.frameworks import matters
 from torchrepro_lint.touches import ACCELERATOR, BACKWARD
 
 if TYPE_CHECKING:
@@ -38,5 +38,5 @@ def first_work(project: Project, program: Program) -> tuple[int, Happening] | No
 def _computes(project: Project, name: str) -> bool:
     if ":" not in name:
         is_module = name.startswith("torch.nn.") and name.endswith("()") and "." not in name.rpartition("()")[2]
-        return is_module or bool(_MULTIPLIES.fullmatch(name.replace("().", "."))) or bool(TRAINERS.match(name))
+        return is_module or bool(_MULTIPLIES.fullmatch(name.replace("().", "."))) or matters([name])
     return name.endswith("()") and "torch.nn.Module" in project.resolver.ancestry(name[:-2])
