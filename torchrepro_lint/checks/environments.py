@@ -36,9 +36,9 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[Happening, s
         if happening.event.kind != "call" or not isinstance(call, Call):
             continue
         match call.func:
-            case Ref(path=(*_, "seed" | "sample" as word)) as func if _SPACES.intersection((*func.roots, *func.path)):
-                if word == "sample" and not spaces_seeded and _is_space(happening.names):
-                    space = next(each for each in func.path if each in _SPACES)
+            case Ref(path=(*_, "seed" | "sample")) as func if _SPACES.intersection((*func.roots, *func.path)):
+                if func.path[-1] == "sample" and not spaces_seeded and _is_space(happening.names):
+                    space = next(each for each in (*func.path, *func.roots) if each in _SPACES)
                     yield happening, f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first"
                 spaces_seeded = True  # told once
             case _ if word := _method(happening.names):
