@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
@@ -78,6 +79,25 @@ class Callers:
                 yield path, plain[index].value
             elif not any(arg.star for arg in call.args):
                 yield path, None
+
+    def leaves_open(self, name: str, function: Function) -> bool:
+        """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
+        its name is called that can not be told.
+        """
+        words = self._words(name, function)
+        if function.decorators or any(word in self._values for word in words):
+            return True
+        return any(
+            not self._names.names(self._paths[number // _PER_FILE], self._calls[number].func)
+            for word in words
+            if word != "__init__"
+            for number in self._by_word(word)
+        )
+
+    @cached_property
+    def _values(self) -> frozenset[str]:
+        """The last words of what the project names without calling it."""
+        return frozenset(word for path in self._paths for word in self._names.modules.files[path].summary.values)
 
     def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by its class's or an heir's.

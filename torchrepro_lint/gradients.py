@@ -128,13 +128,13 @@ _callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
 def _mode(project: Project, function: str, guards: Iterable[Guard]) -> str:
     """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
     path = function.partition(":")[0]
-    modes = [mode for guard in guards if guard.kind == "with" and (mode := _switched(project, path, guard.value))]
+    modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
     decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
-    modes = [*(mode for each in decorators if (mode := _switched(project, path, each))), *modes]
+    modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
     return modes[-1] if modes else ""
 
 
-def _switched(project: Project, path: str, value: Expression) -> str:
+def switch_of(project: Project, path: str, value: Expression) -> str:
     """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
     called = value.func if isinstance(value, Call) else value
     argument = value.args[0].value if isinstance(value, Call) and value.args else None

@@ -59,6 +59,8 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
             )
         case "tensor" | "parameter":
             return _of_tensor(what, word)
+        case "" if word in ("data", "T", "mT"):
+            return _of_tensor(what, word)._replace(kind="")
         case "ndarray":
             return _of_array(what, word)
         case "path":

@@ -16,7 +16,7 @@ class Binding:
     ``how`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, counted from the
     end where negative), ``with`` (entered from it), ``:`` (annotated with it), ``+=`` and the like, ``param``,
     ``join`` (any of ``before``), ``loop`` (the same, and complete only when the loop has been read), ``is`` (an instance of
-    ``value``), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``). ``value`` is evaluated in ``env``.
+    ``value``), ``in place`` (changed by the method call ``value``), ``written`` (elements set to ``value``), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``). ``value`` is evaluated in ``env``.
     """
 
     how: str
@@ -27,6 +27,9 @@ class Binding:
     annotation: Expression | None = None
     param: tuple[Function, Param, int] | None = None
 
+
+# The name under which a flow keeps the contexts that it stands in; no variable is called so.
+MODES = "<modes>"
 
 # The bindings of the variables of a function, by name, at one place.
 Env: TypeAlias = Mapping[str, Binding]

@@ -8,7 +8,7 @@ from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Leave, Ref
 from torchrepro_lint.infer import attributes, containers, functions, tensors
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.outside import instance_of
-from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ def result(kinds: Kinds, call: Call, spot: Spot) -> What:
     if called.kind == "nothing":
         return called
     names = kinds.project.names(spot.path, call.func)
-    if names:
-        return joined(*(_of_name(kinds, name, call, spot) for name in names))
-    return tensors.by_word(kinds, receiver or UNKNOWN, word, call, spot)
+    found = joined(*(_of_name(kinds, name, call, spot) for name in names)) if names else UNKNOWN
+    if found == UNKNOWN and receiver is not None and not receiver.kind:
+        return tensors.by_word(kinds, receiver, word, call, spot)
+    return found
 
 
 def _receiver(kinds: Kinds, func: Expression, spot: Spot) -> tuple[What | None, str]:
@@ -55,6 +56,10 @@ def _of_method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) 
         return receiver
     if receiver.is_tensor:
         return tensors.method(kinds, receiver, word, call, spot)
+    if receiver.kind == "loaded":
+        return tensors.method_of_loaded(kinds, receiver, word, call, spot)
+    if word == "state_dict" and receiver.kind in ("module", "instance"):
+        return LOADED
     if receiver.kind in _CONTAINERS:
         return containers.method(receiver, word, [kinds.what(arg.value, spot) for arg in call.args if not arg.star])
     if receiver.kind in (

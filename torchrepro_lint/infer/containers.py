@@ -24,19 +24,19 @@ def display(kinds: Kinds, collection: Collection, spot: Spot) -> What:
         values = [item for item in collection.items[1::2] if item is not None]
         whole = None in collection.items[::2]
         found = joined(*(kinds.what(each, spot) for each in values[:_MOST_ITEMS]))
-        return What("dict", of=None if whole or not values else found)
+        return What("dict", of=None if whole else found)
     items = [kinds.what(each, spot) for each in collection.items[:_MOST_ITEMS] if each is not None]
     plain = not any(
         isinstance(each, Operation) and each.op == "*" and len(each.operands) == 1 for each in collection.items
     )
-    of = joined(*items) if items else None
+    of = joined(*items)
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)
     return What(collection.kind, of=of, items=tuple(items) if known and items else None)
 
 
 def element(what: What) -> What:
     """What iterating a value gives."""
-    if what.kind == "nothing":
+    if what.kind in ("nothing", "loaded"):
         return what
     if what.kind == "dict":
         return UNKNOWN  # the keys
@@ -48,7 +48,7 @@ def element(what: What) -> What:
         return UNKNOWN
     if what.kind == "dataset":
         return UNKNOWN
-    return what.of or UNKNOWN
+    return what.element
 
 
 def entered(what: What) -> What:
@@ -74,7 +74,7 @@ def method(what: What, word: str, args: list[What]) -> What:
 def _of_set(what: What, word: str, args: list[What]) -> What:
     if word in ("union", "symmetric_difference"):
         others = [each.of or UNKNOWN for each in args]
-        return What(what.kind, of=joined(what.of or UNKNOWN, *others))
+        return What(what.kind, of=joined(what.of if what.of is not None else UNKNOWN, *others))
     if word in ("intersection", "difference", "copy"):
         return what
     return what.element if word == "pop" else UNKNOWN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Call, Constant
 from torchrepro_lint.infer import containers
 from torchrepro_lint.infer.outside import instance_of
-from torchrepro_lint.infer.what import UNKNOWN, What, joined
+from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -95,7 +95,7 @@ def _builtin(kinds: Kinds, word: str, call: Call, spot: Spot) -> What:
     args = [kinds.what(arg.value, spot) for arg in call.args if not arg.star and arg.keyword is None]
     if word in _COLLECTING:
         if not args:
-            return What(_COLLECTING[word])
+            return What(_COLLECTING[word], of=None if call.args else NOTHING)
         source = args[0]
         of = containers.element(source)
         items = source.items if word in ("list", "tuple") else None

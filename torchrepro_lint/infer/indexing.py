@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Constant, Expression, Operation
-from torchrepro_lint.infer.what import UNKNOWN, What
+from torchrepro_lint.infer.shapes import open_shape, shifted
+from torchrepro_lint.infer.what import NONE, UNKNOWN, What
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -16,7 +17,7 @@ _SEQUENCES = ("list", "tuple", "iterator")
 
 def picked(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
     """What ``value[indices]`` is."""
-    if what.kind == "nothing":
+    if what.kind in ("nothing", "loaded"):
         return what
     if what.is_tensor or what.kind == "ndarray":
         return _of_tensor(kinds, what, indices, spot)
@@ -35,7 +36,7 @@ def picked(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot
 
 def item(what: What, place: int) -> What:
     """An element by its number, as unpacking takes it."""
-    if what.kind == "nothing":
+    if what.kind in ("nothing", "loaded"):
         return what
     if what.items is not None:
         return what.items[place] if -len(what.items) <= place < len(what.items) else UNKNOWN
@@ -69,21 +70,38 @@ def _sliced(what: What, index: Operation) -> What:
 def _of_tensor(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
     """Numbers drop a dimension, slices keep it, ``None`` adds one; an index that is not known leaves the number open."""
     if what.kind == "ndarray":
-        return What("ndarray", family=what.family) if any(_keeps(each) for each in indices) else UNKNOWN
-    change = 0
-    for index in indices:
-        if _keeps(index):
-            continue
-        if isinstance(index, Constant) and index.value is None:
-            change += 1
-        elif kinds.what(index, spot).kind == "int":
-            change -= 1
-        else:
-            return what._replace(kind="tensor", low=0, high=None, sizes=None, layout=_unlaid(what.layout))
-    low, high = max(what.low + change, 0), None if what.high is None else max(what.high + change, 0)
-    if len(indices) == 1 and change == -1:
+        return What("ndarray", dtype=what.dtype, family=what.family) if any(map(_keeps, indices)) else UNKNOWN
+    if len(indices) == 1 and not _keeps(indices[0]) and kinds.what(indices[0], spot).kind == "int":
         return row(what)
-    return what._replace(kind="tensor", low=low, high=high, sizes=None, layout=_unlaid(what.layout))
+    change, tensors = 0, []
+    for index in indices:
+        found = UNKNOWN if _keeps(index) else NONE if _adds(index) else kinds.what(index, spot)
+        if found is NONE or found.kind == "int":
+            change += 1 if found is NONE else -1
+        elif found.is_tensor or found.kind == "list":
+            tensors.append(found)
+        elif not _keeps(index):
+            return open_shape(what._replace(kind="tensor", layout=_unlaid(what.layout)))
+    found = shifted(what._replace(kind="tensor", layout=_unlaid(what.layout)), change)
+    return _by_tensors(found, tensors) if tensors else found
+
+
+def _by_tensors(what: What, indices: list[What]) -> What:
+    """Masks and tensors of indices: what they have of dimensions goes, what they have together comes."""
+    gone, come, masks = 0, 0, False
+    for index in indices:
+        count = 1 if index.kind == "list" else index.ndim
+        if count is None or (index.is_tensor and not index.integral):
+            return open_shape(what)
+        mask = index.family == "bool"
+        masks = masks or mask
+        gone += count if mask else 1
+        come = max(come, 1 if mask else count)
+    return shifted(what, come - gone)
+
+
+def _adds(index: Expression) -> bool:
+    return isinstance(index, Constant) and index.value is None
 
 
 def _keeps(index: Expression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -73,6 +74,12 @@ class Kinds:
                 if isinstance(word, Constant) and isinstance(word.value, str):
                     found.setdefault(word.value, []).append((path, method, call))
         return self._registered[owner]
+
+    @cached_property
+    def default_device(self) -> str:
+        """Where tensors are made that name no device: on the CPU, unless the project says otherwise somewhere."""
+        changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
+        return "" if changed else "cpu"
 
     def what(self, expression: Expression, spot: Spot) -> What:
         """What an expression is at a spot; for the other modules of the inference."""

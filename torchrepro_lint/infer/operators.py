@@ -53,12 +53,12 @@ def binary(op: str, left: What, right: What) -> What:
     if "nothing" in (left.kind, right.kind):
         return left if left.kind == "nothing" else right
     if left.is_tensor or right.is_tensor:
-        from torchrepro_lint.infer.tensors import arithmetic
+        from torchrepro_lint.infer.elementwise import arithmetic
 
         return arithmetic(op, left, right)
     if op in _COMPARISONS:
         mixed = any(each.kind in ("", "ndarray", "series", "dataframe", "instance") for each in (left, right))
-        return What("bool") if op in ("in", "not in", "is", "is not") or not mixed else UNKNOWN
+        return What("bool") if op in ("in", "not in", "is", "is not") or not mixed else What(family="bool", grad=False)
     if "ndarray" in (left.kind, right.kind):
         return What("ndarray") if {left.kind, right.kind} <= {"ndarray", *_NUMBERS} else UNKNOWN
     if left.kind in _NUMBERS and right.kind in _NUMBERS:

@@ -68,7 +68,17 @@ _CLASSES: dict[str, What] = {
     "torch.Size": What("tuple", of=What("int")),
 }  # fmt: skip
 _DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
-_ELSEWHERE = ("typing.Any", "builtins.object", "typing.TypeVar")
+# What is found there is a description that many classes fit.
+_ABSTRACT = (
+    "typing",
+    "typing_extensions",
+    "collections.abc",
+    "numbers",
+    "os",
+    "numpy.typing",
+    "abc",
+    "torch.jit.annotations",
+)
 
 
 def instance_of(name: str) -> What:
@@ -83,9 +93,8 @@ def instance_of(name: str) -> What:
         return What("dataset", name=name)
     if name.startswith("torch.nn.") and word[:1].isupper():
         return What("module", name=name)
-    return (
-        What("instance", name=name) if word[:1].isupper() and name not in _ELSEWHERE and module != "typing" else UNKNOWN
-    )
+    plain = word[:1].isupper() and module not in _ABSTRACT and name != "builtins.object"
+    return What("instance", name=name) if plain else UNKNOWN
 
 
 def outside_name(name: str) -> What:

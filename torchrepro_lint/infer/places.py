@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Comprehension, Expression, Facts, Function, Statement
 from torchrepro_lint.infer.bindings import Env
-from torchrepro_lint.infer.flow import Flow, bound
+from torchrepro_lint.infer.flow import Flow
+from torchrepro_lint.infer.targets import bound
 from torchrepro_lint.walk import expressions, parts
 
 if TYPE_CHECKING:

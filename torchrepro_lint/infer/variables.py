@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Function, Param, Ref
+from torchrepro_lint.facts import Call, Expression, Function, Param, Ref
 from torchrepro_lint.infer import attributes, containers, indexing, operators
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.bindings import Binding
+from torchrepro_lint.infer.changes import ADDING
 from torchrepro_lint.infer.outside import outside_name
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
 
@@ -65,14 +66,15 @@ def _bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
     if binding.how == "is":
         assert binding.value is not None
         return _narrowed(before[0], annotated(kinds, spot.path, binding.value))
-    value = kinds.what(binding.value, inner) if binding.value is not None else NOTHING
-    return _by_how(kinds, binding, before, value, spot)
+    asked = binding.value is not None and binding.how not in ("adding", "mixed")
+    value = kinds.what(binding.value, inner) if asked and binding.value is not None else NOTHING
+    return _by_how(kinds, binding, before, value, inner)
 
 
-def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, spot: Spot) -> What:
+def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, inner: Spot) -> What:
     match binding.how:
         case "=" | ":":
-            declared = UNKNOWN if binding.annotation is None else annotated(kinds, spot.path, binding.annotation)
+            declared = UNKNOWN if binding.annotation is None else annotated(kinds, inner.path, binding.annotation)
             return declared if binding.how == ":" else both(value, declared)
         case "[]":
             return containers.element(value)
@@ -82,11 +84,38 @@ def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, spo
             return What("list", of=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
+        case "in place":
+            return value if value.is_tensor and before[0].is_tensor else before[0]
+        case "adding" | "mixed":
+            return _grown(kinds, binding, before[0], inner)
+        case "written":
+            return _written(before[0], value)
         case "tensor":
             return _narrowed(before[0], What("tensor"))
         case "ndim":
             return before[0]._replace(low=binding.at[0], high=binding.at[1]) if before[0].is_tensor else before[0]
     return operators.augmented(binding.how.removesuffix("="), before[0] if before else UNKNOWN, value)
+
+
+def _grown(kinds: Kinds, binding: Binding, before: What, inner: Spot) -> What:
+    """A container after a method that puts something into it."""
+    call = binding.value
+    assert isinstance(call, Call)
+    assert isinstance(call.func, Ref)
+    if before.kind not in ("list", "set") or binding.how == "mixed" or len(call.args) != 1 or call.args[0].star:
+        return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
+    given = kinds.what(call.args[0].value, inner)
+    added = given if call.func.path[-1] in ADDING else containers.element(given)
+    return before._replace(of=joined(before.of, added) if before.of is not None and added.kind else None, items=None)
+
+
+def _written(before: What, value: What) -> What:
+    """A container some of whose elements are set: what it holds is not known any more; a tensor takes over a gradient."""
+    if before.is_tensor:
+        return before if value.grad is False or value.kind in ("int", "float", "bool") else before._replace(grad=None)
+    if before.kind == "dict":
+        return before._replace(of=joined(before.of, value) if before.of is not None else None)
+    return before._replace(of=None, items=None) if before.kind in ("list", "nothing") else before
 
 
 def _narrowed(before: What, tested: What) -> What:
@@ -111,21 +140,33 @@ def _parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, posit
 
 
 def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Param, position: int) -> What:
-    """What every call of the project passes for a parameter."""
-    resolver = kinds.project.resolver
-    given = list(islice(resolver.calls_of.passed(name, function, param, position), _MOST_CALLS + 1))
-    if not given or len(given) > _MOST_CALLS:
+    """What every call of the project passes for a parameter; unknown where not all calls are seen."""
+    callers = kinds.project.resolver.calls_of
+    calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
+    if not 0 < len(calls) <= _MOST_CALLS or callers.leaves_open(name, function):
         return UNKNOWN
     found = NOTHING
-    for path, value in given:
-        one = value if value is not None else param.default
+    for path, call in calls:
+        one = _argument(call, function, param, position)
         if one is None:
             return UNKNOWN
-        there = kinds.spot(path if value is not None else spot.path, one.start, spot.hops - 1)
+        there = kinds.spot(spot.path if one is param.default else path, one.start, spot.hops - 1)
         found = joined(found, kinds.what(one, there))
         if not found.kind:
             break
     return found
+
+
+def _argument(call: Call, function: Function, param: Param, position: int) -> Expression | None:
+    """What a call gives for a parameter, its default where that is left out; None where it can not be told."""
+    if any(arg.star for arg in call.args):
+        return None
+    keyword = next((arg.value for arg in call.args if arg.keyword == param.name), None)
+    plain = [arg.value for arg in call.args if arg.keyword is None]
+    at = position - bool(function.owner)
+    if keyword is None and param.kind != "kw" and 0 <= at < len(plain):
+        return plain[at]
+    return keyword or param.default
 
 
 def named(kinds: Kinds, spot: Spot, root: str, words: tuple[str, ...]) -> What:

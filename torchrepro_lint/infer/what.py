@@ -17,12 +17,14 @@ _TENSORS = ("tensor", "parameter")
 class What(NamedTuple):
     """What a value is, unless it is None. An empty string, or None, is a field that is not known.
 
+    Of a value of unknown kind the other fields say what holds if it is a tensor.
+
     ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
     (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
-    instance (of another class), nothing (no value can arrive). ``name`` is the class of a module, instance, dataset or
+    instance (of another class), loaded (what ``torch.load`` gave, or a part of it), nothing (no value can arrive). ``name`` is the class of a module, instance, dataset or
     loader, or what a function or class is called; ``made`` is the constructor's call, with its file. ``of`` is what
     iterating it gives (of a dict: the values), ``items`` are those of a tuple or list of known length. ``value`` is a
-    literal's. ``dtype`` is torch's own word (``int64``), ``family`` floating, complex, integer or bool. ``low`` and
+    literal's; what is made empty is ``of`` nothing. ``dtype`` is torch's own word (``int64``), ``family`` floating, complex, integer or bool. ``low`` and
     ``high`` bound the number of dimensions, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse,
     quantized or nested. ``grad`` is False where no gradient can be needed. ``seeded`` is a generator's.
     """
@@ -60,13 +62,14 @@ class What(NamedTuple):
 
     @property
     def element(self) -> What:
-        """What iterating it gives; unknown where that is not known."""
-        return self.of or UNKNOWN
+        """What iterating it gives; unknown where that is not known, and of what is empty so far."""
+        return UNKNOWN if self.of is None or self.of.kind == "nothing" else self.of
 
 
 UNKNOWN = What()
 NOTHING = What("nothing")
 NONE = What("none")
+LOADED = What("loaded", grad=False)
 
 
 def join(one: What, other: What) -> What:
@@ -78,7 +81,7 @@ def join(one: What, other: What) -> What:
     if other.kind == "none":
         return one
     kind = one.kind if one.kind == other.kind else _WIDER.get(frozenset({one.kind, other.kind}), "")
-    return _joined(kind, one, other) if kind else UNKNOWN
+    return _joined(kind, one, other) if kind or one.kind == other.kind else UNKNOWN
 
 
 def _joined(kind: str, one: What, other: What) -> What:
