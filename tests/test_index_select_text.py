@@ -135,7 +135,6 @@ UNFIXED = [
     "(x.index_select)(0, i)",
     "f'{x.index_select(0, i)=}'",
     "x.to_sparse().index_select(0, i)",
-    "torch.quantize_per_tensor(x, 1, 0, d).index_select(0, i)",
 ]
 
 
