@@ -251,10 +251,10 @@ def test_a_module_that_imports_this_one_is_not_imported_in_turn() -> None:
 
 
 def test_the_helper_stands_above_its_first_use() -> None:
-    source = "import torch\nx = torch.ones(3).index_select(d, i)\nimport late\n"
+    source = "import torch\nx = torch.ones(3, requires_grad=True).index_select(d, i)\nimport late\n"
     after = fixed(check, source)
     assert after == (
-        f"import torch\n\n\n{HELPER.source}\n\n\nx = deterministic_index_select(torch.ones(3), d, i)\nimport late\n"
+        f"import torch\n\n\n{HELPER.source}\n\n\nx = deterministic_index_select(torch.ones(3, requires_grad=True), d, i)\nimport late\n"
     )
 
 
