@@ -9,6 +9,26 @@ from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import Settings
 
 
+class Over(NamedTuple):
+    """What is said of rules and target beside the settings files; ``None`` is what was not said."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    min_severity: str | None = None
+    torch_version: str | None = None
+    device: str | None = None
+
+    def applied(self, settings: Settings) -> Settings:
+        """The settings with that instead."""
+        given = {name: getattr(self, name) for name in _SINGLE if getattr(self, name) is not None}
+        layer = Selection(self.select, self.extend_select or (), self.ignore or ())
+        return settings._replace(selections=(*settings.selections, layer), **given)
+
+
+_SINGLE = ("min_severity", "torch_version", "device")
+
+
 class Arguments(NamedTuple):
     """The options of the command line; ``None`` is what was not given."""
 
@@ -45,11 +65,9 @@ class Arguments(NamedTuple):
 
     def over(self, settings: Settings) -> Settings:
         """The settings with what the command line says instead."""
-        names = ("unsafe_fixes", "min_severity", "torch_version", "device", "output_format", "exclude")
+        names = ("unsafe_fixes", "output_format", "exclude")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        layer = Selection(self.select, self.extend_select or (), self.ignore or ())
-        return settings._replace(
-            selections=(*settings.selections, layer),
-            extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())),
-            **given,
+        over = Over(self.select, self.extend_select, self.ignore, self.min_severity, self.torch_version, self.device)
+        return over.applied(settings)._replace(
+            extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given
         )

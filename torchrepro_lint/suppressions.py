@@ -42,13 +42,13 @@ class Suppression(NamedTuple):
         return any(name == item or (_CODE.fullmatch(item) and code.startswith(item)) for item in self.codes)
 
 
-def suppressions(lines: Lines) -> tuple[Suppression, ...]:
-    """All suppressions of a file, in the order of their comments."""
+def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
+    """All suppressions of a file, in the order of their comments; without ``noqa`` those of our own kind."""
     if not _ANY.search(lines.text):
         return ()
     tokens = tuple(_tokens(lines.text))
     ranges = joined_rows(lines, tokens)
-    found = {*_noqa(lines, ranges), *_ignore(lines, tokens, ranges)}
+    found = {*(_noqa(lines, ranges) if noqa else ()), *_ignore(lines, tokens, ranges)}
     return tuple(sorted(found, key=lambda one: (one.span, one.rows)))
 
 
