@@ -141,7 +141,7 @@ def test_standard_input(flake8: Callable[..., list[str]], project: Maker) -> Non
 
 def test_nothing_is_parsed_where_nothing_can_matter(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     project({"pyproject.toml": "", "a.py": "import os\n\nprint(os.getcwd())\n", "b/c.py": "import a\n"})
-    monkeypatch.setattr("torchrepro_lint.session.read_tree", lambda tree: pytest.fail("read"))
+    monkeypatch.setattr("torchrepro_lint.session.read_tree", lambda tree, means: pytest.fail("read"))
     session = Session(Options())
     assert session.findings("a.py") is None
     assert session.findings("b/c.py") is None
@@ -156,7 +156,7 @@ def test_a_session_reads_a_project_once(project: Maker, monkeypatch: pytest.Monk
     project({"pyproject.toml": "", "a.py": DRAW, "b.py": "import torch\n"})
     reads = []
     honest = module.read_tree
-    monkeypatch.setattr(module, "read_tree", lambda tree: reads.append(tree.root.path) or honest(tree))
+    monkeypatch.setattr(module, "read_tree", lambda tree, means: reads.append(tree.root.path) or honest(tree))
     session = Session(Options())
     for _ in range(2):
         answer = session.findings("a.py")

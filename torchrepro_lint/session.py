@@ -12,14 +12,17 @@ from torchrepro_lint.engine import prepare
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
 from torchrepro_lint.project import Project
-from torchrepro_lint.reading import Reading, read, read_tree
+from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import is_notebook
 from torchrepro_lint.suppressions import suppressions
 from torchrepro_lint.text import Lines
+from torchrepro_lint.trees import Means, read_tree
 
 _KEPT = 4
+# Of processes there are as many as whoever asks has started.
+_MEANS = Means(jobs=1, cached=True)
 # Something of this is written in any project that a rule has a word on; all is in lower case.
 WORDS = tuple(
     word.encode()
@@ -66,6 +69,7 @@ WORDS = tuple(
         *("espnet", "flair", "fairseq", "paddle", "yolov5", "colossalai", "simpletransformers", "optuna", "fwr13y"),
         *(
             "horovod",
+            "open_clip",
             "mmdet",
             "mmseg",
             "skrl",
@@ -132,7 +136,7 @@ class Session:
                 return None
             known = _Linked(trees[0], prepare(trees[0], honour_comments=False)[0], {}, None)
         if known.project is None and _matters(known.tree, data):
-            files = read_tree(known.tree).files
+            files = read_tree(known.tree, means=_MEANS).files
             known = known._replace(files=files, project=link(known.checker, files))
         self._known[root.path] = known
         while len(self._known) > _KEPT:
