@@ -177,6 +177,8 @@ def test_every_library_of_the_tables_is_among_the_words() -> None:
             for table in tables if isinstance(tables, list) else ():
                 names = table.get("packages") or [each for each in table.get("names", ()) if "." in each]
                 roots |= {each.partition(".")[0].lower() for each in names}
-    roots -= {"utils", *sys.stdlib_module_names} - {"random"}  # utils is of YOLOv5, whose folder is part of the project and imports torch
+    roots -= {"utils", *sys.stdlib_module_names} - {
+        "random"
+    }  # utils is of YOLOv5, whose folder is part of the project and imports torch
     assert sorted(root for root in roots if not any(word.decode() in root for word in WORDS)) == []
     assert len(roots) > 20
