@@ -300,6 +300,8 @@ LIBRARIES = (
     Line("draws", "datasets.load_dataset(x).shuffle()", "102"),
     Line("draws", "datasets.load_dataset(x)['train'].train_test_split(0.1)", "102"),
     Line("draws", "datasets.load_dataset(x).shuffle(seed=7)", ""),
+    Line("draws", "datasets.load_dataset(x).shuffle(seed=y)", ""),
+    Line("draws", "datasets.load_dataset(x).shuffle(seed=None)", "102"),
     Line("draws", "datasets.load_dataset(x).map(y)['train'].shuffle(**y)", ""),
     Line("draws", "timm.data.Mixup()(x, y)", "102"),
     Line("draws", "pandas.DataFrame(x).sample(3)", "102"),

@@ -160,8 +160,9 @@ class Effects:
         if any(row.family in self._seeded_blocks.get(id(guard.value), ()) for guard in guards(happening)):
             return False
         argument = arguments(row.spelling, self._construction(row, happening, call))
-        if row.generator and (given := argument(row.generator)) is not None:
-            return isinstance(given, Constant) and given.value is None
+        given = [value for word in row.generators if (value := argument(word)) is not None]
+        if any(not isinstance(value, Constant) or value.value is not None for value in given):
+            return False
         if any(condition.test == "given" and is_hidden(argument(condition.of)) for condition in row.when):
             return False
         known = self._classes(row, happening, argument)

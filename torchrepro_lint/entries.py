@@ -67,18 +67,18 @@ class Row(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A callable that draws from a global generator of ``family`` (torch, numpy, python), or from one of its ``own``.
+    """A callable that draws from a global generator of ``family`` (torch, numpy, python).
 
     ``phase`` says when: ``construct``, ``call`` (of what is constructed, for a class), ``iterate``, ``later`` (by methods of
     what is constructed), ``called`` (of what a function returns).
-    Passing the parameter ``generator`` makes it draw from that instead; an own generator starts from entropy without.
+    Passing one of the parameters ``generators`` makes it draw from that instead.
     ``source`` is what the row was read from, the library and its version: ``torch 2.13``.
     """
 
     spelling: Spelling
     family: str
     phase: str
-    generator: str | None
+    generators: tuple[str, ...]
     when: tuple[Condition, ...]
     source: str
     evidence: str

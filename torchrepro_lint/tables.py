@@ -51,7 +51,7 @@ def _consumer(table: Table, name: str) -> Consumer:
         spelling({key: value for key, value in table.items() if key != "when"}, name),
         table["family"],
         table["phase"],
-        table.get("generator"),
+        (table["generator"],) if isinstance(table.get("generator"), str) else tuple(table.get("generator", ())),
         conditions(table.get("when", ())),
         table["source"],
         table["evidence"],
