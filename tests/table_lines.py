@@ -276,6 +276,8 @@ LIBRARIES = (
     Line("draws", "torch.hub.load(x, y)", ""),
     Line("draws", "torch_geometric.nn.GCNConv(1, 1)", "101"),
     Line("draws", "torch_geometric.nn.LGConv()", ""),
+    Line("draws", "diffusers.UNet2DModel()", "101"),
+    Line("draws", "diffusers.training_utils.EMAModel(x)", ""),
     Line("draws", "torchvision.transforms.RandomCrop(7)(x)", "101"),
     Line("draws", "torchvision.transforms.RandomCrop(7)", ""),
     Line("draws", "torch_geometric.utils.dropout_edge(x)", "101"),

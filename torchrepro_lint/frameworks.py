@@ -22,7 +22,13 @@ def rows_of(names: Iterable[str]) -> Iterator[Framework]:
     """The rows about what a call may call."""
     for name in names:
         if ":" not in name:
-            yield from frameworks().of(_given(name.removesuffix("().__init__")))
+            yield from rows_named(name)
+
+
+@lru_cache(maxsize=1 << 14)
+def rows_named(name: str) -> tuple[Framework, ...]:
+    """The rows about one name."""
+    return frameworks().of(_given(name.removesuffix("().__init__")))
 
 
 def _given(name: str) -> str:
