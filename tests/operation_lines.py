@@ -96,7 +96,7 @@ LINES = (
     Line(
         "(F.scaled_dot_product_attention(x, x, x))",
         "404 2.1-",
-        before="torch.use_deterministic_algorithms(True, warn_only=True); torch.median(torch.ones(3), 0)",
+        before="torch.use_deterministic_algorithms(True, warn_only=True); torch.median(torch.ones(3, device='cuda'), 0)",
     ),
     # scattering and indexing
     Line("x.scatter_add_(0, i, s)", "402 1.7-1.9, 403 1.13-"),
@@ -136,6 +136,26 @@ LINES = (
     Line("torch.empty_like(x)"),
     Line("torch.empty_strided((3,), (1,))"),
     Line("torch.empty_permuted((3,), (0,))"),
+    # where the input decides
+    Line("F.nll_loss(x.view(1, 3, 4, 4), i)", "402 1.7-"),
+    Line("F.nll_loss(x.view(4, 3), i)"),
+    Line("nn.NLLLoss()(x.view(1, 3, 4, 4), i)", "402 1.7-"),
+    Line("F.cross_entropy(x.view(1, 3, 4, 4), i)", "404 1.7-"),
+    Line("F.cross_entropy(nn.ZeroPad2d(1)(x), i)", "404 1.7-"),
+    Line("F.cross_entropy(x, torch.empty(1, 4, 4).long())", "404 1.7-"),
+    Line("F.cross_entropy(x.view(1, 3, 4, 4), x)", "404 1.7-"),
+    Line("F.cross_entropy(x.view(1, 3, 4, 4), x.float())"),
+    Line("F.cross_entropy(x, i)"),
+    Line("nn.LocalResponseNorm(3)(x.view(1, 3, 4, 4))", "404 1.7-"),
+    Line("nn.LocalResponseNorm(3)(x.view(1, 3, 4))"),
+    Line("F.grid_sample(x.view(1, 1, 4, 4), i, align_corners=True)", "404 1.7-2.12, 402 2.13-", mps="402 2.15"),
+    Line("x.view(4, 4).scatter_add(0, i, s)", "402 1.7-1.12, 403 1.13-"),
+    Line("x.flatten().scatter_add(0, i, s)", "402 1.7-1.9, 403 1.10-"),
+    Line("x.view(4, 4).gather(0, i)", "402 1.9-1.12, 403 1.13-"),
+    Line("x.flatten().gather(0, i)", "403 1.9-"),
+    Line("torch.bmm(x.to_sparse(), s)", "403 1.7-"),
+    Line("torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).resize_(3)", "402 2.1-", "402 2.1-", "402 2.1-"),
+    Line("x.contiguous().resize_(3)"),
     # torchvision
     Line("ops.roi_pool(x, i, 7)", "404 2.5-", mps="404 2.5-"),
     Line("ops.ps_roi_pool(x, i, 7)", "404 2.5-", mps="404 2.5-"),
@@ -157,18 +177,6 @@ class Waiting(NamedTuple):
 
 # What a later inference has to fill; then a line above takes the place.
 WAITING = (
-    Waiting("F.nll_loss(x, i)", "input.ndim", 4, "402 1.7-"),
-    Waiting("F.nll_loss(x, i, )", "input.ndim", 2, ""),
-    Waiting("F.cross_entropy(x, i)", "input.ndim", 4, "404 1.7-"),
-    Waiting("nn.LocalResponseNorm(3)", "input.ndim", 4, "404 1.7-"),
-    Waiting("F.grid_sample(x, i, align_corners=True)", "input.ndim", 4, "404 1.7-2.12, 402 2.13-"),
-    Waiting("x.scatter_add(0, i, s)", "input.ndim", 2, "402 1.7-1.12, 403 1.13-"),
-    Waiting("x.scatter_add(0, i, s, )", "input.ndim", 1, "402 1.7-1.9, 403 1.10-"),
-    Waiting("x.gather(0, i)", "input.ndim", 2, "402 1.9-1.12, 403 1.13-"),
-    Waiting("x.gather(0, i, )", "input.ndim", 1, "403 1.9-"),
-    Waiting("torch.bmm(x, s)", "input.layout", "sparse", "403 1.7-"),
-    Waiting("x.resize_(3)", "input.quantized", True, "402 2.1-", "402 2.1-"),
-    Waiting("x.resize_(3, )", "input.quantized", False, ""),
     Waiting("x.__getitem__(i)", "input.index", "tensors", "", "403 1.8-"),
     # The switches of a program: TRL205's.
     Waiting("torch.mm(x, s)", "program.CUBLAS_WORKSPACE_CONFIG", "", "402 1.7-2.9"),

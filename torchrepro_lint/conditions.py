@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
 from torchrepro_lint.facts import Call, Constant, Expression, Ref
 from torchrepro_lint.signatures import OPEN, Argument, Literal, literal
 
+
+class Between(NamedTuple):
+    """A whole number that is not known, but for its bounds; ``high`` None is none."""
+
+    low: int
+    high: int | None
+
+
 # What inference knows of a call: "input.ndim", "input.dtype" (floating, complex, integer), "input.layout",
 # "program.warn_only", …, or a parameter whose value it found; and "device" (cuda, cpu, mps).
-Known: TypeAlias = Mapping[str, Scalar]
+Known: TypeAlias = Mapping[str, Scalar | Between]
 
 NOTHING: Known = {}
 
@@ -67,7 +75,16 @@ def _one(condition: Condition, spelling: Spelling, argument: Argument, known: Kn
     if condition.test == "given" and condition.of not in known:
         left_out = expression is None and condition.of in dict(spelling.defaults)
         return _same(Truth.HOLDS if left_out else _given(expression), bool(condition.values[0]))
+    if isinstance(bounds := known.get(condition.of), Between):
+        return _within(bounds, condition)
     return _TESTS[condition.test](_value(condition.of, expression, spelling, argument, known), condition.values)
+
+
+def _within(bounds: Between, condition: Condition) -> Truth:
+    """A test of a number between bounds: it holds, or fails, where it does for each number that may be meant."""
+    high = bounds.high if bounds.high is not None else max(bounds.low, *(int(v) for v in condition.values)) + 1
+    truths = {_TESTS[condition.test](number, condition.values) for number in range(bounds.low, high + 1)}
+    return truths.pop() if len(truths) == 1 else Truth.UNKNOWN
 
 
 def _value(of: str, expression: Expression | None, spelling: Spelling, argument: Argument, known: Known) -> Literal:
@@ -75,7 +92,8 @@ def _value(of: str, expression: Expression | None, spelling: Spelling, argument:
     if of == "input.dtype" and (dtype := argument("dtype")) is not None:
         return _dtype(dtype)
     if of in known:
-        return known[of]
+        found = known[of]
+        return OPEN if isinstance(found, Between) else found
     if "." in of:
         return OPEN
     if expression is None:

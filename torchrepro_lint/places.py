@@ -14,7 +14,8 @@ from torchrepro_lint.explain import Explanation, orphans
 from torchrepro_lint.facts import Call
 from torchrepro_lint.files import Tree
 from torchrepro_lint.messages import Frame
-from torchrepro_lint.operations import cases, operation_names
+from torchrepro_lint.operation_names import operation_names
+from torchrepro_lint.operations import cases
 from torchrepro_lint.rule import Context
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.text import Position
@@ -113,7 +114,7 @@ def _orphaned(context: Context, one: Explanation) -> Iterator[tuple[Call, tuple[
     wanted = {name: name for name in orphans(one.meant)}
     wanted.update({f"torch.Tensor.{name[6:]}": name for name in wanted if name.count(".") == 1})
     for site in context.project.calls(context.path):
-        name = next((each for each in operation_names(site) if each in wanted), None)
+        name = next(operation_names(context, site, wanted.__contains__), None)
         if name is not None:
             yield site.call, (wanted[name], True)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Attribute, Call, Ref, span
-from torchrepro_lint.operations import tensor
 from torchrepro_lint.results import uses_part
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.subjects import tensor
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:

@@ -1,0 +1,80 @@
+"""What inference knows of a call's input, in the words of the catalogue's conditions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.conditions import Between
+from torchrepro_lint.facts import Attribute, Call, Expression, Ref
+from torchrepro_lint.infer import UNKNOWN, What
+from torchrepro_lint.signatures import arguments
+
+if TYPE_CHECKING:
+    from torchrepro_lint.entries import Scalar, Spelling
+    from torchrepro_lint.tensors import Tensors
+
+
+def tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:
+    """The tensor that a function or method is given by a parameter; a method's own is called ``input``."""
+    if word == "input" and spelling.name.startswith("torch.Tensor."):
+        return receiver(call)
+    return arguments(spelling, call)(word)
+
+
+def receiver(call: Call) -> Expression | None:
+    """What a method is called on."""
+    match call.func:
+        case Attribute(value=value):
+            return value
+        case Ref(start=start, roots=roots, path=(*before, _), base_end=end):
+            return Ref(start, end, roots, tuple(before), end)
+    return None
+
+
+def of_input(what: What) -> dict[str, Scalar | Between]:
+    """The subjects that a tensor decides."""
+    known: dict[str, Scalar | Between] = {}
+    if what.family:
+        known["input.dtype"] = "integer" if what.integral else what.family
+    if what.low or what.high is not None:
+        known["input.ndim"] = what.low if what.low == what.high else Between(what.low, what.high)
+    if what.layout:
+        known["input.layout"] = "strided" if what.layout == "contiguous" else what.layout
+        known["input.quantized"] = what.layout == "quantized"
+    if what.device == "cpu":
+        known["device"] = "cpu"
+    return known
+
+
+def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scalar | Between]:
+    """What is known of what a function or method of torch is given."""
+    read = {word: found for word in _TELLING if (found := tensor(spelling, call, word)) is not None}
+    known = of_input(tensors.what(read["input"])) if "input" in read else {}
+    if "target" in read:
+        return {**_of_target(tensors.what(read["target"])), **known}
+    index = tensors.what(read["index"]) if "index" in read and spelling.name.rpartition(".")[2] in _AS_MANY else UNKNOWN
+    return {**{of: value for of, value in of_input(index).items() if of == "input.ndim"}, **known}
+
+
+_TELLING = ("input", "target", "index")
+# What takes an index with as many dimensions as the input has.
+_AS_MANY = ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+
+
+def of_module(tensors: Tensors, call: Call) -> dict[str, Scalar | Between]:
+    """What is known of what a module is called with: its input and, of a loss, the target."""
+    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    named = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
+    source, target = (plain[0] if plain else named.get("input")), (plain[1] if len(plain) > 1 else named.get("target"))
+    known = {} if source is None else of_input(tensors.what(source))
+    return {**({} if target is None else _of_target(tensors.what(target))), **known}
+
+
+def _of_target(what: What) -> dict[str, Scalar | Between]:
+    """Class indices are integers and have a dimension less than the input; probabilities are not."""
+    if what.integral:
+        known: dict[str, Scalar | Between] = {"input.target": "class indices"}
+        if what.low:
+            known["input.ndim"] = Between(what.low + 1, None if what.high is None else what.high + 1)
+        return known
+    return {"input.target": "probabilities"} if what.family == "floating" else {}
