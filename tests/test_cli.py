@@ -171,7 +171,7 @@ def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) 
         (("--device", "tpu"), "Invalid value for '--device'"),
         (("--torch-version", "new"), "--torch-version: expected a string like"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
-        (("--select", "TRL999", "a.py"), "unknown rule 'TRL999' in select of the command line"),
+        (("--select", "TRL999", "a.py"), "unknown rule 'TRL999' in --select"),
         (("--config", "bad.toml"), "bad.toml: selct: unknown key; did you mean 'select'?"),
         (("--config", "unfixable.toml", "a.py"), "unknown rule 'TRL999' in unfixable of unfixable.toml"),
         (("--config", "ignores.toml", "a.py"), "unknown rule 'bad' in per-file-ignores of ignores.toml"),
@@ -338,3 +338,49 @@ def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in ran.stderr
     assert "BrokenPipe" not in ran.stderr
+
+
+@toys
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--select", ""), "--select': nothing would run: name rules, or leave the option out"),
+        (("--select", "trl901"), "unknown rule 'trl901' in --select; did you mean 'TRL901'?"),
+        (("--ignore", "Bad-Word"), "unknown rule 'Bad-Word' in --ignore; did you mean 'bad-word'?"),
+        (("--config", "other.toml", "--isolated"), "--config and --isolated exclude each other: leave one out"),
+        (("--config", "other.toml"), "[tool.torchrepro-lint] is for pyproject.toml; here the settings stand without"),
+        (("--stdin-filename", "b.py", "."), "--stdin-filename names standard input and cannot be combined with paths"),
+    ],
+)
+def test_a_message_names_the_option_to_change(
+    project: Maker, lint: Lint, arguments: tuple[str, ...], message: str
+) -> None:
+    project({"a.py": "BAD\n", "other.toml": "[tool.torchrepro-lint]\nignore = []\n"})
+    ran = lint(*arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert message in ran.err
+
+
+@toys
+def test_a_name_for_standard_input_is_enough(project: Maker, lint: Lint) -> None:
+    project({"a.py": "x = 1\n"})
+    assert lint("-q", "--stdin-filename", "a.py", stdin=b"BAD\n").out == "a.py:1:1: TRL901 BAD is not GOOD\n"
+
+
+@toys
+def test_a_file_of_two_names_is_fixed_once(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\nx = BAD\n"})
+    (folder / "b.py").symlink_to("a.py")
+    ran = lint("--fix", "a.py", "b.py")
+    assert (ran.status, ran.out) == (0, "")
+    assert "not fixed" not in ran.err
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\nx = GOOD\n"
+    assert (folder / "b.py").is_symlink()
+
+
+def test_a_rule_is_found_in_any_case_and_json_says_how_it_counts(project: Maker, lint: Lint) -> None:
+    project({})
+    assert lint("rule", "trl301").out == lint("rule", "TRL301").out == lint("rule", "DataLoader-Worker-Init").out
+    (record, off) = (json.loads(lint("rule", code, "--output-format", "json").out) for code in ("TRL301", "TRL403"))
+    assert (record["severity"], record["default"]) == ("warning", True)
+    assert (off["severity"], off["default"]) == ("note", False)

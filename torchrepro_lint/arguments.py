@@ -50,6 +50,7 @@ class Arguments(NamedTuple):
     exit_zero: bool
     quiet: bool
     verbose: bool
+    watch: bool
     statistics: bool
     config: Path | None
     isolated: bool

@@ -5,8 +5,9 @@ Only click is imported here. What a command needs is imported when it runs, so t
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import click
 
 from torchrepro_lint import __version__
 from torchrepro_lint.commands import clean, explain, ops
+from torchrepro_lint.completion import complete_paths, complete_rules
 
 # Those of ``settings``, which imports more than --help needs.
 FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
@@ -32,6 +34,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if arguments is None else arguments
     named = given[0] if given and given[0] in COMMANDS else ""
     command, words = (COMMANDS[named], given[1:]) if named else (check, given)
+    if completing(os.environ):
+        command, named = click.Group(commands=COMMANDS), ""
     try:
         status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
     except click.ClickException as error:
@@ -41,23 +45,39 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(status or 0)
 
 
+def completing(environment: Mapping[str, str]) -> bool:
+    """Whether a shell asks for what may follow the name of a command; other completions are those of ``check``."""
+    words = environment.get("COMP_WORDS", "").split()
+    return "_TORCHREPRO_LINT_COMPLETE" in environment and len(words) > 1 and words[1] in COMMANDS
+
+
 def _fail(message: str) -> int:
     """One clear line on standard error; the status of an error."""
     click.echo(f"torchrepro-lint: {' '.join(message.split())}", err=True)
     return 2
 
 
-def _words(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+def _words(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     """An option that takes a list, by commas or by repetition; ``None`` where it was not given."""
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip()) if values else None
+    words = tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+    if values and not words and parameter.name == "select":
+        raise click.BadParameter("nothing would run: name rules, or leave the option out")
+    return words if values else None
 
 
-def _listing(name: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, multiple=True, metavar="A,B,…", callback=_words, help=text)
+def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        multiple=True,
+        metavar="A,B,…",
+        callback=_words,
+        help=text,
+        shell_complete=complete_rules if rules else None,
+    )
 
 
 @click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(), shell_complete=complete_paths)
 @click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
 @click.option("--fix-only", is_flag=True, help="Apply the fixes as --fix does, and do not report what is left.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix: apply the unsafe fixes, too.")
@@ -79,13 +99,14 @@ def _listing(name: str, text: str) -> Callable[[Any], Any]:
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Add the way from the entry point to each cause, a step a line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
+@click.option("--watch", is_flag=True, help="Run again whenever a file changes; needs the extra watch.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
 )
 @click.option("--isolated", is_flag=True, help="Ignore all settings files.")
-@_listing("--exclude", "Globs to leave out instead of those of the settings.")
-@_listing("--extend-exclude", "Globs to leave out as well.")
+@_listing("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
+@_listing("--extend-exclude", "Globs to leave out as well.", rules=False)
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")
@@ -112,7 +133,7 @@ def check(**options: Any) -> int:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("wanted", metavar="[CODE|NAME]", required=False)
+@click.argument("wanted", metavar="[CODE|NAME]", required=False, shell_complete=complete_rules)
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="Text is Markdown.")
 def rule(wanted: str | None, output_format: str) -> int:
     """Print the page of a rule; without an argument, a table of all rules."""

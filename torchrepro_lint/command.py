@@ -25,7 +25,17 @@ STDIN = "-"
 
 
 def run_check(arguments: Arguments) -> int:
-    """Do what was asked for; the exit status. Raises ``UsageError``."""
+    """Do what was asked for, once or again and again; the exit status. Raises ``UsageError``."""
+    if not arguments.watch:
+        return _run(arguments)
+    if _piped(arguments):
+        raise UsageError("--watch cannot be combined with standard input")
+    from torchrepro_lint.watching import watch
+
+    return watch(lambda: _run(arguments), lambda: (tree.root.top for tree in _plan(arguments).trees))
+
+
+def _run(arguments: Arguments) -> int:
     planned = _plan(arguments)
     if arguments.show_files:
         terminal.out(show.files(planned))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.resources import rules_dir
+from torchrepro_lint.selection import did_you_mean
 
 if TYPE_CHECKING:
     import sys
@@ -39,8 +39,8 @@ def pages() -> tuple[Page, ...]:
 
 
 def find(wanted: str) -> Page | None:
-    """The page of a code or name, ``None`` where there is none."""
-    return next((one for one in pages() if wanted in (one.code, one.name)), None)
+    """The page of a code or name in any case, ``None`` where there is none."""
+    return next((one for one in pages() if wanted.upper() == one.code or wanted.lower() == one.name), None)
 
 
 def page(file: Traversable) -> Page:
@@ -66,8 +66,7 @@ def render(wanted: str | None, output_format: str) -> str:
     found = find(wanted)
     if found is None:
         names = [name for one in pages() for name in (one.code, one.name)]
-        near = difflib.get_close_matches(wanted, names, 1)
-        raise UsageError(f"no rule {wanted!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted, names)}")
     return _json(_record(found)) if output_format == "json" else found.text
 
 
@@ -76,8 +75,12 @@ def _table(every: tuple[Page, ...]) -> str:
     return "".join(f"{one.code}  {one.name:<{width}}  {one.summary}\n" for one in every)
 
 
-def _record(one: Page) -> dict[str, str]:
-    return {**one._asdict(), "url": url(one.code, one.name)}
+def _record(one: Page) -> dict[str, object]:
+    from torchrepro_lint.checks import RULES
+
+    rule = next((each for each in RULES if each.code == one.code), None)
+    kind = {"severity": rule.severity, "default": rule.default} if rule else {}
+    return {**one._asdict(), **kind, "url": url(one.code, one.name)}
 
 
 def _json(value: object) -> str:

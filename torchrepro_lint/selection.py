@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Rule
 
 EVERYTHING = "ALL"
+COMMAND_LINE = "the command line"
 _BY_NAME = 1000
 
 
@@ -21,7 +22,7 @@ class Selection(NamedTuple):
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    origin: str = "the command line"
+    origin: str = COMMAND_LINE
 
 
 def selected(rules: Sequence[Rule], layers: Iterable[Selection]) -> frozenset[str]:
@@ -51,7 +52,8 @@ def validate(rules: Sequence[Rule], layer: Selection) -> None:
         ("extend-select", layer.extend_select),
         ("ignore", layer.ignore),
     ):
-        require_known(rules, selectors, f"{key} of {layer.origin}")
+        said = f"--{key}" if layer.origin == COMMAND_LINE else f"{key} of {layer.origin}"
+        require_known(rules, selectors, said)
 
 
 def require_known(rules: Sequence[Rule], selectors: Iterable[str], where: str) -> None:
@@ -59,9 +61,14 @@ def require_known(rules: Sequence[Rule], selectors: Iterable[str], where: str) -
     for selector in selectors:
         if all(_specificity(rule, selector) is None for rule in rules):
             names = [name for rule in rules for name in (rule.code, rule.name)]
-            near = difflib.get_close_matches(selector, names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"unknown rule {selector!r} in {where}{hint}")
+            raise UsageError(f"unknown rule {selector!r} in {where}{did_you_mean(selector, names)}")
+
+
+def did_you_mean(wanted: str, names: Iterable[str]) -> str:
+    """``; did you mean 'TRL301'?``, where a name is near without regard to case; else nothing."""
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), by_lower, 1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def _decide(rule: Rule, layer: Selection, before: bool) -> bool:

@@ -72,6 +72,10 @@ def table(path: Path) -> dict[str, Any] | None:
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: invalid TOML: {' '.join(str(error).split())}") from None
     if path.name != PYPROJECT:
+        if isinstance(data.get("tool"), dict) and TABLE in data["tool"]:
+            raise UsageError(
+                f"{path}: [tool.{TABLE}] is for pyproject.toml; here the settings stand without that heading"
+            )
         return data
     tools = data.get("tool", {})
     ours = tools.get(TABLE) if isinstance(tools, dict) else None

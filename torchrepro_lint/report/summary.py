@@ -11,7 +11,7 @@ from torchrepro_lint.diagnostic import Diagnostic
 def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:
     """What was found and what could be done about it: ``files`` were linted, ``fixed`` findings are settled."""
     if not files:
-        return "No Python files found"
+        return "No Python files or notebooks found; --show-settings shows what is excluded"
     if not diagnostics and not fixed:
         return f"No errors in {_count(files, 'file')}"
     where = len({one.filename for one in diagnostics})

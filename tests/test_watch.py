@@ -1,0 +1,95 @@
+"""``--watch``: run, wait for a change, run again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.watching import _concerns, watch
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+
+
+def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses, asked = iter([1, 2, 0]), []
+
+    def run() -> int:
+        status = next(statuses)
+        if status == 2:
+            raise UsageError("settings are broken")
+        return status
+
+    def batches(*folders: str, **options: object) -> Iterator[object]:
+        asked.extend(folders)
+        assert options["raise_interrupt"] is False
+        yield from ("first", "second")
+
+    assert watch(run, lambda: ["/b", "/a", "/b"], batches) == 0
+    assert asked == ["/a", "/b"]
+    assert capsys.readouterr().err.splitlines() == [
+        "Watching for changes; end with Ctrl-C",
+        "torchrepro-lint: settings are broken",
+        *["Watching for changes; end with Ctrl-C"] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("a.py", True),
+        ("sub/b.ipynb", True),
+        ("pyproject.toml", True),
+        ("uv.lock", True),
+        ("report.json", False),
+        (".git/x.py", False),
+        ("sub/.ipynb_checkpoints/b.ipynb", False),
+        ("../other/a.py", True),
+    ],
+)
+def test_what_concerns_a_run(path: str, answer: bool) -> None:
+    assert _concerns(None, os.path.abspath(path)) is answer
+
+
+def test_without_watchfiles_the_extra_is_named(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    project({"a.py": ""})
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    ran = lint("--watch")
+    assert (ran.status, ran.err) == (2, "torchrepro-lint: --watch needs watchfiles; install torchrepro-lint[watch]\n")
+    assert lint("--watch", "-", stdin=b"").status == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")
+def test_with_watchfiles_itself(project: Maker) -> None:
+    pytest.importorskip("watchfiles")
+    folder = project({"pyproject.toml": "", "a.py": "x = (\n"})
+    command = [sys.executable, "-u", "-m", "torchrepro_lint", "--watch", "-q", "--no-cache", "a.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            assert process.stdout.readline().startswith("a.py:1:5: TRL001")
+            assert process.stderr.readline().startswith("Watching")
+            # The watcher starts after that line: a change that it misses is followed by another.
+            for number in range(1, 600):
+                (folder / "a.py").write_text("\n" * number + "x = (\n", encoding="utf-8")
+                if _readable(process, 1.0):
+                    break
+            assert process.stdout.readline().startswith("a.py:")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+def _readable(process: subprocess.Popen[str], seconds: float) -> bool:
+    import select
+
+    return bool(select.select([process.stdout], [], [], seconds)[0])
