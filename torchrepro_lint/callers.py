@@ -62,6 +62,11 @@ class Callers:
             if event.kind == "call":
                 yield event.value  # type: ignore[misc]  # a call happens to a Call
 
+    def of(self, name: str) -> Iterator[tuple[str, Call]]:
+        """The calls that run a function, each with its file: by its own name, for a constructor by its class's or an heir's."""
+        for function in self._names.functions(name)[:1]:
+            yield from self._of(name, function)
+
     def passed(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:
@@ -79,6 +84,31 @@ class Callers:
                 yield path, plain[index].value
             elif not any(arg.star for arg in call.args):
                 yield path, None
+        for path, call in self._partials(name):
+            keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
+            plain = [arg for arg in call.args[1:] if arg.keyword is None and not arg.star]
+            if keyword is not None:
+                yield path, keyword.value
+            elif param.kind != "kw" and 0 <= index < len(plain):
+                yield path, plain[index].value
+
+    def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
+        """The calls of ``functools.partial`` that give a function some of its arguments."""
+        runs = self._memo.solve(("calls", "functools.partial"), self._given_in_part)
+        start = f"{name} "
+        for each in (runs[at] for at in range(bisect_left(runs, start), len(runs))):
+            if not each.startswith(start):
+                break
+            number = int(each[len(start) :])
+            yield self._paths[number // _PER_FILE], self._calls[number]
+
+    def _given_in_part(self) -> Iterator[str]:
+        for number in self._by_word("partial"):
+            call = self._calls[number]
+            if call.args and not call.args[0].star:
+                for target in self._names.names(self._paths[number // _PER_FILE], call.args[0].value):
+                    if ":" in target:
+                        yield f"{target} {number:012}"
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of

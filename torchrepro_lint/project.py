@@ -29,6 +29,7 @@ from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.text import Position
+from torchrepro_lint.torch_scope import torch_modules
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.walk import within
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
@@ -38,6 +39,7 @@ from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Condition, Spelling
+    from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
 
 
@@ -257,6 +259,22 @@ class Project:
             if any(not each.owner and each.params for each in self.resolver.functions(function)):
                 return True
         return False
+
+    @cached_property
+    def orders(self) -> Orders:
+        """What becomes of values whose order is arbitrary."""
+        from torchrepro_lint.order.context import Orders
+
+        return Orders(self)
+
+    @cached_property
+    def torch_modules(self) -> frozenset[str]:
+        """The modules that import torch, and those that such a module imports."""
+        return torch_modules(self.files, self.resolver.modules)
+
+    def seeds(self, name: str) -> bool:
+        """Whether a function from outside seeds a generator."""
+        return ":" not in name and self._catalogue.seeder(name.replace("().", ".")) is not None
 
     @cached_property
     def partly_seeded(self) -> tuple[Partly, ...]:

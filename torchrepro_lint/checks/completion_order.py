@@ -1,0 +1,29 @@
+"""TRL505: results in the order in which they are finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import span
+from torchrepro_lint.order.completions import completions
+from torchrepro_lint.order.shapes import COMPLETION
+from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.wording import decided
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+
+_CURES = {"imap_unordered": "use imap, which keeps the order"}
+_CURE = "take the results in the order of submission, as map does"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each such call whose order decides something."""
+    for site, word in completions(context.project, context.path):
+        taken = context.project.orders.decides([Here(context.path, site.call, COMPLETION)])
+        if taken is not None:
+            what = decided(context, site.call, taken)
+            message = f"{word} gives results in the order in which they are finished, and {what}"
+            yield Finding("TRL505", span(site.call), f"{message}; {_CURES.get(word, _CURE)}")

@@ -1,0 +1,36 @@
+"""TRL503: the order of a directory's entries, which the file system decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import span
+from torchrepro_lint.order.listings import Listing, listings
+from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.wording import decided
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Context
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each listing whose order decides something."""
+    if context.path not in context.project.torch_modules:
+        return
+    orders = context.project.orders
+    for listing in listings(context.project, context.path):
+        taken = orders.decides([Here(context.path, listing.site.call, listing.shape)])
+        if taken is not None:
+            what = decided(context, listing.site.call, taken)
+            message = f"{listing.label} gives the order of the file system, and {what}; {_cure(listing)}"
+            yield Finding("TRL503", span(listing.site.call), message)
+
+
+def _cure(listing: Listing) -> str:
+    if listing.label == "os.scandir":
+        return "write sorted(..., key=lambda entry: entry.name)"
+    if listing.shape.kind == "walk":
+        return "sort the folders in place, dirs.sort(), and go along sorted(files)"
+    return f"write sorted({listing.label}(...))"

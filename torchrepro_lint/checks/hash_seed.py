@@ -1,0 +1,64 @@
+"""TRL501: the seed of Python's hashes, set where it is too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
+from torchrepro_lint.respawn import starts_python
+from torchrepro_lint.rule import Finding
+from torchrepro_lint.walk import bodies, statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Site
+    from torchrepro_lint.rule import Context
+
+_WORD = "PYTHONHASHSEED"
+_CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})
+_MESSAGE = (
+    "Python reads PYTHONHASHSEED only as it starts, so this process goes on with the hashes that it has; "
+    "set it in the shell that starts the program"
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each place that sets the variable, in a program that then starts no other Python."""
+    found = [*_assignments(context), *_calls(context)]
+    if found and not starts_python(context.project, context.path):
+        for each in found:
+            yield Finding("TRL501", span(each), _MESSAGE)
+
+
+def _assignments(context: Context) -> Iterator[Expression]:
+    for body in bodies(context.facts):
+        for statement in statements(body):
+            yield from _assigned(context, statement)
+
+
+def _assigned(context: Context, statement: Statement) -> Iterator[Expression]:
+    for target in statement.targets if isinstance(statement, Assign) else ():
+        match target:
+            case Subscript(value=value, indices=(Constant(value="PYTHONHASHSEED"),)) if "os.environ" in (
+                context.project.names(context.path, value)
+            ):
+                yield target
+
+
+def _calls(context: Context) -> Iterator[Call]:
+    for site in context.project.calls(context.path):
+        if not _CALLS.isdisjoint(site.names) and any(_names_it(arg) for arg in _given(site)):
+            yield site.call
+
+
+def _given(site: Site) -> tuple[Arg, ...]:
+    return site.call.args if "os.environ.update" in site.names else site.call.args[:1]
+
+
+def _names_it(arg: Arg) -> bool:
+    match arg.value:
+        case Constant(value=value):
+            return value == _WORD or arg.keyword == _WORD
+        case Collection(kind="dict", items=items):
+            return any(isinstance(key, Constant) and key.value == _WORD for key in items[::2])
+    return arg.keyword == _WORD

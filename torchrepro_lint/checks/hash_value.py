@@ -1,0 +1,43 @@
+"""TRL504: a hash that differs from run to run, used to seed or to sort into buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call, span
+from torchrepro_lint.hashes import decided_by
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.order.sets import is_steady
+from torchrepro_lint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Site
+    from torchrepro_lint.rule import Context
+
+_OF = {"str": "of a string ", "bytes": "of bytes ", "": "may be of a string and "}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each ``hash()`` that becomes a seed, a bucket or a split."""
+    if context.path not in context.project.torch_modules:
+        return
+    kinds = kinds_of(context.project)
+    for site in context.project.calls(context.path):
+        if "builtins.hash" not in site.names or len(site.call.args) != 1 or _is_dunder(site):
+            continue
+        what = kinds.of(context.path, site.call.args[0].value)
+        if is_steady(what) or what.kind == "tensor":
+            continue
+        what_for = decided_by(context.project, context.path, site.call)
+        if what_for:
+            of = _OF.get(what.kind, "")
+            message = f"hash() {of}differs between runs, and {what_for}"
+            yield Finding("TRL504", span(site.call), f"{message}; use zlib.crc32 of the encoded text")
+
+
+def _is_dunder(site: Site) -> bool:
+    return site.function.rpartition(".")[2] == "__hash__"
+
+
+__all__ = ["Call", "check"]

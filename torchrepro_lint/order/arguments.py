@@ -1,0 +1,181 @@
+"""A value of arbitrary order as an argument of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Attribute, Call, Expression, Function, Operation, Ref
+from torchrepro_lint.order.calls import effect
+from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
+from torchrepro_lint.order.steps import Here, Step, Taken, ordered
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.spots import Spot
+
+
+class Arguments:
+    """Steps through calls."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    def steps(self, here: Here, call: Call, spot: Spot) -> Iterator[Step]:
+        """What a call does with an argument."""
+        names = self._orders.names.names(here.path, call.func)
+        word = last_word(call.func)
+        what = effect(names, word, _receiver(call.func) is not None)
+        if what == "project":
+            yield from self._passed(here, call, names)
+        else:
+            yield from self._known(here, call, spot, what)
+
+    def _known(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:  # noqa: C901  a line or two per kind
+        path, shape = here.path, here.shape
+        position = next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
+        match what:
+            case "same":
+                yield Here(path, call, shape)
+            case "sorted":
+                if inner := shape.holding():
+                    yield Here(path, call, inner)
+            case "free":
+                if last_word(call.func) == "sum" and len(call.args) > 1:
+                    yield from ordered(here, call, [Here(path, call, shape.along())])
+                elif shape.kind == "set" and last_word(call.func) in ("union", "symmetric_difference", "intersection"):
+                    yield Here(path, call, SET)
+                elif shape.kind == "scalar" and last_word(call.func) in ("min", "max", "sum", "set", "sorted"):
+                    yield Here(path, call, SCALAR)
+            case "enumerate" | "zip" | "mapping" | "keep":
+                yield from self._along(here, call, what, position)
+            case "next":
+                if position == 0:
+                    yield from self._next(here, call)
+            case "text":
+                yield from ordered(here, call, [Here(path, call, SCALAR)])
+            case "draw":
+                yield Taken(path, call, "drawn from")
+            case "extend" | "append":
+                yield from self._received(here, call, spot, what)
+            case "unknown" if shape.kind not in ("set", "plain"):
+                yield Taken(path, call, "passed on")
+
+    def _along(self, here: Here, call: Call, what: str, position: int) -> Iterator[Step]:
+        path, shape = here.path, here.shape
+        if shape.kind == "scalar":
+            yield Here(path, call, held(SCALAR))
+            return
+        element = shape.item(None)
+        inner: Shape
+        if what == "mapping":
+            inner = MAPPING if shape.is_arbitrary else shape
+        elif what == "enumerate":
+            pair = ((0, SCALAR),) if shape.is_arbitrary else ()
+            inner = shape.along()._replace(
+                inner=((None, Shape("plain", (*pair, *(((1, element),) if element else ())))),)
+            )
+        elif what == "zip":
+            inner = shape.along()._replace(inner=((None, held(element, position)),) if element else ())
+        elif last_word(call.func) in ("map", "imap", "starmap"):
+            inner = shape.along()._replace(inner=())
+        else:
+            inner = shape if shape.kind == "walk" else shape.along()
+        if inner.kind == "plain" and not inner.inner:
+            return
+        yield from ordered(here, call, [Here(path, call, inner)])
+
+    def _next(self, here: Here, call: Call) -> Iterator[Step]:
+        shape = here.shape
+        if shape.kind in ("walk", "plain"):
+            if inner := shape.item(None):
+                yield Here(here.path, call, inner)
+        elif shape.kind == "scalar" or not self._orders.methods.is_single(here):
+            yield from ordered(here, call, [Here(here.path, call, SCALAR)])
+
+    def _received(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:
+        """``items.extend(listing)``: what the receiver holds from now on."""
+        receiver = _receiver(call.func)
+        shape = here.shape.along() if what == "extend" and here.shape.kind != "scalar" else held(here.shape)
+        if isinstance(receiver, Ref):
+            then = self._orders.reads(here.path, receiver, shape, spot, call.end)
+            yield from ordered(here, here.node, then) if what == "extend" else then
+        elif here.shape.kind not in ("set", "plain"):
+            yield Taken(here.path, call, "passed on")
+
+    def starred(self, here: Here, call: Call, star: Operation) -> Iterator[Step]:
+        """``f(*listing)``."""
+        names = self._orders.names.names(here.path, call.func)
+        what = effect(names, last_word(call.func), _receiver(call.func) is not None)
+        if what in ("free", "sorted", "same"):
+            return
+        if what in ("keep", "zip", "text"):
+            result = SCALAR if what == "text" else LISTING
+            yield from ordered(here, call, [Here(here.path, call, result)])
+        else:
+            yield from ordered(here, call, [Taken(here.path, star, "passed on")])
+
+    def _passed(self, here: Here, call: Call, names: tuple[str, ...]) -> Iterator[Step]:
+        """To a function of the project: what that does with its parameter."""
+        for name in names:
+            if self._wraps(name):
+                yield from self._along(here, call, "keep", 0)
+                continue
+            target = self._constructor(name)
+            path = target.partition(":")[0]
+            for function in self._orders.names.functions(target):
+                word = _parameter(function, call, here.node)
+                if word is not None and function.body:
+                    for file, ref, words in self._orders.uses.of_parameter(path, function, word):
+                        yield Here(file, ref, here.shape, words)
+            if ":" in name and self._orders.names.classes(name) and not self._orders.names.functions(target):
+                yield from self._to_outside(here, call)
+
+    def _wraps(self, name: str) -> bool:
+        """Whether an object of the class goes along what its constructor is given, as a progress bar does."""
+        found = self._orders.names.methods(name, "__iter__") if self._orders.names.classes(name) else ()
+        return any(self._orders.names.is_generator(each) for each in found) and not self._orders.names.methods(
+            name, "__getitem__"
+        )
+
+    def _constructor(self, name: str) -> str:
+        if self._orders.names.classes(name):
+            return next(iter(self._orders.names.methods(name, "__init__")), name)
+        if name.endswith("()"):
+            return next(iter(self._orders.names.call_methods(name)), name)
+        return name
+
+    def _to_outside(self, here: Here, call: Call) -> Iterator[Step]:
+        if here.shape.kind not in ("set", "plain") and not last_word(call.func).endswith(
+            ("Error", "Warning", "Exception")
+        ):
+            yield Taken(here.path, call, "passed on")
+
+
+def _receiver(func: Expression) -> Expression | None:
+    match func:
+        case Attribute(value=value):
+            return value
+        case Ref(path=(*words, _)):
+            return func._replace(path=tuple(words))
+    return None
+
+
+def _parameter(function: Function, call: Call, node: Expression) -> str | None:
+    """The parameter for which a call passes an expression."""
+    shift = int(bool(function.owner) and not any(_is_static(each) for each in function.decorators))
+    plain = [param for param in function.params if param.kind in ("", "/")]
+    position = 0
+    for arg in call.args:
+        if arg.value is node:
+            if arg.keyword is not None:
+                return arg.keyword if any(param.name == arg.keyword for param in function.params) else None
+            index = position + shift
+            return plain[index].name if index < len(plain) and not arg.star else None
+        position += arg.keyword is None
+    return None
+
+
+def _is_static(decorator: Expression) -> bool:
+    return isinstance(decorator, Ref) and decorator.roots == ("builtins.staticmethod",)

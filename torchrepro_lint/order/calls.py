@@ -1,0 +1,123 @@
+"""What calls do to the order of what they are given."""
+
+from __future__ import annotations
+
+import re
+
+# Calls whose result does not depend on the order of their argument, or that nobody reads as data.
+_FREE = re.compile(
+    r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
+    r"hash|dir|vars|help|exit|quit|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
+    r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
+    r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
+    r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"
+    r"gc\.\w+|"
+    r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
+    r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
+    r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
+    r"pprint\.\w+|traceback\.\w+|click\.(echo|secho)|rich\.print|atexit\.register|weakref\.WeakSet|"
+    r"(tqdm(\.\w+)*\.(write|set_\w+))|IPython(\.\w+)+|filecmp\.\w+|contextlib\.suppress|typing\.\w+"
+)
+_SET_METHODS = frozenset(
+    {"union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"}
+    | {"intersection_update", "difference_update", "symmetric_difference_update"}
+)
+# Methods, of whatever object, that look something up, say something or take something away.
+_FREE_WORDS = _SET_METHODS | frozenset(
+    {"add", "discard", "remove", "get", "index", "count", "startswith", "endswith", "update", "pop", "setdefault"}
+    | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "echo", "secho", "rule"}
+    | {"set_description", "set_postfix", "set_description_str", "set_postfix_str", "isin", "drop", "has", "exists"}
+    | {
+        "unlink",
+        "rmtree",
+        "remove_file",
+        "delete",
+        "issorted",
+        "fail",
+        "skip",
+        "subTest",
+        "set_title",
+        "register_comm_hook",
+    }
+)
+_SAYING = re.compile(
+    r"(assert|log|warn|print|report|display|show|check|verify|validate)\w*|\w*(Error|Exception|Warning)"
+)
+
+# Calls whose result goes along in the order of an argument.
+_KEPT = re.compile(
+    r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
+    r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
+    r"tqdm(\.\w+)*\.(tqdm|trange|tqdm_notebook)|tqdm\.(tqdm|auto)|rich\.progress\.track|alive_progress\.alive_it|"
+    r"collections\.deque|more_itertools\.\w+|"
+    r"numpy\.(array|asarray|asanyarray|fromiter|stack|concatenate|vstack|hstack|ravel|char\.\w+)|"
+    r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
+    r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
+    r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
+    r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
+)
+# The same value again, a set a set.
+_SAME = frozenset(
+    {"copy.copy", "copy.deepcopy", "typing.cast", "typing_extensions.cast", "builtins.frozenset", "builtins.set"}
+)
+_MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.OrderedDict", "types.MappingProxyType"})
+_TEXTS = re.compile(
+    r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
+    r"re\.(compile|escape|sub|match|search|fullmatch|findall|split)|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
+    r"fnmatch\.\w+|textwrap\.\w+"
+)
+_DRAWS = re.compile(
+    r"random\.(Random\(\)\.)?(shuffle|sample|choices?)|"
+    r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.\w+"
+)
+
+
+def effect(names: tuple[str, ...], word: str, written: bool) -> str:
+    """What a call of these names does to an argument's order.
+
+    ``free`` (nothing depends on it), ``keep`` (the result is in that order), ``same``, ``enumerate``, ``zip``, ``next``,
+    ``mapping``, ``text`` (a value made of all of it), ``draw``, ``extend`` and ``append`` (to the receiver), ``project``, else
+    ``unknown``. ``word`` is the last word of what is called; ``written`` says that the call has a receiver.
+    """
+    for name in names:
+        if name.startswith("builtins.") and name in _BUILTINS:
+            return _BUILTINS[name]
+        if name in _SAME:
+            return "same"
+        if name in _MAPPINGS:
+            return "mapping"
+        for pattern, what in _PATTERNS:
+            if pattern.fullmatch(name):
+                return what
+    if any(":" in name for name in names):
+        return "project"
+    if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put"):
+        return _RECEIVING[word]
+    if (written and word in _FREE_WORDS) or _SAYING.fullmatch(word):
+        return "free"
+    return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def gives_a_set(word: str) -> bool:
+    """Whether a method of a set gives another set."""
+    return word in ("union", "intersection", "difference", "symmetric_difference", "copy")
+
+
+_BUILTINS = {
+    "builtins.enumerate": "enumerate",
+    "builtins.zip": "zip",
+    "builtins.next": "next",
+    "builtins.sorted": "sorted",
+    "builtins.set": "free",
+    "builtins.frozenset": "free",
+}
+_RECEIVING = {
+    "extend": "extend",
+    "extendleft": "extend",
+    "append": "append",
+    "appendleft": "append",
+    "insert": "append",
+    "put": "append",
+    "join": "text",
+}
+_PATTERNS = ((_FREE, "free"), (_DRAWS, "draw"), (_KEPT, "keep"), (_TEXTS, "text"))

@@ -1,0 +1,105 @@
+"""What becomes of arbitrary orders in a project: the answers that rules ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Ref
+from torchrepro_lint.order.arguments import Arguments
+from torchrepro_lint.order.loops import Loops
+from torchrepro_lint.order.methods import Methods
+from torchrepro_lint.order.returns import Returns
+from torchrepro_lint.order.shapes import Shape, depth
+from torchrepro_lint.order.steps import Here, Order, Taken, steps
+from torchrepro_lint.uses import Uses
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.spots import Spot
+
+# A value is followed through so many places and containers; what is left then decides nothing that is known.
+_MOST_PLACES = 600
+_DEEPEST = 4
+
+
+class Orders:
+    """Follows values through a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.names = project.resolver
+        self.uses = Uses(project.resolver)
+        self.methods = Methods(self)
+        self.arguments = Arguments(self)
+        self.loops = Loops(self)
+        self.returns = Returns(self)
+
+    def decides(self, start: Iterable[Here | Taken]) -> Taken | None:
+        """What the order that a value holds decides first; None where it decides nothing that is known."""
+        for here, step in self._followed(start):
+            if isinstance(step, Taken):
+                return step
+            del here
+        return None
+
+    def takers(self, start: Here) -> Iterator[tuple[Order, Taken]]:
+        """What takes the order of a set, and what that decides."""
+        for here, step in self._followed((start,), into_orders=False):
+            if isinstance(step, Order) and here is not None and (taken := self.decides(step.then)):
+                yield step, taken
+
+    def _followed(
+        self, start: Iterable[Here | Taken], into_orders: bool = True
+    ) -> Iterator[tuple[Here | None, Taken | Order]]:
+        queue: list[Here | Taken] = list(start)
+        seen: set[tuple[str, int, Shape, tuple[str, ...]]] = set()
+        while queue:
+            here = queue.pop(0)
+            if isinstance(here, Taken):
+                yield None, here
+                continue
+            key = (here.path, id(here.node), here.shape, here.words)
+            if key in seen or len(seen) > _MOST_PLACES or depth(here.shape) > _DEEPEST:
+                continue
+            seen.add(key)
+            for step in steps(self, here):
+                if isinstance(step, Order):
+                    yield here, step
+                    queue += step.then if into_orders else ()
+                else:
+                    queue.append(step)
+
+    def reads(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
+        """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
+        for file, read, words in self.uses.of_variable(path, ref, spot, after):
+            yield Here(file, read, shape, words)
+        for owner, word in self._attributes(path, ref):
+            if self._stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
+                for file, expression, rest in self.uses.of_attribute(owner, word):
+                    other = self.uses.spots(file).of(expression)
+                    if other is None or (other.written and not rest):
+                        continue
+                    if file != path or other.function != spot.function:
+                        yield Here(file, expression, shape, rest)
+
+    def _attributes(self, path: str, ref: Ref) -> Iterator[tuple[str, str]]:
+        """The classes of the project, with the word, whose objects' attribute a target is."""
+        if len(ref.path) == 1:
+            for name in self.names.names_of(path, ref._replace(path=())):
+                if ":" in name and self.names.classes(name.removesuffix("()")):
+                    yield name.removesuffix("()"), ref.path[0]
+        elif not ref.path:
+            for root in ref.roots:
+                owner, _, word = f"{path}{root}".rpartition(".")
+                if "<locals>" not in word and self.names.classes(owner):
+                    yield owner, word
+
+    def _stays(self, path: str, ref: Ref, spot: Spot, after: int) -> bool:
+        """Whether the attribute still holds the value when its method ends."""
+        around = {block.key for block in spot.blocks}
+        return not any(
+            each.at >= after and each.function == spot.function and each.blocks[-1].key in around
+            for root in ref.roots
+            for each in self.uses.spots(path).resets(root, ref.path)
+        )

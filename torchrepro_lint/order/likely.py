@@ -1,0 +1,90 @@
+"""A cheap look at whether an expression may be a set at all, before inference is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.walk import last_word, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
+
+_MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
+_ALGEBRA = frozenset({"-", "|", "&", "^"})
+_ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet"})
+_MOST = 200
+
+
+def may_be_set(names: Names, path: str, expression: Expression) -> bool:
+    """Whether anything that an expression stands for is written like a set."""
+    return _Look(names).may_be(path, expression)
+
+
+class _Look:
+    """One look; each value is looked at once."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.seen: set[tuple[str, int]] = set()
+
+    def may_be(self, path: str, expression: Expression) -> bool:
+        if _is_annotated(self.names, path, expression):
+            return True
+        return any(self._is_written(file, value) for file, value in self.names.made(path, expression))
+
+    def _is_written(self, path: str, value: Expression) -> bool:
+        key = (path, value.start * 1000003 + value.end)
+        if key in self.seen or len(self.seen) > _MOST:
+            return False
+        self.seen.add(key)
+        return self._shape(path, value)
+
+    def _shape(self, path: str, value: Expression) -> bool:
+        names = self.names
+        match value:
+            case Collection(kind="set") | Comprehension(kind="set"):
+                return True
+            case Call(func=func) if last_word(func) in _MAKERS:
+                return True
+            case Call(func=Ref(path=(*words, "copy" | "get" | "pop" | "setdefault") as whole) as func) if whole:
+                return self.may_be(path, func._replace(path=tuple(words)))
+            case Call(func=func, args=args):
+                if last_word(func) in ("defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"):
+                    return any(self.may_be(path, arg.value) or _names_set(arg.value) for arg in args)
+                return any(_returns_set(names, name) for name in names.names(path, func) if ":" in name)
+            case Operation(op=op, operands=operands) if op in _ALGEBRA or op in ("or", "and", "if", ":="):
+                return any(self.may_be(path, each) for each in operands)
+            case Subscript(value=inner) | Attribute(value=inner):
+                return self.may_be(path, inner)
+        return _is_annotated(names, path, value)
+
+
+def _returns_set(names: Names, name: str) -> bool:
+    return any(each.returns is not None and _names_set(each.returns) for each in names.functions(name))
+
+
+def _is_annotated(names: Names, path: str, value: Expression) -> bool:
+    """Whether a variable, parameter or attribute is declared as a set, or goes along a display of sets."""
+    if not isinstance(value, Ref):
+        return False
+    for root in value.roots:
+        if not value.path:
+            parameter = names.parameter(f"{path}{root}")
+            if parameter and parameter.param.annotation and _names_set(parameter.param.annotation):
+                return True
+            if any(how == "|=" or (how == ":" and _names_set(each)) for how, each in names.assigned(f"{path}{root}")):
+                return True
+    if len(value.path) == 1:
+        for owner in names.names_of(path, value._replace(path=())):
+            declared = names.assigned(f"{owner.removesuffix('()')}.{value.path[0]}")
+            if any(how == ":" and _names_set(each) for how, each in declared):
+                return True
+    return False
+
+
+def _names_set(annotation: Expression) -> bool:
+    return any(
+        isinstance(each, Ref) and (*(root.rpartition(".")[2] for root in each.roots), *each.path)[-1] in _ANNOTATIONS
+        for each in within(annotation)
+    )

@@ -1,0 +1,57 @@
+"""Calls that list a directory in the order that the file system gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import Attribute, Expression, Ref
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.order.shapes import LISTING, WALK, Shape
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+
+_FUNCTIONS = {
+    "os.listdir": "os.listdir",
+    "os.scandir": "os.scandir",
+    "os.walk": "os.walk",
+    "os.fwalk": "os.fwalk",
+    "glob.glob": "glob.glob",
+    "glob.iglob": "glob.iglob",
+}
+_METHODS = frozenset({"iterdir", "glob", "rglob", "walk"})
+_LISTS = frozenset({"os.listdir", "glob.glob"})
+
+
+class Listing(NamedTuple):
+    """A listing: how people write it, what it holds, and whether it is a list (else an iterator)."""
+
+    site: Site
+    label: str
+    shape: Shape
+    is_list: bool
+
+
+def listings(project: Project, path: str) -> Iterator[Listing]:
+    """The listings of a module."""
+    for site in project.calls(path):
+        label = next((_FUNCTIONS[name] for name in site.names if name in _FUNCTIONS), "") or _of_path(
+            project, path, site
+        )
+        if label:
+            walks = label.rpartition(".")[2] in ("walk", "fwalk")
+            yield Listing(site, label, WALK if walks else LISTING, label in _LISTS)
+
+
+def _of_path(project: Project, path: str, site: Site) -> str:
+    match site.call.func:
+        case Ref(path=(*words, word)) if word in _METHODS:
+            receiver: Expression = site.call.func._replace(path=tuple(words))
+        case Attribute(value=value, name=word) if word in _METHODS:
+            receiver = value
+        case _:
+            return ""
+    kinds = kinds_of(project)
+    # What is between path and name of a call ends where it is read: a made-up reference has the place of the call.
+    return f"Path.{word}" if kinds.of(path, receiver).kind == "path" else ""

@@ -1,0 +1,75 @@
+"""What a function of the project does, when called, to objects that live longer than the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Call, Function, Ref, Subscript
+from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
+from torchrepro_lint.order.steps import Step
+from torchrepro_lint.walk import expressions, last_word, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.spots import Spot
+
+
+def outer_effects(
+    orders: Orders, path: str, call: Call, names: tuple[str, ...], spot: Spot, is_outside: Callable[[Ref], bool]
+) -> Iterator[Step]:
+    """The reads of what a call adds, in the order of the calls, to its object, its arguments or the module's variables."""
+    for name in names:
+        file = name.partition(":")[0]
+        for function in orders.names.functions(name) if ":" in name else ():
+            for ref, shape in _grown(function):
+                yield from _read(orders, path, file, call, function, ref, shape, spot, is_outside)
+
+
+def _read(
+    orders: Orders,
+    path: str,
+    file: str,
+    call: Call,
+    function: Function,
+    ref: Ref,
+    shape: Shape,
+    spot: Spot,
+    is_outside: Callable[[Ref], bool],
+) -> Iterator[Step]:
+    start = f"{function.name}.<locals>."
+    params = [param.name for param in function.params]
+    for root in ref.roots:
+        word = root[len(start) :] if root.startswith(start) else ""
+        if function.owner and params and word == params[0] and len(ref.path) == 1:
+            receiver = call.func
+            if isinstance(receiver, Ref) and is_outside(receiver):
+                inside = orders.uses.spots(file).of(ref) or spot
+                yield from orders.reads(file, ref, shape, inside, ref.end)
+        elif word in params and not ref.path and not function.owner:
+            position = params.index(word)
+            given = call.args[position].value if position < len(call.args) else None
+            if isinstance(given, Ref) and is_outside(given):
+                yield from orders.reads(path, given, shape, spot, call.end)
+        elif not word and root.startswith(":"):
+            inside = orders.uses.spots(file).of(ref) or spot
+            yield from orders.reads(file, ref, shape, inside, ref.end)
+
+
+def _grown(function: Function) -> Iterator[tuple[Ref, Shape]]:
+    """The references whose object a function makes longer, or numbers something in."""
+    for statement in statements(function.body):
+        if isinstance(statement, Assign):
+            for target in statement.targets:
+                if isinstance(target, Subscript) and isinstance(target.value, Ref) and statement.value is not None:
+                    if any(_is_length(each) for each in within(statement.value)):
+                        yield target.value, held(SCALAR)
+        for expression in expressions(statement):
+            for each in within(expression):
+                if isinstance(each, Call) and last_word(each.func) in ("append", "extend", "insert"):
+                    if isinstance(each.func, Ref) and each.func.path:
+                        yield each.func._replace(path=each.func.path[:-1]), LISTING
+
+
+def _is_length(expression: object) -> bool:
+    return isinstance(expression, Call) and last_word(expression.func) == "len"

@@ -1,0 +1,93 @@
+"""Where the order of a set is taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import Assign, Call, Collection, Comprehension, Constant, Expression, Lambda, Loop, Operation
+from torchrepro_lint.infer import What, kinds_of
+from torchrepro_lint.order.likely import may_be_set
+from torchrepro_lint.order.shapes import SET
+from torchrepro_lint.order.steps import Here, Order, Taken, steps
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.spots import Spot
+
+_SETS = frozenset({"set", "frozenset"})
+# Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
+_STEADY = frozenset({"int", "float", "bool", "none"})
+_TAKING = frozenset({"yield from", "*"})
+# Calls that are not looked at for sets: they make none.
+_ELSEWHERE = frozenset(
+    {"range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "tqdm", "glob", "split", "listdir"}
+)
+# The words of calls that may take an order.
+_TAKERS = re.compile(
+    r"list|tuple|enumerate|iter|zip|map|imap|filter|reversed|next|chain|from_iterable|islice|cycle|product|permutations|"
+    r"combinations|join|deque|array|asarray|fromiter|tensor|as_tensor|stack|cat|concat|concatenate|Series|Index|DataFrame|"
+    r"tqdm|track|choices?|sample|shuffle|permutation|fromkeys|dict|OrderedDict|extend|dumps|ModuleList|Sequential|starmap|"
+    r"Parallel|gather|Subset"
+)
+
+
+class SetOrder(NamedTuple):
+    """An expression that takes the order of a set, the set, what its elements are, and what that order decides."""
+
+    order: Order
+    elements: What
+    taken: Taken
+
+
+def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
+    """The places of a module that take the order of a set whose elements' hashes differ between runs."""
+    kinds = kinds_of(project)
+    orders = project.orders
+    for node, spot in orders.uses.spots(path).items():
+        if not _may_take(node, spot) or not may_be_set(project.resolver, path, node):
+            continue
+        what = kinds.of(path, node)
+        if what.kind not in _SETS or is_steady(what.element):
+            continue
+        for step in steps(orders, Here(path, node, SET)):
+            if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:
+                yield SetOrder(step, what.element, taken)
+
+
+def is_steady(element: What) -> bool:
+    """Whether values hash the same in every run: numbers, and tuples of them."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.of,) if element.of else ())
+        return bool(parts) and all(is_steady(each) for each in parts)
+    return element.kind in _STEADY
+
+
+def _may_take(node: Expression, spot: Spot) -> bool:
+    """Whether an expression stands where an order can be taken."""
+    if spot.written or isinstance(node, (Constant, Lambda)):
+        return False
+    match node:
+        case Collection(kind=kind) | Comprehension(kind=kind) if kind != "set":
+            return False
+        case Call(func=func) if last_word(func) in _ELSEWHERE:
+            return False
+    match spot.parent:
+        case None:
+            return isinstance(spot.statement, Loop) or _is_unpacked(spot)
+        case Call(func=func):
+            return func is not node and _TAKERS.fullmatch(last_word(func)) is not None
+        case Comprehension(clauses=clauses):
+            return any(clause.source is node for clause in clauses)
+        case Operation(op=op):
+            return op in _TAKING
+    return False
+
+
+def _is_unpacked(spot: Spot) -> bool:
+    statement = spot.statement
+    if not isinstance(statement, Assign):
+        return False
+    return statement.op == "+=" or any(isinstance(target, Collection) for target in statement.targets)

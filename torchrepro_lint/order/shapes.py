@@ -1,0 +1,56 @@
+"""What is known of a value whose order, or whose place in an order, is arbitrary."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Shape(NamedTuple):
+    """A value that holds an arbitrary order, or is decided by one.
+
+    ``kind`` is ``set``, ``sequence`` (anything that is gone along: a list, an iterator), ``completion`` (the same, where
+    even a sum depends on the order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in such an order), ``scalar`` (a value that such an order has picked, or
+    a position in it), ``plain`` (a container that is in order itself). ``inner`` are the shapes of what it holds, by
+    position, None for any.
+    """
+
+    kind: str
+    inner: tuple[tuple[int | None, Shape], ...] = ()
+
+    @property
+    def is_arbitrary(self) -> bool:
+        """Whether going along it is in no certain order."""
+        return self.kind in _ARBITRARY
+
+    def item(self, index: int | None) -> Shape | None:
+        """The shape of the element at a position; None as the position means any element."""
+        found = [shape for at, shape in self.inner if at is None or index is None or at == index]
+        return found[0] if found else None
+
+    def holding(self) -> Shape | None:
+        """The same in a certain order."""
+        return Shape("plain", self.inner) if self.inner else None
+
+    def along(self) -> Shape:
+        """The list of its elements in the order in which it gives them."""
+        return self if self.kind in ("plain", "completion") else Shape("sequence", self.inner)
+
+
+_ARBITRARY = frozenset({"set", "sequence", "completion", "walk", "mapping"})
+
+SET = Shape("set")
+LISTING = Shape("sequence")
+COMPLETION = Shape("completion")
+MAPPING = Shape("mapping")
+SCALAR = Shape("scalar")
+WALK = Shape("walk", ((None, Shape("plain", ((1, LISTING), (2, LISTING)))),))
+
+
+def held(shape: Shape, at: int | None = None) -> Shape:
+    """A container that holds a value of that shape, at a position or anywhere."""
+    return Shape("plain", ((at, shape),))
+
+
+def depth(shape: Shape) -> int:
+    """How many containers are around the innermost shape."""
+    return 1 + max((depth(inner) for _, inner in shape.inner), default=0)

@@ -1,0 +1,241 @@
+"""One step of a value of arbitrary order: from an expression to what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.facts import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    With,
+)
+from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held
+
+if TYPE_CHECKING:
+    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.spots import Spot
+
+
+class Here(NamedTuple):
+    """A value of a shape at an expression; ``words`` are attributes of it that the expression reads."""
+
+    path: str
+    node: Expression
+    shape: Shape
+    words: tuple[str, ...] = ()
+
+
+class Taken(NamedTuple):
+    """An order that decides something: how, at which expression, of what."""
+
+    path: str
+    node: Expression
+    how: str
+
+
+class Order(NamedTuple):
+    """``taker`` goes along ``node``, whose order is arbitrary, and this becomes of it."""
+
+    path: str
+    taker: Expression
+    node: Expression
+    then: tuple[Here | Taken, ...]
+
+
+Step = Here | Taken | Order
+
+
+def steps(orders: Orders, here: Here) -> Iterator[Step]:
+    """What becomes of a value."""
+    if here.words:
+        yield from orders.methods.steps(here)
+        return
+    spot = orders.uses.spots(here.path).of(here.node)
+    if spot is None:
+        return
+    if spot.parent is None:
+        yield from _in_statement(orders, here, spot)
+    else:
+        yield from _in_expression(orders, here, spot, spot.parent)
+
+
+def _in_statement(orders: Orders, here: Here, spot: Spot) -> Iterator[Step]:
+    match spot.statement:
+        case Assign(op="=" | ":", targets=targets) if not spot.written:
+            for target in targets:
+                yield from bind(orders, here, target, spot, spot.statement.end)
+        case Assign(op=op, targets=(target,)) if not spot.written:
+            yield from _augment(orders, here, target, op, spot)
+        case Loop(target=target) if target is not None and not spot.written:
+            yield from orders.loops.steps(here, spot.statement, spot)
+        case With(items=items) if not spot.written:
+            for value, entered in items:
+                if value is here.node and entered is not None:
+                    yield from bind(orders, here, entered, spot, entered.end)
+        case Leave(kind="return"):
+            yield from orders.returns.steps(here, spot.function)
+
+
+def bind(orders: Orders, here: Here, target: Expression, spot: Spot, after: int) -> Iterator[Step]:
+    """Give a target a value: its parts where the target takes it apart."""
+    match target:
+        case Ref():
+            yield from orders.reads(here.path, target, here.shape, spot, after)
+        case Subscript(value=Ref() as whole, indices=(Operation(op=":"),)):
+            yield from orders.reads(here.path, whole, here.shape, spot, after)
+        case Subscript(value=Ref() as whole):
+            yield from orders.reads(here.path, whole, held(here.shape), spot, after)
+        case Collection(kind="tuple" | "list", items=items):
+            yield from _unpack(orders, here, [item for item in items if item is not None], spot, after)
+
+
+def _unpack(orders: Orders, here: Here, items: list[Expression], spot: Spot, after: int) -> Iterator[Step]:
+    """An arbitrary order that is taken apart decides who gets what, unless there is one to get."""
+    single = len(items) == 1 and not isinstance(items[0], Operation)
+    then: list[Step] = []
+    for index, item in enumerate(items):
+        inner: Shape | None
+        target: Expression = item
+        if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
+            target, inner = item.operands[0], here.shape.along()
+        elif here.shape.kind == "plain":
+            inner = here.shape.item(index)
+        elif here.shape.kind == "scalar":
+            inner = SCALAR
+        else:
+            inner = here.shape.item(None) or (None if single else SCALAR)
+        if inner is not None:
+            then += bind(orders, here._replace(shape=inner), target, spot, after)
+    yield from ordered(here, here.node, then)
+
+
+def ordered(here: Here, taker: Expression, then: Iterable[Step]) -> Iterator[Step]:
+    """What becomes of an order that is taken."""
+    if here.shape.is_arbitrary:
+        yield Order(here.path, taker, here.node, tuple(flat(then)))
+    else:
+        yield from then
+
+
+def flat(steps_: Iterable[Step]) -> Iterator[Here | Taken]:
+    """Steps behind one that has taken the order already."""
+    for step in steps_:
+        if isinstance(step, Order):
+            yield from step.then
+        else:
+            yield step
+
+
+def _augment(orders: Orders, here: Here, target: Expression, op: str, spot: Spot) -> Iterator[Step]:
+    """``x += listing`` makes x a listing; ``|=`` and the like are set algebra."""
+    if op != "+=" or not isinstance(target, Ref):
+        return
+    then = orders.reads(
+        here.path, target, here.shape.along() if here.shape.kind != "scalar" else SCALAR, spot, spot.statement.end
+    )
+    yield from ordered(here, here.node, then) if here.shape.kind != "scalar" else then
+
+
+def _in_expression(orders: Orders, here: Here, spot: Spot, parent: Expression) -> Iterator[Step]:
+    path, node, shape = here.path, here.node, here.shape
+    match parent:
+        case Call(func=func) if func is node:
+            return
+        case Call():
+            yield from orders.arguments.steps(here, parent, spot)
+        case Subscript(value=value) if value is node:
+            yield from orders.methods.picked(here, parent, spot)
+        case Subscript():
+            if spot.written or _is_stored(orders, path, parent):
+                if shape.kind == "scalar":
+                    yield Taken(path, parent, "stored")
+            else:
+                yield Here(path, parent, shape.along() if shape.is_arbitrary else shape)
+        case Collection():
+            yield from _displayed(here, parent)
+        case Operation():
+            yield from _operated(orders, here, parent, spot)
+        case Comprehension():
+            yield from orders.loops.comprehended(here, parent)
+        case Attribute(name=word):
+            yield Here(path, parent, shape, (word,))
+
+
+def _is_stored(orders: Orders, path: str, subscript: Subscript) -> bool:
+    spot = orders.uses.spots(path).of(subscript)
+    return spot is not None and spot.written
+
+
+def _displayed(here: Here, parent: Collection) -> Iterator[Step]:
+    if parent.kind == "set":
+        return
+    places = [index for index, item in enumerate(parent.items) if item is here.node]
+    if parent.kind == "dict":
+        if here.shape.kind == "scalar" or places[0] % 2:
+            yield Here(here.path, parent, held(here.shape))
+    else:
+        starred = any(isinstance(item, Operation) and item.op == "*" for item in parent.items)
+        yield Here(here.path, parent, held(here.shape, None if starred else places[0]))
+
+
+def _operated(orders: Orders, here: Here, parent: Operation, spot: Spot) -> Iterator[Step]:
+    path, shape = here.path, here.shape
+    match parent.op:
+        case "*" if len(parent.operands) == 1:
+            yield from _starred(orders, here, parent)
+        case "if":
+            if parent.operands[0] is not here.node:
+                yield Here(path, parent, shape)
+        case "+" | "or" | "and" | "await":
+            yield Here(path, parent, shape)
+        case "-" | "|" | "&" | "^" if shape.kind == "set":
+            yield Here(path, parent, SET)
+        case "*" | "|" if shape.is_arbitrary or shape.kind == "plain":
+            yield Here(path, parent, shape)
+        case "f" | "%":
+            then = [Here(path, parent, SCALAR)]
+            yield from ordered(here, parent, then)
+        case "yield":
+            yield from orders.returns.steps(here._replace(shape=held(shape)), spot.function)
+        case "yield from":
+            yield from ordered(here, parent, orders.returns.steps(here._replace(shape=shape.along()), spot.function))
+        case ":=":
+            yield from bind(orders, here, parent.operands[0], spot, parent.end)
+            yield Here(path, parent, shape)
+        case "-" | "*" | "/" | "//" | "**" | "<<" | ">>" | "@" | "&" | "|" | "^" | "~" if shape.kind == "scalar":
+            yield Here(path, parent, SCALAR)
+
+
+def _starred(orders: Orders, here: Here, star: Operation) -> Iterator[Step]:
+    """``[*listing]`` is one in that order; ``f(*listing)`` gives the arguments in it."""
+    outer = orders.uses.spots(here.path).of(star)
+    parent = outer.parent if outer else None
+    if isinstance(parent, Collection) and parent.kind in ("list", "tuple"):
+        yield from ordered(here, parent, [Here(here.path, parent, here.shape.along())])
+    elif isinstance(parent, Call) and outer is not None:
+        yield from orders.arguments.starred(here, parent, star)
+
+
+def first_constant(indices: tuple[Expression, ...]) -> int | None:
+    """The literal index of a subscript."""
+    match indices:
+        case (Constant(value=int(index)),):
+            return index
+    return None
+
+
+def statement_of(spot: Spot) -> Statement:
+    """The statement around an expression."""
+    return spot.statement

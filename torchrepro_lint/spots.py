@@ -1,0 +1,214 @@
+"""Where each expression of a file stands: what it is an operand of, its statement, and the blocks around that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchrepro_lint.facts import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Define,
+    Do,
+    Expression,
+    Facts,
+    Lambda,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    With,
+)
+from torchrepro_lint.walk import blocks, expressions, parts
+
+
+class Block(NamedTuple):
+    """One of the bodies of a statement; of the function itself where ``owner`` is None.
+
+    ``leaves`` is how its last statement leaves it for good: ``return``, ``raise``, ``continue``, ``break`` or empty.
+    """
+
+    owner: Statement | None
+    number: int
+    end: int
+    leaves: str
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells the blocks of a function apart."""
+        return (id(self.owner) if self.owner is not None else 0, self.number)
+
+
+class Spot(NamedTuple):
+    """Where an expression stands. ``parent`` is what it is an operand of, None where it is the statement's own.
+
+    ``function`` is the name of the function around (``:`` at the top level and in class bodies), ``blocks`` the blocks
+    around the statement, outermost first. ``written`` says that it is (part of) a target.
+    """
+
+    parent: Expression | None
+    statement: Statement
+    function: str
+    blocks: tuple[Block, ...]
+    written: bool
+
+
+class Reset(NamedTuple):
+    """A statement that gives a variable another value, or sorts or empties the list that it holds, from ``at`` on."""
+
+    at: int
+    statement: Statement
+    function: str
+    blocks: tuple[Block, ...]
+
+
+class Spots:
+    """The spots of a file's expressions, and its references by the names that they may start from."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._spots: dict[int, Spot] = {}
+        self._all: list[tuple[Expression, Spot]] = []
+        self._refs: dict[str, list[Ref]] = {}
+        self._resets: dict[tuple[str, tuple[str, ...]], list[Reset]] = {}
+        self.lambdas: dict[str, Expression] = {}
+        self.attributes: list[Ref | Attribute] = []
+        self._block(facts.body, ":", (), None, 0)
+        for each in facts.functions:
+            self._block(each.body, each.name, (), None, 0)
+        for refs in self._refs.values():
+            refs.sort(key=lambda ref: (ref.start, ref.end))
+
+    def of(self, expression: Expression) -> Spot | None:
+        """Where an expression of this file stands; None for one that is no part of its statements."""
+        return self._spots.get(id(expression))
+
+    def items(self) -> Iterator[tuple[Expression, Spot]]:
+        """All expressions with their spots, in the order of their statements."""
+        yield from self._all
+
+    def reads(self, root: str) -> list[Ref]:
+        """The references that may start from a name, in the order of the text."""
+        return self._refs.get(root, [])
+
+    def roots(self) -> Iterator[str]:
+        """All names that references start from, sorted."""
+        yield from sorted(self._refs)
+
+    def resets(self, root: str, words: tuple[str, ...]) -> list[Reset]:
+        """Where a variable, or an attribute of one, is given another value or another order."""
+        return self._resets.get((root, words), [])
+
+    def _block(
+        self,
+        body: tuple[Statement, ...],
+        function: str,
+        around: tuple[Block, ...],
+        owner: Statement | None,
+        number: int,
+    ) -> None:
+        if not body:
+            return
+        last = body[-1]
+        leaves = last.kind if isinstance(last, Leave) and last.kind in _LEAVING else ""
+        inner = (*around, Block(owner, number, last.end, leaves))
+        for statement in body:
+            self._statement(statement, function, inner)
+
+    def _statement(self, statement: Statement, function: str, around: tuple[Block, ...]) -> None:
+        written = {id(target) for target in targets(statement)}
+        read, assigned = (Spot(None, statement, function, around, each) for each in (False, True))
+        for expression in expressions(statement):
+            self._expression(expression, assigned if id(expression) in written else read)
+        for ref, at in _reset(statement):
+            blocks_there = around
+            if isinstance(statement, Loop):
+                blocks_there = (*around, Block(statement, 0, statement.end, ""))
+            for root in ref.roots:
+                self._resets.setdefault((root, ref.path), []).append(Reset(at, statement, function, blocks_there))
+        for number, block in enumerate(blocks(statement)):
+            self._block(block, function, around, statement, number)
+        if isinstance(statement, Define):
+            self._block(statement.body, function, around, statement, 0)
+
+    def _expression(self, expression: Expression, spot: Spot) -> None:
+        self._spots[id(expression)] = spot
+        self._all.append((expression, spot))
+        if type(expression) is Ref:
+            if expression.path and not (spot.written and spot.parent is None):
+                self.attributes.append(expression)
+            for root in expression.roots:
+                self._refs.setdefault(root, []).append(expression)
+            return
+        if type(expression) is Lambda:
+            self.lambdas[expression.function] = expression
+            return
+        if type(expression) is Attribute:
+            self.attributes.append(expression)
+        read = Spot(expression, spot.statement, spot.function, spot.blocks, False)
+        below = Spot(expression, spot.statement, spot.function, spot.blocks, True) if spot.written else read
+        if isinstance(expression, Comprehension):
+            for clause in expression.clauses:
+                self._expression(clause.target, Spot(expression, spot.statement, spot.function, spot.blocks, True))
+        if isinstance(expression, Operation) and expression.op == ":=":
+            self._expression(expression.operands[0], Spot(expression, *spot[1:4], True))
+            self._expression(expression.operands[1], read)
+            return
+        display = isinstance(expression, (Collection, Operation))
+        for part in parts(expression):
+            self._expression(part, below if display else read)
+
+
+def targets(statement: Statement) -> Iterator[Expression]:
+    """What a statement assigns to."""
+    match statement:
+        case Assign(targets=found):
+            yield from found
+        case Loop(target=target) if target is not None:
+            yield target
+        case With(items=items):
+            yield from (target for _, target in items if target is not None)
+
+
+def bound(target: Expression) -> Iterator[Ref]:
+    """The references that a target binds: those in tuples and behind a star, too."""
+    match target:
+        case Ref():
+            yield target
+        case Collection(kind="tuple" | "list", items=items):
+            for item in items:
+                if item is not None:
+                    yield from bound(item)
+        case Operation(op="*", operands=(inner,)):
+            yield from bound(inner)
+
+
+_LEAVING = frozenset({"return", "raise", "continue", "break"})
+_RESETTING = frozenset({"sort", "clear"})
+
+
+def _reset(statement: Statement) -> Iterator[tuple[Ref, int]]:
+    """The variables that a statement gives a new value: ``x = …``, ``for x in``, ``x[:] = …``, ``x.sort()``, ``del x``."""
+    match statement:
+        case Assign(op="=" | ":", targets=found, value=value) if value is not None:
+            for target in found:
+                match target:
+                    case Subscript(value=Ref() as whole, indices=(Operation(op=":", operands=ends),)) if all(
+                        isinstance(end, Constant) and end.value is None for end in ends
+                    ):
+                        yield whole, statement.start
+                    case _:
+                        yield from ((ref, statement.start) for ref in bound(target))
+        case Loop(target=target, source=source) if target is not None:
+            yield from ((ref, source.end) for ref in bound(target))
+        case With(items=items):
+            yield from ((ref, value.end) for value, target in items if target is not None for ref in bound(target))
+        case Do(value=Call(func=Ref(path=(*words, word)) as func)) if word in _RESETTING:
+            yield func._replace(path=tuple(words)), statement.start
+        case Leave(kind="del", values=values):
+            yield from ((ref, statement.start) for value in values for ref in bound(value))

@@ -1,0 +1,211 @@
+"""Where the value of an expression goes from where it is: to reads of its variable, of its attribute, to callers.
+
+Reads are those that a value can reach: not behind a statement that surely gives the variable another value (or sorts the
+list that it holds), not in the other branch of an ``if``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Function, If, Loop, Operation, Ref, With
+from torchrepro_lint.spots import Block, Reset, Spot, Spots
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
+
+
+class Uses:
+    """Answers for all files of a project; the spots of a file are worked out when they are first asked for."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._spots: dict[str, Spots] = {}
+
+    def spots(self, path: str) -> Spots:
+        """The spots of a file."""
+        if path not in self._spots:
+            self._spots[path] = Spots(self._names.modules.files[path])
+        return self._spots[path]
+
+    def of_variable(self, path: str, ref: Ref, defined: Spot, after: int) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes."""
+        for root in ref.roots:
+            for found in self.reaching(path, root, ref.path, defined, after):
+                yield path, found, found.path[len(ref.path) :]
+            if not ref.path and root.startswith(":") and "<locals>" not in root:
+                yield from self._from_outside(f"{path}{root}", path)
+
+    def reaching(self, path: str, root: str, words: tuple[str, ...], defined: Spot, after: int) -> Iterator[Ref]:
+        """The reads in the same file of a variable, or of an attribute of one."""
+        spots = self.spots(path)
+        resets = spots.resets(root, words)
+        for ref in spots.reads(root):
+            spot = spots.of(ref)
+            if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
+                continue
+            if _reaches(defined, after, spot, ref.start, resets):
+                yield ref
+
+    def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads of what is passed for a parameter."""
+        root = f"{function.name}.<locals>.{word}"
+        defined = Spot(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
+        for ref in self.reaching(path, root, (), defined, function.start):
+            yield path, ref, ref.path
+
+    def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
+        """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
+        classes = {owner, *self._names.heirs_of(owner)}
+        classes.update(each for each in self._names.ancestry(owner) if ":" in each)
+        for path, expression, at in self._attributes.get(word, ()):
+            if isinstance(expression, Ref):
+                base = expression._replace(path=expression.path[:at])
+                found = set(self._names.names_of(path, base))
+                rest = expression.path[at + 1 :]
+            else:
+                assert isinstance(expression, Attribute)
+                found, rest = set(self._names.names(path, expression.value)), ()
+            if any(each.removesuffix("()") in classes for each in found):
+                yield path, expression, rest
+
+    def of_result(self, function: str) -> list[tuple[str, Call]]:
+        """The calls of the project that run a function, each with its file."""
+        return list(self._names.calls_of.of(function))
+
+    def single(self, path: str, ref: Ref) -> bool:
+        """Whether the function around compares the length of a variable with 1: then an element of it is no choice."""
+        spots = self.spots(path)
+        here = spots.of(ref)
+        return any(
+            each.path[: len(ref.path)] == ref.path
+            and (spot := spots.of(each)) is not None
+            and here is not None
+            and spot.function == here.function
+            and _compares_length(spots, spot)
+            for root in ref.roots
+            for each in spots.reads(root)
+        )
+
+    def is_sorted_anywhere(self, owner: str, word: str) -> bool:
+        """Whether a method of a class sorts the list that an attribute holds, or gives the attribute a sorted one."""
+        for path, expression, rest in self.of_attribute(owner, word):
+            spot = self.spots(path).of(expression)
+            if spot is None:
+                continue
+            if rest == ("sort",):
+                return True
+            if isinstance(spot.parent, Call) and "builtins.sorted" in self._names.names(path, spot.parent.func):
+                outer = self.spots(path).of(spot.parent)
+                if outer is not None and outer.parent is None and _assigns(outer, word):
+                    return True
+        return False
+
+    def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads of a module's variable in other files, imported by name or as an attribute of the module."""
+        for path, root in self._importers.get(target, ()):
+            for ref in self.spots(path).reads(root):
+                yield path, ref, ref.path
+        module, _, word = target.partition(":")
+        for path, root in self._importers.get(f"{module}:", ()):
+            for ref in self.spots(path).reads(root):
+                if path != home and ref.path[:1] == (word,):
+                    yield path, ref, ref.path[1:]
+
+    @cached_property
+    def _importers(self) -> dict[str, list[tuple[str, str]]]:
+        """For each name of the project the imported names of other files that stand for it."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in sorted(self._names.modules.files):
+            for root in self.spots(path).roots():
+                if not root.startswith((":", "builtins.")):
+                    for target in self._names.modules.resolve(path, root):
+                        if ":" in target:
+                            found.setdefault(target, []).append((path, root))
+        return found
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[tuple[str, Expression, int]]]:
+        """All reads of attributes by their word: file, expression, and the place of the word in a reference's path."""
+        found: dict[str, list[tuple[str, Expression, int]]] = {}
+        for path in sorted(self._names.modules.files):
+            for expression in self.spots(path).attributes:
+                if isinstance(expression, Ref):
+                    for at, word in enumerate(expression.path):
+                        found.setdefault(word, []).append((path, expression, at))
+                else:
+                    found.setdefault(expression.name, []).append((path, expression, 0))
+        return found
+
+
+def _assigns(spot: Spot, word: str) -> bool:
+    targets = getattr(spot.statement, "targets", ())
+    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
+
+
+def _compares_length(spots: Spots, spot: Spot) -> bool:
+    if not (isinstance(spot.parent, Call) and isinstance(spot.parent.func, Ref)):
+        return False
+    if spot.parent.func.roots != ("builtins.len",):
+        return False
+    outer = spots.of(spot.parent)
+    match outer.parent if outer else None:
+        case Operation(op="==" | "!=" | ">" | "<" | ">=" | "<=", operands=operands):
+            return any(isinstance(each, Constant) and each.value in (1, 2) for each in operands)
+    return False
+
+
+def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+    """Whether a value that is there after ``after`` is still there where it is read."""
+    later = [each for each in resets if each.at >= after and each.function == defined.function]
+    around = {block.key for block in defined.blocks}
+    if defined.function != read.function:
+        # A function that is defined inside sees what is left in the end.
+        return not any(each.blocks[-1].key in around for each in later)
+    there = {block.key for block in read.blocks}
+    if (
+        at >= after
+        and not _excluded(defined, read)
+        and not any(each.blocks[-1].key in there and _done(each, at) for each in later)
+    ):
+        return True
+    return any(
+        _around(loop, defined, after, read, at, resets)
+        for loop in defined.blocks
+        if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
+    )
+
+
+def _done(reset: Reset, at: int) -> bool:
+    """Whether a reset has happened where something is read: what an assignment reads is read before."""
+    return reset.at <= at and (isinstance(reset.statement, (Loop, With)) or reset.statement.end <= at)
+
+
+def _excluded(defined: Spot, read: Spot) -> bool:
+    """Whether the read stands in another branch, or behind a block that the value cannot leave."""
+    there = {block.key for block in read.blocks}
+    loop = None
+    for block in defined.blocks:
+        if isinstance(block.owner, Loop) and block.number == 0:
+            loop = block.key
+        if block.key in there:
+            continue
+        if block.leaves in ("return", "raise") or (block.leaves and loop in there):
+            return True
+        if isinstance(block.owner, If) and (id(block.owner), 1 - block.number) in there:
+            return True
+    return False
+
+
+def _around(loop: Block, defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+    """Whether the value reaches a read earlier in a loop by another round."""
+    assert loop.owner is not None
+    start = loop.owner.start
+    inside = [each for each in resets if start <= each.at <= loop.end and each.function == defined.function]
+    ways = {block.key for block in defined.blocks}
+    there = {block.key for block in read.blocks}
+    ended = any(each.at >= after and each.blocks[-1].key in ways for each in inside)
+    begun = any(each.blocks[-1].key in there and _done(each, at) for each in inside)
+    return not ended and not begun
