@@ -62,11 +62,6 @@ class Callers:
             if event.kind == "call":
                 yield event.value  # type: ignore[misc]  # a call happens to a Call
 
-    def of(self, name: str) -> Iterator[tuple[str, Call]]:
-        """The calls that run a function, each with its file: by its own name, for a constructor by its class's or an heir's."""
-        for function in self._names.functions(name)[:1]:
-            yield from self._of(name, function)
-
     def passed(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:

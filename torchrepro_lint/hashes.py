@@ -19,10 +19,15 @@ _PLAIN = frozenset(
 )
 _SEED = re.compile(r"(\w+_)?(seed|random_state|rng)(_\w+)?")
 _MOST_PLACES = 60
+_SEEDED = "seeds"
 
 
 def decided_by(project: Project, path: str, number: Expression) -> str:
-    """``is used as a seed``, ``decides a bucket or a split``, or nothing: what becomes of a number."""
+    """``is used as a seed``, ``decides a bucket or a split``, or nothing: what becomes of a number.
+
+    Nothing, too, where a seeder takes it as its seed: that is TRL105's business.
+    """
+    found = ""
     queue: list[tuple[str, Expression]] = [(path, number)]
     seen: set[int] = set()
     while queue and len(seen) < _MOST_PLACES:
@@ -34,16 +39,17 @@ def decided_by(project: Project, path: str, number: Expression) -> str:
         if spot is None:
             continue
         said, further = _step(project, file, node, spot)
-        if said:
-            return said
+        if said == _SEEDED:
+            return ""
+        found = found or said
         queue += further
-    return ""
+    return found
 
 
 def _step(project: Project, path: str, node: Expression, spot: Spot) -> tuple[str, list[tuple[str, Expression]]]:
     match spot.parent:
         case Operation(op=op, operands=operands) if op in _DIVIDING and operands[0] is node:
-            return "decides a bucket or a split", []
+            return "decides a bucket or a split", [(path, spot.parent)]
         case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
             return "", [(path, spot.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
@@ -65,9 +71,7 @@ def _passed(project: Project, path: str, node: Expression, call: Call) -> tuple[
         "manual_seed",
     )
     if _SEED.fullmatch(keyword) or seeds:
-        # A seed that changes between runs is TRL105's business.
-        said = "" if seeds and changing_source(project.resolver, path, node) else "is used as a seed"
-        return said, []
+        return _SEEDED if seeds and changing_source(project.resolver, path, node) else "is used as a seed", []
     return "", []
 
 

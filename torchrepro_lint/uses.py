@@ -73,7 +73,8 @@ class Uses:
 
     def of_result(self, function: str) -> list[tuple[str, Call]]:
         """The calls of the project that run a function, each with its file."""
-        return list(self._names.calls_of.of(function))
+        definitions = self._names.functions(function)[:1]
+        return [found for definition in definitions for found in self._names.calls_of.of(function, definition)]
 
     def single(self, path: str, ref: Ref) -> bool:
         """Whether the function around compares the length of a variable with 1: then an element of it is no choice."""

@@ -9,7 +9,10 @@ from torchrepro_lint.facts import span
 from torchrepro_lint.order.listings import Listing, listings
 from torchrepro_lint.order.steps import Here
 from torchrepro_lint.order.wording import decided
+from torchrepro_lint.rewrites.ordering import Sorting
+from torchrepro_lint.rewrites.walking import fix_walk
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Fix
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
@@ -25,7 +28,11 @@ def check(context: Context) -> Iterator[Finding]:
         if taken is not None:
             what = decided(context, listing.site.call, taken)
             message = f"{listing.label} gives the order of the file system, and {what}; {_cure(listing)}"
-            yield Finding("TRL503", span(listing.site.call), message)
+            yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
+
+
+def _fix(context: Context, listing: Listing) -> Fix | None:
+    return fix_walk(context, listing) if listing.shape.kind == "walk" else Sorting(context).listing(listing)
 
 
 def _cure(listing: Listing) -> str:

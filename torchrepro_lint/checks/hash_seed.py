@@ -58,7 +58,7 @@ def _given(site: Site) -> tuple[Arg, ...]:
 def _names_it(arg: Arg) -> bool:
     match arg.value:
         case Constant(value=value):
-            return value == _WORD or arg.keyword == _WORD
+            return _WORD in (value, arg.keyword)
         case Collection(kind="dict", items=items):
             return any(isinstance(key, Constant) and key.value == _WORD for key in items[::2])
     return arg.keyword == _WORD

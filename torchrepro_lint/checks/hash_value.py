@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, span
+from torchrepro_lint.facts import Call, Constant, Ref, Subscript, span
 from torchrepro_lint.hashes import decided_by
 from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.insertions import ensure_import
 from torchrepro_lint.order.sets import is_steady
+from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Site
@@ -33,11 +36,22 @@ def check(context: Context) -> Iterator[Finding]:
         if what_for:
             of = _OF.get(what.kind, "")
             message = f"hash() {of}differs between runs, and {what_for}"
-            yield Finding("TRL504", span(site.call), f"{message}; use zlib.crc32 of the encoded text")
+            fix = _fix(context, site.call, what.kind)
+            yield Finding("TRL504", span(site.call), f"{message}; use zlib.crc32 of the encoded text", fix)
+
+
+def _fix(context: Context, call: Call, kind: str) -> Fix | None:
+    if kind not in ("str", "bytes") or not Sorting(context).can_write(call):
+        return None
+    text, arg = context.lines.text, call.args[0]
+    word, imports = ensure_import(context.facts, text, "zlib")
+    given = text[arg.start : arg.end]
+    if kind == "str":
+        plain = isinstance(arg.value, (Constant, Ref, Call, Subscript)) or getattr(arg.value, "op", "") == "f"
+        given = f"{given}.encode()" if plain or given.startswith("(") else f"({given}).encode()"
+    edits = (*imports, Edit(Span(call.start, call.end), f"{word}.crc32({given})"))
+    return Fix("Use a checksum", edits, safe=False)
 
 
 def _is_dunder(site: Site) -> bool:
     return site.function.rpartition(".")[2] == "__hash__"
-
-
-__all__ = ["Call", "check"]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import span
 from torchrepro_lint.order.sets import set_orders
 from torchrepro_lint.order.wording import decided
+from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.text import Fix
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
@@ -23,4 +25,9 @@ def check(context: Context) -> Iterator[Finding]:
     for found in set_orders(context.project, context.path):
         of = _OF.get(found.elements.kind, "")
         message = f"a set {of}has another order in each run, and {decided(context, found.order.taker, found.taken)}"
-        yield Finding("TRL502", span(found.order.taker), f"{message}; write sorted(...)")
+        fix = Sorting(context).of_set(found.order, found.elements)
+        yield Finding("TRL502", span(found.order.taker), f"{message}; {_cure(fix)}", fix)
+
+
+def _cure(fix: Fix | None) -> str:
+    return "write dict.fromkeys(...)" if fix is not None and fix.title != "Sort it" else "write sorted(...)"

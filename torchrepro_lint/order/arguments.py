@@ -32,9 +32,8 @@ class Arguments:
         else:
             yield from self._known(here, call, spot, what)
 
-    def _known(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:  # noqa: C901  a line or two per kind
+    def _known(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:
         path, shape = here.path, here.shape
-        position = next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
         match what:
             case "same":
                 yield Here(path, call, shape)
@@ -42,28 +41,23 @@ class Arguments:
                 if inner := shape.holding():
                     yield Here(path, call, inner)
             case "free":
-                if last_word(call.func) == "sum" and len(call.args) > 1:
-                    yield from ordered(here, call, [Here(path, call, shape.along())])
-                elif shape.kind == "set" and last_word(call.func) in ("union", "symmetric_difference", "intersection"):
-                    yield Here(path, call, SET)
-                elif shape.kind == "scalar" and last_word(call.func) in ("min", "max", "sum", "set", "sorted"):
-                    yield Here(path, call, SCALAR)
+                yield from _freed(here, call)
             case "enumerate" | "zip" | "mapping" | "keep":
-                yield from self._along(here, call, what, position)
+                yield from self._along(here, call, what)
             case "next":
-                if position == 0:
-                    yield from self._next(here, call)
+                yield from self._next(here, call)
             case "text":
                 yield from ordered(here, call, [Here(path, call, SCALAR)])
             case "draw":
                 yield Taken(path, call, "drawn from")
             case "extend" | "append":
                 yield from self._received(here, call, spot, what)
-            case "unknown" if shape.kind not in ("set", "plain"):
+            case "unknown" if shape.is_decided:
                 yield Taken(path, call, "passed on")
 
-    def _along(self, here: Here, call: Call, what: str, position: int) -> Iterator[Step]:
+    def _along(self, here: Here, call: Call, what: str) -> Iterator[Step]:
         path, shape = here.path, here.shape
+        position = next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
         if shape.kind == "scalar":
             yield Here(path, call, held(SCALAR))
             return
@@ -88,6 +82,8 @@ class Arguments:
 
     def _next(self, here: Here, call: Call) -> Iterator[Step]:
         shape = here.shape
+        if call.args[0].value is not here.node:
+            return  # what is given where there is no more
         if shape.kind in ("walk", "plain"):
             if inner := shape.item(None):
                 yield Here(here.path, call, inner)
@@ -101,7 +97,7 @@ class Arguments:
         if isinstance(receiver, Ref):
             then = self._orders.reads(here.path, receiver, shape, spot, call.end)
             yield from ordered(here, here.node, then) if what == "extend" else then
-        elif here.shape.kind not in ("set", "plain"):
+        elif here.shape.is_decided:
             yield Taken(here.path, call, "passed on")
 
     def starred(self, here: Here, call: Call, star: Operation) -> Iterator[Step]:
@@ -120,7 +116,7 @@ class Arguments:
         """To a function of the project: what that does with its parameter."""
         for name in names:
             if self._wraps(name):
-                yield from self._along(here, call, "keep", 0)
+                yield from self._along(here, call, "keep")
                 continue
             target = self._constructor(name)
             path = target.partition(":")[0]
@@ -147,10 +143,19 @@ class Arguments:
         return name
 
     def _to_outside(self, here: Here, call: Call) -> Iterator[Step]:
-        if here.shape.kind not in ("set", "plain") and not last_word(call.func).endswith(
-            ("Error", "Warning", "Exception")
-        ):
+        if here.shape.is_decided and not last_word(call.func).endswith(("Error", "Warning", "Exception")):
             yield Taken(here.path, call, "passed on")
+
+
+def _freed(here: Here, call: Call) -> Iterator[Step]:
+    """What goes on where the order is lost: a sum of lists, the union with a set, the greatest of what was decided."""
+    word, shape = last_word(call.func), here.shape
+    if word == "sum" and len(call.args) > 1:
+        yield from ordered(here, call, [Here(here.path, call, shape.along())])
+    elif shape.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
+        yield Here(here.path, call, SET)
+    elif shape.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
+        yield Here(here.path, call, SCALAR)
 
 
 def _receiver(func: Expression) -> Expression | None:

@@ -37,27 +37,15 @@ class Orders:
 
     def decides(self, start: Iterable[Here | Taken]) -> Taken | None:
         """What the order that a value holds decides first; None where it decides nothing that is known."""
-        for here, step in self._followed(start):
-            if isinstance(step, Taken):
-                return step
-            del here
-        return None
+        return next(self._followed(start), None)
 
-    def takers(self, start: Here) -> Iterator[tuple[Order, Taken]]:
-        """What takes the order of a set, and what that decides."""
-        for here, step in self._followed((start,), into_orders=False):
-            if isinstance(step, Order) and here is not None and (taken := self.decides(step.then)):
-                yield step, taken
-
-    def _followed(
-        self, start: Iterable[Here | Taken], into_orders: bool = True
-    ) -> Iterator[tuple[Here | None, Taken | Order]]:
+    def _followed(self, start: Iterable[Here | Taken]) -> Iterator[Taken]:
         queue: list[Here | Taken] = list(start)
         seen: set[tuple[str, int, Shape, tuple[str, ...]]] = set()
         while queue:
             here = queue.pop(0)
             if isinstance(here, Taken):
-                yield None, here
+                yield here
                 continue
             key = (here.path, id(here.node), here.shape, here.words)
             if key in seen or len(seen) > _MOST_PLACES or depth(here.shape) > _DEEPEST:
@@ -65,8 +53,7 @@ class Orders:
             seen.add(key)
             for step in steps(self, here):
                 if isinstance(step, Order):
-                    yield here, step
-                    queue += step.then if into_orders else ()
+                    queue += step.then
                 else:
                     queue.append(step)
 

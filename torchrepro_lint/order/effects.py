@@ -22,7 +22,7 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.order.outside import outer_effects
-from torchrepro_lint.order.shapes import LISTING, SCALAR, held
+from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken
 from torchrepro_lint.spots import bound, targets
 from torchrepro_lint.walk import blocks, expressions, last_word, statements, within
@@ -88,10 +88,7 @@ class _Body:
         """Whether an object lives longer than a round."""
         return self.fresh.isdisjoint(ref.roots)
 
-    def _given(self, shape: object) -> Iterator[Step]:
-        from torchrepro_lint.order.shapes import Shape
-
-        assert isinstance(shape, Shape)
+    def _given(self, shape: Shape) -> Iterator[Step]:
         yield from self.orders.returns.results(self.path, self.inside.function, shape, self.here)
 
     def _spot(self, statement: Statement) -> Spot:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Comprehension, Expression, Loop, Ref, Statement
+from torchrepro_lint.facts import Call, Comprehension, Loop, Ref, Statement
 from torchrepro_lint.order.effects import effects
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, Shape, held
-from torchrepro_lint.order.steps import Here, Step, bind, flat, ordered
+from torchrepro_lint.order.steps import Here, Step, bind, ordered
 from torchrepro_lint.spots import Block, bound
-from torchrepro_lint.walk import within
+from torchrepro_lint.walk import expressions, last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
@@ -60,7 +60,7 @@ class Loops:
         if element := _element(here.shape):
             spot = self._orders.uses.spots(here.path).of(clause.target)
             if spot is not None:
-                then += bind(self._orders, here._replace(shape=element), clause.target, spot, clause.source.end)
+                then += bind(self._orders, here._replace(shape=element), clause.target, spot, parent.start)
         names = {root for ref in bound(clause.target) for root in ref.roots}
         if here.shape.is_arbitrary and _mentions(parent, names):
             then += _gathered(here, parent)
@@ -99,11 +99,5 @@ def _mentions(parent: Comprehension, names: set[str]) -> bool:
 
 def _words(statement: Statement) -> str:
     """The words that a statement calls, for a look at whether one of them sorts."""
-    from torchrepro_lint.facts import Call
-    from torchrepro_lint.walk import expressions, last_word
-
     calls = (each for one in expressions(statement) for each in within(one) if isinstance(each, Call))
     return " ".join(last_word(each.func) for each in calls)
-
-
-__all__ = ["Expression", "Loops", "flat"]

@@ -13,7 +13,6 @@ from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
-    from torchrepro_lint.spots import Spot
 
 # What one reads of any element to learn what all of them are like.
 _TRAITS = frozenset(
@@ -55,20 +54,14 @@ class Methods:
             case "mapping":
                 yield from self._mapping(here, word, call)
             case "plain":
-                if word in ("values", "copy"):
-                    yield Here(path, call, shape)
-                elif word == "items" and (inner := shape.item(None)):
-                    yield Here(path, call, held(held(inner, 1)))
-                elif word in ("get", "pop", "setdefault", "popleft") and (inner := shape.item(None)):
+                if (inner := _taken_out(shape, word)) is not None:
                     yield Here(path, call, inner)
             case "scalar":
-                if word not in _TRAITS:
-                    yield Here(path, call, SCALAR)
-            case _:
-                if word in ("pop", "index", "popleft"):
-                    yield Here(path, call, SCALAR)
-                elif word not in _QUIET:
-                    yield Here(path, call, shape)
+                yield from () if word in _TRAITS else (Here(path, call, SCALAR),)
+            case _ if word in ("pop", "index", "popleft"):
+                yield Here(path, call, SCALAR)
+            case _ if word not in _QUIET:
+                yield Here(path, call, shape)
 
     def _mapping(self, here: Here, word: str, call: Call) -> Iterator[Step]:
         inner = here.shape.item(None)
@@ -81,7 +74,7 @@ class Methods:
         elif word == "popitem":
             yield Order(here.path, call, here.node, (Here(here.path, call, SCALAR),))
 
-    def picked(self, here: Here, subscript: Subscript, spot: Spot) -> Iterator[Step]:
+    def picked(self, here: Here, subscript: Subscript) -> Iterator[Step]:
         """``value[index]``, read; what is written into it goes elsewhere."""
         outer = self._orders.uses.spots(here.path).of(subscript)
         if outer is None or outer.written:
@@ -108,6 +101,16 @@ class Methods:
         while isinstance(node, Call) and node.args and last_word(node.func) in ("iter", "list", "tuple"):
             node = node.args[0].value
         return isinstance(node, Ref) and self._orders.uses.single(here.path, node)
+
+
+def _taken_out(shape: Shape, word: str) -> Shape | None:
+    """What a method of a container in order gives of what it holds."""
+    if word in ("values", "copy"):
+        return shape
+    inner = shape.item(None)
+    if inner is not None and word == "items":
+        return held(held(inner, 1))
+    return inner if word in ("get", "pop", "setdefault", "popleft") else None
 
 
 def _is_whole(subscript: Subscript) -> bool:

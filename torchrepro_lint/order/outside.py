@@ -59,16 +59,19 @@ def _read(
 def _grown(function: Function) -> Iterator[tuple[Ref, Shape]]:
     """The references whose object a function makes longer, or numbers something in."""
     for statement in statements(function.body):
-        if isinstance(statement, Assign):
+        if (
+            isinstance(statement, Assign)
+            and statement.value is not None
+            and any(map(_is_length, within(statement.value)))
+        ):
             for target in statement.targets:
-                if isinstance(target, Subscript) and isinstance(target.value, Ref) and statement.value is not None:
-                    if any(_is_length(each) for each in within(statement.value)):
-                        yield target.value, held(SCALAR)
+                if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                    yield target.value, held(SCALAR)
         for expression in expressions(statement):
             for each in within(expression):
-                if isinstance(each, Call) and last_word(each.func) in ("append", "extend", "insert"):
-                    if isinstance(each.func, Ref) and each.func.path:
-                        yield each.func._replace(path=each.func.path[:-1]), LISTING
+                match each:
+                    case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
+                        yield func._replace(path=tuple(words)), LISTING
 
 
 def _is_length(expression: object) -> bool:

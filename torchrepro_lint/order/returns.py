@@ -38,7 +38,7 @@ class Returns:
             owner = self._orders.names.owner(name)
             callers += [Here(*read[:2], shape, read[2]) for read in self._orders.uses.of_attribute(owner, word)]
         yield from callers
-        if not callers and _is_order(shape):
+        if not callers and shape.is_decided:
             yield Taken(path, here.node, "returned")
 
     def _from_lambda(self, path: str, function: str, shape: Shape) -> Iterator[Step]:
@@ -52,8 +52,3 @@ class Returns:
             and last_word(spot.parent.func) in ("map", "imap", "submit")
         ):
             yield Here(path, spot.parent, held(shape))
-
-
-def _is_order(shape: Shape) -> bool:
-    """Whether it holds an order that is not one of a set, which any caller may still sort."""
-    return shape.kind not in ("set", "plain") or any(_is_order(inner) for _, inner in shape.inner)

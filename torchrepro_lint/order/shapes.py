@@ -22,6 +22,11 @@ class Shape(NamedTuple):
         """Whether going along it is in no certain order."""
         return self.kind in _ARBITRARY
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether an order was taken for it, there or in what it holds; who gets a set may still sort it."""
+        return self.kind not in ("set", "plain") or any(inner.is_decided for _, inner in self.inner)
+
     def item(self, index: int | None) -> Shape | None:
         """The shape of the element at a position; None as the position means any element."""
         found = [shape for at, shape in self.inner if at is None or index is None or at == index]

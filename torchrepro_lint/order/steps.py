@@ -17,7 +17,6 @@ from torchrepro_lint.facts import (
     Loop,
     Operation,
     Ref,
-    Statement,
     Subscript,
     With,
 )
@@ -156,7 +155,7 @@ def _in_expression(orders: Orders, here: Here, spot: Spot, parent: Expression) -
         case Call():
             yield from orders.arguments.steps(here, parent, spot)
         case Subscript(value=value) if value is node:
-            yield from orders.methods.picked(here, parent, spot)
+            yield from orders.methods.picked(here, parent)
         case Subscript():
             if spot.written or _is_stored(orders, path, parent):
                 if shape.kind == "scalar":
@@ -234,8 +233,3 @@ def first_constant(indices: tuple[Expression, ...]) -> int | None:
         case (Constant(value=int(index)),):
             return index
     return None
-
-
-def statement_of(spot: Spot) -> Statement:
-    """The statement around an expression."""
-    return spot.statement

@@ -1,0 +1,133 @@
+"""The fixes of TRL502 and TRL503: ``sorted`` around what has no order of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Call, Comprehension, Expression, If, Loop, Operation, Ref, Subscript
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.insertions import shadowed
+from torchrepro_lint.order.calls import effect
+from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.infer import What
+    from torchrepro_lint.order.listings import Listing
+    from torchrepro_lint.order.steps import Order
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.spots import Spot
+
+_COMPARED = frozenset({"str", "bytes", "path"})
+# What is built in an order that every run repeats.
+_ORDERED = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
+_TITLE = "Sort it"
+
+
+class Sorting:
+    """The fixes of one module."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._path = context.path
+        self._uses = context.project.orders.uses
+        self._spots = self._uses.spots(context.path)
+
+    def listing(self, listing: Listing) -> Fix | None:
+        """``sorted(os.listdir(d))``; of entries by their names, and ``next`` over an iterator again."""
+        call = listing.site.call
+        spot = self._spots.of(call)
+        if spot is None or not self.can_write(call):
+            return None
+        along = self._is_gone_along(call, spot)
+        if not listing.is_list and not along:
+            return None  # who takes the iterator elsewhere may call next
+        by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
+        return Fix(_TITLE, self._around(call, spot, by_name), along)
+
+    def of_set(self, order: Order, elements: What) -> Fix | None:
+        """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they came in an order."""
+        node = order.node
+        spot = self._spots.of(node)
+        if spot is None or not self.can_write(node) or not _wraps(order.taker, node):
+            return None
+        if elements.kind in _COMPARED:
+            return Fix(_TITLE, self._around(node, spot, ""), self._is_gone_along(node, spot))
+        match node:
+            case Call(func=Ref(roots=("builtins.set" | "builtins.frozenset",)) as func, args=(arg,)) if not arg.star:
+                if kinds_of(self._context.project).of(self._path, arg.value).kind in _ORDERED:
+                    return Fix("Keep the order", (Edit(Span(func.start, func.end), "dict.fromkeys"),), safe=False)
+        return None
+
+    def can_write(self, node: Expression) -> bool:
+        """Whether ``sorted`` means the builtin here, and the text is no part of a string."""
+        facts = self._context.facts
+        if any(word == "sorted" for word, _ in facts.exports) or shadowed(facts, "sorted"):
+            return False
+        above: Expression | None = node
+        while above is not None:
+            if isinstance(above, Operation) and above.op == "f":
+                return False
+            here = self._spots.of(above)
+            above = here.parent if here else None
+        return True
+
+    def _around(self, node: Expression, spot: Spot, by_name: str) -> tuple[Edit, ...]:
+        """``list(x)`` becomes ``sorted(x)``; everything else is put between parentheses."""
+        match spot.parent:
+            case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value is node:
+                ends = (Edit(Span(node.end, node.end), by_name),) if by_name else ()
+                return (Edit(Span(func.start, func.end), "sorted"), *ends)
+            case Call(func=Ref(roots=("builtins.next",), path=())):
+                return self._between(node, "iter(sorted(", f"{by_name}))")
+        return self._between(node, "sorted(", f"{by_name})")
+
+    def _between(self, node: Expression, before: str, after: str) -> tuple[Edit, ...]:
+        text = self._context.lines.text[node.start : node.end]
+        return (Edit(Span(node.start, node.end), f"{before}{text}{after}"),)
+
+    def _is_gone_along(self, node: Expression, spot: Spot, depth: int = 0) -> bool:
+        """Whether nothing but iteration and indexing is done with a value where it is."""
+        match spot.parent:
+            case None if isinstance(spot.statement, Loop):
+                return True
+            case None if isinstance(spot.statement, Assign) and depth == 0:
+                return self._is_variable_gone_along(spot.statement, spot)
+            case Comprehension(clauses=clauses):
+                return any(clause.source is node for clause in clauses)
+            case Subscript(value=value):
+                return value is node
+            case Operation(op=op):
+                return op in ("*", "yield from", "in", "not in", "not")
+            case Call(func=func) as call if func is not node:
+                names = self._context.project.names(self._path, func)
+                what = effect(names, last_word(func), isinstance(func, Ref) and bool(func.path))
+                return (
+                    what in ("keep", "enumerate", "zip", "next", "free", "sorted", "mapping", "text")
+                    and call is not node
+                )
+        return False
+
+    def _is_variable_gone_along(self, statement: Assign, spot: Spot) -> bool:
+        match statement.targets:
+            case (Ref(path=()) as target,) if statement.op == "=":
+                reads = list(self._uses.of_variable(self._path, target, spot, statement.end))
+                return bool(reads) and all(self._is_read_along(path, ref, words) for path, ref, words in reads)
+        return False
+
+    def _is_read_along(self, path: str, ref: Ref, words: tuple[str, ...]) -> bool:
+        if words:
+            return words in (("sort",), ("index",), ("count",), ("append",), ("remove",), ("copy",))
+        found = self._spots.of(ref) if path == self._path else None
+        if found is None:
+            return False
+        is_next = isinstance(found.parent, Call) and last_word(found.parent.func) == "next"
+        return not is_next and (self._is_tested(found) or self._is_gone_along(ref, found, 1))
+
+    def _is_tested(self, spot: Spot) -> bool:
+        return spot.parent is None and isinstance(spot.statement, If)
+
+
+def _wraps(taker: Expression, node: Expression) -> bool:
+    """Whether the set itself is what is gone along, and not what a method takes out of it."""
+    return not (isinstance(taker, Call) and last_word(taker.func) == "pop" and taker.func is node)
