@@ -44,6 +44,8 @@ def check(context: Context) -> Iterator[Finding]:
 def _drawing(context: Context, site: Site, name: str) -> str | None:
     """The function or class that a call leads to without a generator."""
     project = context.project
+    if not _is_known(context, name):
+        return None
     for scope in scopes(project, site):
         call = Scoped(context.path, site.call, scope)
         for outside, inner in _reached(context, call, name):
@@ -53,6 +55,14 @@ def _drawing(context: Context, site: Site, name: str) -> str | None:
             if given.complete and not passes(project.origins, given, "generator"):
                 return word
     return None
+
+
+def _is_known(context: Context, name: str) -> bool:
+    """Whether a name is one of torch's, or of a class of the project that inherits from one; most are neither."""
+    if ":" not in name:
+        return name.removesuffix(".__init__").removesuffix("()") in _KNOWN
+    resolver = context.project.resolver
+    return bool(resolver.classes(name)) and not _KNOWN.keys().isdisjoint(resolver.ancestry(name))
 
 
 def _reached(context: Context, call: Scoped, name: str) -> Iterator[tuple[str, Scoped]]:
