@@ -13,6 +13,7 @@ from pathlib import Path
 
 # Pure Python, and pinned: a figure means nothing without the code it was measured on.
 TIMM = "timm==1.0.31"
+MANY = (TIMM, "torch_geometric==2.8.1", "monai==1.6.1", "lightning==2.6.6", "ultralytics==8.4.190")
 
 
 def cache() -> Path:
@@ -31,6 +32,19 @@ def unpacked(requirement: str) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
             _download(requirement, Path(scratch))
+            shutil.move(Path(scratch, "tree"), place)
+    return place
+
+
+def joined() -> Path:
+    """One directory, and so one project, with all packages of ``MANY`` side by side."""
+    place = cache() / "joined"
+    if not place.is_dir():
+        with tempfile.TemporaryDirectory(dir=unpacked(TIMM).parent) as scratch:
+            for requirement in MANY:
+                package = requirement.partition("==")[0]
+                shutil.copytree(unpacked(requirement) / package, Path(scratch, "tree", package))
+            Path(scratch, "tree", "pyproject.toml").write_text('[project]\nname = "joined"\nversion = "0"\n')
             shutil.move(Path(scratch, "tree"), place)
     return place
 

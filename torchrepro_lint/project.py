@@ -150,10 +150,14 @@ class Project:
         return self._placed[path]
 
     @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """Where runs start, sorted by path."""
+        return entry_points(self.resolver, self._scripts, self._settings.entry_points)
+
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """What each entry point of the project runs, sorted by path."""
-        entries = entry_points(self.resolver, self._scripts, self._settings.entry_points)
-        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
+        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in self.entries]
         started = {entry.path: run.functions for entry, run in runs if entry.function is None}
         return tuple(
             Program(entry, run, self._effects(run))

@@ -29,6 +29,11 @@ class Registry:
         yield from picked or (name for _, name in entered)
 
     @cached_property
+    def tables(self) -> frozenset[str]:
+        """The variables that decorators fill."""
+        return frozenset(self._fillers) if self._decorated else frozenset()
+
+    @cached_property
     def _fillers(self) -> dict[str, list[str]]:
         """For each table the decorators that store their function in it."""
         found: dict[str, list[str]] = {}
