@@ -5,27 +5,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torchrepro_lint.checks import RULES
 from torchrepro_lint.engine import run
 from torchrepro_lint.files import plan
 from torchrepro_lint.roots import Options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-ROW = re.compile(r"^\| `(?P<path>[^`:]+):(?P<row>\d+)` \| (?P<code>TRL\d{3})(?P<later>, later)? \|", re.MULTILINE)
+ROW = re.compile(r"^\| `(?P<path>[^`:]+):(?P<row>\d+)` \| (?P<code>TRL\d{3}) \|", re.MULTILINE)
 
 
 def test_the_readme_lists_what_is_reported() -> None:
-    listed = sorted((match["path"], int(match["row"]), match["code"]) for match in rows() if not match["later"])
+    listed = sorted((match["path"], int(match["row"]), match["code"]) for match in rows())
     outcome = run(plan([str(EXAMPLES)], Options()), False, honour_comments=True, progress=lambda _: lambda: None)
     found = [
         (Path(one.filename).relative_to(EXAMPLES).as_posix(), one.start.row, one.code) for one in outcome.diagnostics
     ]
     assert sorted(found) == listed
-
-
-def test_only_rules_to_come_are_marked_later() -> None:
-    codes = {rule.code for rule in RULES}
-    assert [match[0] for match in rows() if bool(match["later"]) == (match["code"] in codes)] == []
 
 
 def rows() -> list[re.Match[str]]:
