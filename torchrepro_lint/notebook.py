@@ -101,6 +101,8 @@ def _fit(notebook: Notebook, edit: Edit) -> Edit | None:
         return None
     if span.start == cell.start and not _may_open(notebook, cell):
         return None
+    if cell.start < span.start == cell.end:
+        text = text.rstrip("\r\n")  # no cell ends in an empty line for the sake of the next one
     return Edit(span, text)
 
 

@@ -72,14 +72,16 @@ def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
     on_way = [index for index, step in enumerate(happening.way) if step.event.statement is reported]
     steps = happening.way[on_way[0] :] if on_way else happening.way
     via = [step.into.partition(":")[2].rpartition(".")[2] for step in steps if step.into.partition(":")[2]]
-    place = place_of(project, happening)
+    place = place_of(project, happening, entry.path)
     named = [word for word in via if not word.startswith("__") and word != "main"]
     return f" ({place}, via {named[0]})" if named else f" ({place})"
 
 
-def place_of(project: Project, happening: Happening) -> str:
-    """``model.py:14``, ``train.ipynb:cell 3:2``."""
+def place_of(project: Project, happening: Happening, read: str = "") -> str:
+    """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
     at = project.position(happening.path, happening.event.value.start if happening.event.value else 0)
+    if at.cell and happening.path == read:
+        return at.line
     return f"{happening.path}:{at.line}" if at.row else happening.path
 
 

@@ -73,7 +73,7 @@ def _messages(
 ) -> Iterator[tuple[Touch, str]]:
     if good:
         work = first_work(context.project, program)
-        begun = place_of(context.project, work[1]) if work else ""
+        begun = place_of(context.project, work[1], context.path) if work else ""
         yield (
             good[0],
             f"{_VARIABLE} is set after work on CUDA has begun ({begun}), and cuBLAS reads it then; set it first",

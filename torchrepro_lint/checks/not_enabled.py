@@ -53,8 +53,6 @@ def _subject(first: str, found: Sequence[Operation]) -> str:
 def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
     stop = next(iter(raising(context, program)), None)
     if stop is not None:
-        return (
-            f"{_FLAG} would stop at {stop.label} ({place_of(context.project, stop.happening)}), so replace that first"
-        )
+        return f"{_FLAG} would stop at {stop.label} ({place_of(context.project, stop.happening, context.path)}), so replace that first"
     also = " or set torch.backends.cudnn.deterministic = True" if only_convolutions else ""
     return f"call {_FLAG}{also}"

@@ -32,8 +32,8 @@ def check(context: Context) -> Iterator[Finding]:
 def _message(context: Context, partly: Partly) -> str:
     seed, draw = partly.seed, partly.draw
     at = context.project.position(seed.happening.path, seed.happening.event.statement.start)
-    same = seed.happening.path == context.path and not at.cell
-    place = f"line {at.row}" if same else f"{seed.happening.path}:{at.line}"
+    same = at.line if at.cell else f"line {at.row}"
+    place = same if seed.happening.path == context.path else f"{seed.happening.path}:{at.line}"
     who = (
         "this function" if not draw.happening.way else partly.function.partition(":")[2] or partly.function.rstrip(":")
     )

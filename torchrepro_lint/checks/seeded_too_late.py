@@ -47,7 +47,7 @@ def _late(context: Context, program: Program, family: Family) -> tuple[Draw, See
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:
     message = (
         f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner} before "
-        f"{seed.label} ({place_of(context.project, seed.happening)}) seeds it; seed first"
+        f"{seed.label} ({place_of(context.project, seed.happening, context.path)}) seeds it; seed first"
     )
     statement = entry_statement(program.entry, draw.happening)
     steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
