@@ -9,16 +9,14 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchrepro_lint.collect import collect
-from torchrepro_lint.expressions import LOCATED
+from torchrepro_lint.collect import collect_with_libcst
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
 from torchrepro_lint.offsets import _State, by_provider, locate
-from torchrepro_lint.statements import STATEMENTS
+from torchrepro_lint.syntax.libcst_tree import LOCATED as WANTED
 from torchrepro_lint.text import Lines
 from torchrepro_lint.walk import expressions, statements
 from torchrepro_lint.walk import parts as parts_of
 
-WANTED = LOCATED | frozenset(STATEMENTS)
 # The longest files of ours hold most of what people write.
 FILES = sorted(Path(__file__).parents[1].glob("t*/**/*.py"), key=lambda file: -file.stat().st_size)[:12]
 
@@ -110,7 +108,7 @@ def _same_as_python(source: str) -> None:
     """Every record stands where Python's parser has such a node, and every call of the parser's is there."""
     nodes = list(_nodes(source))
     everywhere = {place for _, place in nodes}
-    facts = collect(source)
+    facts = collect_with_libcst(source)
     bodies = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
     parts = [part for body in bodies for statement in statements(body) for part in _parts(statement)]
     for part in parts:

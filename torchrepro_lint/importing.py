@@ -1,26 +1,24 @@
-"""What an import statement binds, and from where, as it is written."""
+"""What import statements bind, and the modules they name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import libcst as cst
-
-
-def dotted(node: cst.CSTNode | None) -> str:
-    """The text of a dotted name; empty for None."""
-    match node:
-        case cst.Name(value=word):
-            return word
-        case cst.Attribute(value=value, attr=attr):
-            return f"{dotted(value)}.{attr.value}"
-        case _:
-            return ""
+from collections.abc import Iterator
+from typing import NamedTuple
 
 
-def imported_module(node: cst.ImportFrom) -> str:
-    """The module of a ``from`` import as written, with its dots: ``..utils``."""
-    return "." * len(node.relative) + dotted(node.module)
+class Imported(NamedTuple):
+    """An import statement: ``module`` with its dots as written, or None for a plain ``import``; names with the words
+    they are bound to, empty where there is no ``as``. ``star`` says that it is ``from module import *``.
+    """
+
+    module: str | None
+    aliases: tuple[tuple[str, str], ...]
+    star: bool = False
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that it loads, as written."""
+        return tuple(name for name, _ in self.aliases) if self.module is None else (self.module,)
 
 
 def join(module: str, word: str) -> str:
@@ -28,18 +26,12 @@ def join(module: str, word: str) -> str:
     return f"{module}{word}" if module.endswith(".") else f"{module}.{word}"
 
 
-def import_bindings(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
+def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
     """What an import binds: (word, name). ``import a.b`` binds ``a``; a star binds nothing here."""
-    if isinstance(node, cst.ImportFrom):
-        module = imported_module(node)
-        aliases: Sequence[cst.ImportAlias] = () if isinstance(node.names, cst.ImportStar) else node.names
-        for alias in aliases:
-            word = dotted(alias.name)
-            yield (dotted(alias.asname.name) if alias.asname else word), join(module, word)
-    else:
-        for alias in node.names:
-            name = dotted(alias.name)
-            if alias.asname:
-                yield dotted(alias.asname.name), name
-            else:
-                yield (name.partition(".")[0],) * 2
+    for name, word in imported.aliases:
+        if imported.module is not None:
+            yield word or name, join(imported.module, name)
+        elif word:
+            yield word, name
+        else:
+            yield (name.partition(".")[0],) * 2

@@ -1,0 +1,170 @@
+"""A syntax tree → ``Facts``: one walk, whichever parser made the tree."""
+
+from __future__ import annotations
+
+import re
+
+from torchrepro_lint.bindings import bind_body, bind_globals, target_words
+from torchrepro_lint.facts import (
+    Class,
+    Define,
+    Expression,
+    Facts,
+    Function,
+    If,
+    Import,
+    Leave,
+    Operation,
+    Param,
+    Ref,
+    Statement,
+    Try,
+)
+from torchrepro_lint.scopes import Scope
+from torchrepro_lint.summary import summarise
+from torchrepro_lint.syntax.tree import Node, SyntaxTree
+
+_GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
+_DOTTED = re.compile(r"[\w.]+")
+
+
+class Collector:
+    """The state of one walk. A function's body is walked where the function is defined."""
+
+    def __init__(self, tree: SyntaxTree) -> None:
+        self.tree = tree
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.assigned: dict[str, list[tuple[str, Expression]]] = {}
+        self.generators: set[str] = set()
+        self.stars: list[str] = []
+
+    def facts(self) -> Facts:
+        """The facts of the whole tree; to be asked once."""
+        tree, scope = self.tree, Scope("module", ":", None)
+        bind_body(tree, scope, tree.module)
+        if "global" in tree.text and _GLOBAL.search(tree.text):
+            bind_globals(tree, scope)
+        body = self.body(scope, tree.module)
+        functions, classes = tuple(sorted(self.functions)), tuple(sorted(self.classes))
+        exports = tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items()))
+        return Facts(
+            body=body,
+            functions=functions,
+            classes=classes,
+            assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
+            imports_end=_imports_end(tree.docstring_end(), body),
+            summary=summarise(body, functions, classes, exports, tuple(self.stars)),
+        )
+
+    def convert(self, scope: Scope, node: Node) -> Expression:
+        """The record of an expression; names are resolved in ``scope``."""
+        tree = self.tree
+        start, end = tree.span(node)
+        return tree.expressions.get(type(node), tree.other)(self, scope, node, start, end)
+
+    def body(self, scope: Scope, block: Node | None) -> tuple[Statement, ...]:
+        """The statements of a module, suite or clause; documentation strings and ``pass`` are left out."""
+        tree = self.tree
+        found: list[Statement] = []
+        for node in tree.body(block):
+            converter = tree.statements.get(type(node))
+            if converter is not None:
+                start, end = tree.span(node)
+                statement = converter(self, scope, node, start, end)
+                if statement is not None:
+                    found.append(statement)
+        return tuple(found)
+
+    def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
+        """Note what the plain names of a target are assigned; what is unpacked gets elements of the value."""
+        word = self.tree.word(target)
+        if word is not None:
+            self.assigned.setdefault(scope.variable(word), []).append((how, value))
+        else:
+            for each in target_words(self.tree, target):
+                self.assigned.setdefault(scope.variable(each), []).append(("[]", value))
+
+    def define_function(self, scope: Scope, node: Node, start: int, end: int) -> tuple[Expression, ...]:
+        """Record a function; returns what its ``def`` statement evaluates: decorators and defaults."""
+        tree = self.tree
+        name = scope.own(tree.name(node))
+        decorators = tuple(self.convert(scope, decorator) for decorator in tree.decorators(node))
+        params = self._params(scope, node)
+        annotation = tree.returns(node)
+        returns = None if annotation is None else self.annotation(scope, annotation)
+        inner = _enter(scope, name, params)
+        bind_body(tree, inner, node.body)
+        body = self.body(inner, node.body)
+        owner = scope.name[:-1] if scope.kind == "class" else None
+        generator = inner.name in self.generators
+        self.functions.append(Function(start, end, name, params, decorators, body, owner, generator, returns))
+        return (*decorators, *(param.default for param in params if param.default is not None))
+
+    def define_lambda(self, scope: Scope, node: Node, start: int, end: int) -> str:
+        """Record a lambda; returns its name."""
+        name = scope.own(scope.numbered("<lambda>"))
+        params = self._params(scope, node)
+        value = self.convert(_enter(scope, name, params), node.body)
+        body: tuple[Statement, ...] = (Leave(value.start, value.end, "return", (value,)),)
+        self.functions.append(Function(start, end, name, params, (), body, None, False, None))
+        return name
+
+    def define_class(
+        self, scope: Scope, node: Node, start: int, end: int
+    ) -> tuple[tuple[Expression, ...], tuple[Statement, ...]]:
+        """Record a class; returns what its statement evaluates, decorators and bases, and its body."""
+        tree = self.tree
+        name = scope.own(tree.name(node))
+        decorators = tuple(self.convert(scope, decorator) for decorator in tree.decorators(node))
+        bases = tuple(tree.bases(self, scope, node))
+        inner = Scope("class", f"{name}.", scope)
+        bind_body(tree, inner, node.body)
+        body = self.body(inner, node.body)
+        methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
+        self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))
+        return (*decorators, *(base.value for base in bases)), body
+
+    def annotation(self, scope: Scope, node: Node) -> Expression:
+        """An annotation; one in quotes is read as the expression that it quotes, all at the quotes' span."""
+        quoted = self.tree.quoted(node)
+        if quoted is None or not _DOTTED.fullmatch(quoted):
+            return self.convert(scope, node)
+        start, end = self.tree.span(node)
+        word, *path = quoted.split(".")
+        if not word:
+            return Operation(start, end, "annotation", ())
+        return Ref(start, end, scope.resolve(word), tuple(path), end)
+
+    def _params(self, scope: Scope, node: Node) -> tuple[Param, ...]:
+        found = []
+        for name, kind, hint, value in self.tree.params(node):
+            annotation = None if hint is None else self.annotation(scope, hint)
+            default = None if value is None else self.convert(scope, value)
+            found.append(Param(name, kind, annotation, default))
+        return tuple(found)
+
+
+def _enter(scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
+    inner = Scope("function", f"{name}.<locals>.", scope)
+    for param in params:
+        inner.bind(param.name)
+    return inner
+
+
+def _imports_end(docstring_end: int, body: tuple[Statement, ...]) -> int:
+    """The end of the last import before the first definition; else of the docstring; else where the code starts."""
+    end = docstring_end
+    for statement in body:
+        if isinstance(statement, Define):
+            break
+        if isinstance(statement, Import) or _only_imports(statement):
+            end = statement.end
+    return end
+
+
+def _only_imports(statement: Statement) -> bool:
+    match statement:
+        case If(body=body, orelse=orelse) | Try(body=body, orelse=orelse):
+            return any(isinstance(inner, Import) for inner in (*body, *orelse))
+    return False

@@ -1,0 +1,87 @@
+"""Strings of ``ast``, whose pieces and places it does not keep, → the expressions of ``facts``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.expressions import LONGEST_TEXT, joined
+from torchrepro_lint.facts import Constant, Expression, Operation
+from torchrepro_lint.scopes import Scope
+from torchrepro_lint.syntax import quiet
+from torchrepro_lint.syntax.columns import Columns
+from torchrepro_lint.syntax.literals import Field, Part, Piece, pieces
+from torchrepro_lint.syntax.tree import Untrusted
+
+if TYPE_CHECKING:
+    from torchrepro_lint.collector import Collector
+
+
+def string(collector: Collector, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
+    """The strings side by side that make up a span; ``value`` is that of them all, None where one is an f-string."""
+    if value is not None and _is_plain(collector.tree.text, value, start, end):
+        return _constant(value, start, end)
+    found = list(pieces(collector.tree.text, start, end))
+    if value is not None and (len(found) == 1 or end - start <= LONGEST_TEXT):
+        return _constant(value, start, end)
+    records = [_piece(collector, scope, piece) for piece in found]
+    whole = records.pop()
+    for piece, record in zip(reversed(found[:-1]), reversed(records), strict=True):
+        whole = joined(record, whole, piece.start, end)
+    return whole
+
+
+def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
+    """Whether a span is one string without escapes: all else is longer than its value by more than the quotes."""
+    longer = end - start - len(value)
+    if longer == (2 if isinstance(value, str) else 3):
+        return True
+    return (
+        longer == 6 and isinstance(value, str) and text.startswith(('"""', "'''"), start) and value in text[start:end]
+    )
+
+
+def _constant(value: str | bytes, start: int, end: int) -> Expression:
+    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else Constant(start, end, value)
+
+
+def _piece(collector: Collector, scope: Scope, piece: Piece) -> Expression:
+    start, end, parts = piece
+    if parts is not None:
+        return Operation(start, end, "f", tuple(_parts(collector, scope, parts, start)))
+    if end - start > LONGEST_TEXT:
+        return Operation(start, end, "f", ())
+    return Constant(start, end, quiet.literal(collector.tree.text[start:end]))
+
+
+def _parts(collector: Collector, scope: Scope, parts: tuple[Part, ...], start: int) -> Iterator[Expression]:
+    for part in parts:
+        if isinstance(part, str):
+            yield Constant(start, start, part)
+        else:
+            yield _value(collector, scope, part)
+            yield from _parts(collector, scope, part.format, start)
+
+
+def _value(collector: Collector, scope: Scope, field: Field) -> Expression:
+    """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
+    source = collector.tree.text[field.start : field.end]
+    node, span = _parsed(f"({source})", field.start - 1)
+    if span(node)[0] < field.start:  # a tuple, which the parentheses became part of
+        stripped = source.strip()
+        node, span = _parsed(stripped, field.end - len(source.lstrip()))
+    outside = collector.tree.span
+    collector.tree.span = span
+    try:
+        return collector.convert(scope, node)
+    finally:
+        collector.tree.span = outside
+
+
+def _parsed(source: str, base: int) -> tuple[ast.expr, Callable[[ast.expr], tuple[int, int]]]:
+    """An expression that stands at an offset, and where its nodes do."""
+    try:
+        return quiet.parse(source, "eval").body, Columns(source, base).span
+    except quiet.REFUSALS as error:
+        raise Untrusted from error

@@ -1,0 +1,51 @@
+"""Where the nodes of ``ast`` stand: lines and columns in bytes of UTF-8 to offsets in code points."""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate, chain
+from typing import Any
+
+# The line ends of the Python tokenizer.
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+
+
+class Columns:
+    """The offsets of a text's nodes. ``base`` is added to each: where the text stands in a longer one."""
+
+    __slots__ = ("_columns", "_lines", "span", "starts")
+
+    def __init__(self, text: str, base: int = 0) -> None:
+        lines = text.split("\n") if "\r" not in text else _LINES.findall(text)
+        newline = 0 if "\r" in text else 1
+        # The first entry stands for a line 0.
+        self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
+        self._lines = lines
+        self._columns: dict[int, list[int]] = {}
+        self.span = self._narrow if text.isascii() else self._wide
+
+    def _narrow(self, node: Any) -> tuple[int, int]:
+        starts = self.starts
+        return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset
+
+    def _wide(self, node: Any) -> tuple[int, int]:
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _offset(self, row: int, column: int) -> int:
+        line = self._lines[row - 1]
+        if line.isascii():
+            return self.starts[row] + column
+        columns = self._columns.get(row)
+        if columns is None:
+            columns = self._columns[row] = list(_columns(line))
+        return self.starts[row] + columns[column]
+
+
+def _columns(line: str) -> Any:
+    """The column in code points of each byte of a line, and of its end."""
+    for column, letter in enumerate(line):
+        code = ord(letter)
+        width = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+        for _ in range(width):
+            yield column
+    yield len(line)

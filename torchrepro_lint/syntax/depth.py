@@ -1,0 +1,66 @@
+"""What is nested too deeply for a parser to survive, seen before it is asked."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
+_DEEPEST = 400
+# A chain of method calls or operators nests as deeply as it is long, and libcst takes quadratic time over it.
+_LONGEST_CHAIN = 500
+# The first link stands apart: a pattern that begins with a letter is searched for many times faster.
+_METHOD = r"\.\w+\([^()\n]*\)\s*"
+_METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_LONGEST_CHAIN - 1}}}")
+_OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_LONGEST_CHAIN}}}")
+_BRACKET = re.compile(r"[\[({]|[\])}]")
+# The same beside what hides brackets: strings and comments.
+_REAL_BRACKET = re.compile(
+    r"[\[({]|[\])}]|#[^\r\n]*|\"{3}(?s:\\.|.)*?\"{3}|'{3}(?s:\\.|.)*?'{3}"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*'"
+)
+_OPENING = frozenset("[({")
+
+
+class TooDeep(NamedTuple):
+    """Why a text is refused, and where."""
+
+    message: str
+    offset: int
+
+
+def long_chain(text: str) -> TooDeep | None:
+    """The first chain of too many method calls, or of too many operators on one line."""
+    starts = [match.start() for match in (_methods(text), _operators(text)) if match is not None]
+    if not starts:
+        return None
+    return TooDeep(f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", min(starts))
+
+
+def _methods(text: str) -> re.Match[str] | None:
+    return _METHODS.search(text) if text.count(")") >= _LONGEST_CHAIN else None
+
+
+def _operators(text: str) -> re.Match[str] | None:
+    """Each link takes two characters at least, so only long lines are looked at."""
+    longest = max(map(len, text.split("\n")))
+    return _OPERATORS.search(text) if longest >= 2 * _LONGEST_CHAIN else None
+
+
+def deep_brackets(text: str) -> TooDeep | None:
+    """The first bracket with too many open ones around it; a cheap upper bound first."""
+    if _deepest(_BRACKET, text) is None or (offset := _deepest(_REAL_BRACKET, text)) is None:
+        return None
+    return TooDeep(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", offset)
+
+
+def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
+    depth = 0
+    for match in pattern.finditer(text):
+        if match[0] in _OPENING:
+            depth += 1
+            if depth > _DEEPEST:
+                return match.start()
+        elif len(match[0]) == 1 and match[0] in "])}":
+            depth = max(depth - 1, 0)
+    return None

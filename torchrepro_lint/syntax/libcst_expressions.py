@@ -1,0 +1,232 @@
+"""libcst expressions → the expressions of ``facts``: one function per node type, found by a table."""
+
+# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from torchrepro_lint import expressions
+from torchrepro_lint.expressions import LONGEST_TEXT, called, joined, signed
+from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.scopes import Scope
+from torchrepro_lint.syntax.brackets import opening
+from torchrepro_lint.syntax.quiet import literal
+from torchrepro_lint.syntax.tree import ToExpression, typed
+
+if TYPE_CHECKING:
+    from torchrepro_lint.collector import Collector
+    from torchrepro_lint.offsets import Offsets
+
+
+def _name(collector: Collector, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
+    constant = _NAMED_CONSTANTS.get(node.value, ...)
+    if constant is not ...:
+        return Constant(start, end, constant)
+    return Ref(start, end, scope.resolve(node.value), (), end)
+
+
+def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: int, end: int) -> Expression:
+    path: list[str] = []
+    base: cst.BaseExpression = node
+    while type(base) is cst.Attribute:
+        path.append(base.attr.value)
+        base = base.value
+    base_end = _offsets(collector).outer(node.value)[1]
+    if type(base) is cst.Name and base.value not in _NAMED_CONSTANTS:
+        return Ref(start, end, scope.resolve(base.value), tuple(reversed(path)), base_end)
+    return Attribute(start, end, collector.convert(scope, node.value), node.attr.value, base_end)
+
+
+def _call(collector: Collector, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
+    func = called(scope, collector.convert(scope, node.func))
+    open_ = opening(collector.tree.text, _offsets(collector).outer(node.func)[1])
+    return Call(start, end, func, tuple(arguments(collector, scope, node.args)), open_)
+
+
+def arguments(collector: Collector, scope: Scope, args: Any) -> Iterator[Arg]:
+    """The records of the arguments of a call or of a class's bases."""
+    for arg in args:
+        start, end = _offsets(collector).outer(arg.value)
+        keyword = arg.keyword.value if arg.keyword else None
+        yield Arg(start, end, keyword, arg.star, collector.convert(scope, arg.value))
+
+
+def _subscript(collector: Collector, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
+    value = collector.convert(scope, node.value)
+    index = tuple(_index(collector, scope, element.slice) for element in node.slice)
+    return Subscript(start, end, value, index, _offsets(collector).outer(node.value)[1])
+
+
+def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expression:
+    if isinstance(node, cst.Index):
+        value = collector.convert(scope, node.value)
+        return Operation(value.start, value.end, "*", (value,)) if node.star else value
+    assert isinstance(node, cst.Slice)
+    bounds = [collector.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
+    start, end = _offsets(collector).inner(node)
+    nothing = Constant(start, start, None)
+    return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
+
+
+def _text(collector: Collector, scope: Scope, node: cst.SimpleString, start: int, end: int) -> Expression:
+    raw = node.value
+    if end - start > LONGEST_TEXT:
+        return Operation(start, end, "f", ())
+    if raw[0] in "'\"" and "\\" not in raw and raw[:3] not in ("'''", '"""'):
+        return Constant(start, end, raw[1:-1])
+    return Constant(start, end, literal(raw))
+
+
+def _joined(collector: Collector, scope: Scope, node: cst.ConcatenatedString, start: int, end: int) -> Expression:
+    left = collector.convert(scope, node.left)
+    return joined(left, collector.convert(scope, node.right), start, end)
+
+
+def _formatted(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    return Operation(start, end, "f", tuple(_interpolated(collector, scope, node.parts, start)))
+
+
+def _interpolated(collector: Collector, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
+    for part in parts:
+        if isinstance(part, cst.FormattedStringText):
+            yield Constant(start, start, part.value)
+        elif expression := getattr(part, "expression", None):
+            yield collector.convert(scope, expression)
+            yield from _interpolated(collector, scope, part.format_spec or (), start)
+
+
+def _number(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    return Constant(start, end, literal(node.value))
+
+
+def _offsets(collector: Collector) -> Offsets:
+    offsets: Offsets = collector.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
+    return offsets
+
+
+def _ellipsis(collector: Collector, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
+    return Operation(start, end, "...", ())
+
+
+def _unary(collector: Collector, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
+    value = collector.convert(scope, node.expression)
+    return signed(SIGNS[type(node.operator)], value, start, end)
+
+
+def _binary(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
+    chain = [node]
+    while type(chain[-1].left) is type(node):
+        chain.append(chain[-1].left)
+    value = collector.convert(scope, chain[-1].left)
+    for link in reversed(chain):
+        right = collector.convert(scope, link.right)
+        value = Operation(*_offsets(collector).inner(link), SIGNS[type(link.operator)], (value, right))
+    return value
+
+
+def _await(collector: Collector, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
+    return Operation(start, end, "await", (collector.convert(scope, node.expression),))
+
+
+def _yield(collector: Collector, scope: Scope, node: cst.Yield, start: int, end: int) -> Expression:
+    collector.generators.add(scope.function().name)
+    value = node.value
+    if value is None:
+        return Operation(start, end, "yield", ())
+    if isinstance(value, cst.From):
+        return Operation(start, end, "yield from", (collector.convert(scope, value.item),))
+    return Operation(start, end, "yield", (collector.convert(scope, value),))
+
+
+def _collection(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    items: list[Expression | None] = []
+    for element in node.elements:
+        value = collector.convert(scope, element.value)
+        if isinstance(element, cst.StarredElement):
+            value = Operation(*_offsets(collector).inner(element), "*", (value,))
+        items.append(value)
+    return Collection(start, end, _KINDS[type(node)], tuple(items))
+
+
+def _dict(collector: Collector, scope: Scope, node: cst.Dict, start: int, end: int) -> Expression:
+    items: list[Expression | None] = []
+    for element in node.elements:
+        items.append(collector.convert(scope, element.key) if isinstance(element, cst.DictElement) else None)
+        items.append(collector.convert(scope, element.value))
+    return Collection(start, end, "dict", tuple(items))
+
+
+def other(collector: Collector, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Expression:
+    return Operation(start, end, "?", ())
+
+
+_NAMED_CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
+
+_KINDS: dict[type, str] = {
+    cst.Tuple: "tuple",
+    cst.List: "list",
+    cst.Set: "set",
+}
+
+SIGNS: dict[type, str] = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.FloorDivide: "//",
+    cst.Modulo: "%",
+    cst.Power: "**",
+    cst.MatrixMultiply: "@",
+    cst.LeftShift: "<<",
+    cst.RightShift: ">>",
+    cst.BitAnd: "&",
+    cst.BitOr: "|",
+    cst.BitXor: "^",
+    cst.And: "and",
+    cst.Or: "or",
+    cst.Not: "not",
+    cst.Minus: "-",
+    cst.Plus: "+",
+    cst.BitInvert: "~",
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+    cst.LessThan: "<",
+    cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+    cst.Is: "is",
+    cst.IsNot: "is not",
+    cst.In: "in",
+    cst.NotIn: "not in",
+}
+
+EXPRESSIONS: dict[type, ToExpression] = {
+    **typed(cst, expressions.EXPRESSIONS),
+    cst.Name: _name,
+    cst.Attribute: _attribute,
+    cst.Call: _call,
+    cst.Subscript: _subscript,
+    cst.SimpleString: _text,
+    cst.ConcatenatedString: _joined,
+    cst.FormattedString: _formatted,
+    cst.Integer: _number,
+    cst.Float: _number,
+    cst.Imaginary: _number,
+    cst.Ellipsis: _ellipsis,
+    cst.UnaryOperation: _unary,
+    cst.BinaryOperation: _binary,
+    cst.BooleanOperation: _binary,
+    cst.Await: _await,
+    cst.Yield: _yield,
+    cst.Tuple: _collection,
+    cst.List: _collection,
+    cst.Set: _collection,
+    cst.Dict: _dict,
+}
+if templated := getattr(cst, "TemplatedString", None):
+    EXPRESSIONS[templated] = _formatted

@@ -1,0 +1,155 @@
+"""What the collector asks of the syntax tree of a text, whichever parser made it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from torchrepro_lint.facts import Arg, Expression, Statement
+from torchrepro_lint.scopes import Scope
+
+if TYPE_CHECKING:
+    from torchrepro_lint.collector import Collector
+    from torchrepro_lint.importing import Imported
+
+_T = TypeVar("_T")
+
+# A node of either parser: what it is, only its own tree knows.
+Node: TypeAlias = Any
+ToExpression: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Expression]"
+ToStatement: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Statement | None]"
+Binder: TypeAlias = "Callable[[SyntaxTree, Scope, Node], None]"
+
+
+class Untrusted(Exception):  # noqa: N818  no error: another parser is to be asked
+    """The tree cannot answer for its text."""
+
+
+class Parameter(NamedTuple):
+    """A parameter before its annotation and default are converted; ``kind`` as in ``facts.Param``."""
+
+    name: str
+    kind: str
+    annotation: Node | None
+    default: Node | None
+
+
+class For(NamedTuple):
+    """``for target in source if tests`` of a comprehension."""
+
+    target: Node
+    source: Node
+    tests: Sequence[Node]
+
+
+class SyntaxTree(ABC):
+    """A parsed text. Nodes are opaque to the collector, but for fields that both parsers name alike."""
+
+    text: str
+    module: Node
+    expressions: Mapping[type, ToExpression]
+    statements: Mapping[type, ToStatement]
+    binders: Mapping[type, Binder]
+    # The fields of compound statements and clauses that hold statements or clauses.
+    blocks: Mapping[type, tuple[str, ...]]
+    # What converts an expression of no known type.
+    other: ToExpression
+    # The span of a node without its own parentheses.
+    span: Callable[[Node], tuple[int, int]]
+
+    @abstractmethod
+    def body(self, block: Node | None) -> Sequence[Node]:
+        """The statements of a block, or the clauses of a statement, in order."""
+
+    @abstractmethod
+    def walruses(self, node: Node) -> Iterable[Node]:
+        """The targets of ``:=`` in the expressions of a statement or clause, its blocks and lambdas' bodies apart."""
+
+    @abstractmethod
+    def docstring_end(self) -> int:
+        """The end of the statement that documents the module; 0 where there is none."""
+
+    # --- targets ---
+
+    @abstractmethod
+    def word(self, target: Node) -> str | None:
+        """The word of a plain name."""
+
+    @abstractmethod
+    def elements(self, target: Node) -> Iterable[tuple[Node, bool]]:
+        """The elements of a tuple or list, and whether they are starred; nothing for any other node."""
+
+    @abstractmethod
+    def targets(self, assign: Node) -> Sequence[Node]:
+        """The targets of ``a = b = value``."""
+
+    @abstractmethod
+    def annotation(self, assign: Node) -> Node:
+        """The annotation of ``a: annotation = value``."""
+
+    @abstractmethod
+    def operator(self, assign: Node) -> str:
+        """``+=`` and the like; ``?=`` for those that nobody asks about."""
+
+    @abstractmethod
+    def entered(self, node: Node) -> Iterator[tuple[Node, Node | None]]:
+        """What a ``with`` enters, and the targets."""
+
+    @abstractmethod
+    def caught(self, handler: Node) -> str | None:
+        """The word of ``except ... as word``."""
+
+    @abstractmethod
+    def captured(self, case: Node) -> Iterator[str]:
+        """The words that the pattern of a ``case`` binds, however deep."""
+
+    @abstractmethod
+    def declared(self, node: Node) -> Iterator[str]:
+        """The words of ``global`` or ``nonlocal``."""
+
+    @abstractmethod
+    def imported(self, node: Node) -> Imported:
+        """What an import says."""
+
+    # --- definitions ---
+
+    @abstractmethod
+    def name(self, node: Node) -> str:
+        """The word that a ``def`` or ``class`` binds."""
+
+    @abstractmethod
+    def decorators(self, node: Node) -> Sequence[Node]:
+        """The expressions after the ``@``."""
+
+    @abstractmethod
+    def params(self, node: Node) -> Iterator[Parameter]:
+        """The parameters of a function or lambda, in order."""
+
+    @abstractmethod
+    def returns(self, node: Node) -> Node | None:
+        """The annotation of what a function returns."""
+
+    @abstractmethod
+    def bases(self, collector: Collector, scope: Scope, node: Node) -> Iterable[Arg]:
+        """The bases and keywords of a class, in order."""
+
+    @abstractmethod
+    def quoted(self, annotation: Node) -> str | None:
+        """The text of an annotation that is one string."""
+
+    # --- expressions ---
+
+    @abstractmethod
+    def loops(self, comprehension: Node) -> Iterator[For]:
+        """The ``for`` clauses of a comprehension."""
+
+    @abstractmethod
+    def compared(self, comparison: Node) -> Iterator[tuple[str, Node]]:
+        """The signs of a comparison, each with what stands to its right."""
+
+
+def typed(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
+    """A table by type of node, from one by name; both parsers mostly use the grammar's names."""
+    return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}
