@@ -70,7 +70,7 @@ class Collector:
         for node in tree.body(block):
             converter = tree.statements.get(type(node))
             if converter is not None:
-                start, end = tree.span(node)
+                start, end = tree.extent(node)
                 statement = converter(self, scope, node, start, end)
                 if statement is not None:
                     found.append(statement)

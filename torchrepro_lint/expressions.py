@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Longer texts are prose or data: no rule reads them, and they would fill the memory.
 LONGEST_TEXT = 1000
+# A longer chain of operations is nested too deeply for what comes after: about where libcst's tree gives up, too.
+LONGEST_CHAIN = 450
 
 
 def called(scope: Scope, func: Expression) -> Expression:

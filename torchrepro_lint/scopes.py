@@ -52,7 +52,7 @@ class Scope:
             if (other := scope.redirected.get(word)) is not None:
                 return other.resolve(word)
             if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
-                return tuple(sorted(names))
+                return tuple(names) if len(names) == 1 else tuple(sorted(names))
             scope = scope.parent
         return (f"builtins.{word}",) if word in _BUILTINS else (f"?{word}",)
 

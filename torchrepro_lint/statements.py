@@ -91,7 +91,7 @@ def _if(collector: Collector, scope: Scope, node: Node, start: int, end: int) ->
     parts = [(collector.convert(scope, link.test), collector.body(scope, link.body)) for link in chain]
     orelse = collector.body(scope, chain[-1].orelse)
     for link, (test, body) in zip(reversed(chain), reversed(parts), strict=True):
-        orelse = (If(*tree.span(link), test, body, orelse),)
+        orelse = (If(*tree.extent(link), test, body, orelse),)
     (whole,) = orelse
     return whole
 

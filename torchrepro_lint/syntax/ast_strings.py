@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.expressions import LONGEST_TEXT, joined
+from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
 from torchrepro_lint.facts import Constant, Expression, Operation
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
@@ -25,6 +25,8 @@ def string(collector: Collector, scope: Scope, value: str | bytes | None, start:
     found = list(pieces(collector.tree.text, start, end))
     if value is not None and (len(found) == 1 or end - start <= LONGEST_TEXT):
         return _constant(value, start, end)
+    if value is None and len(found) > LONGEST_CHAIN:
+        raise Untrusted
     records = [_piece(collector, scope, piece) for piece in found]
     whole = records.pop()
     for piece, record in zip(reversed(found[:-1]), reversed(records), strict=True):

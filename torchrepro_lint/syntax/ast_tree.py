@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint import bindings, statements
@@ -13,18 +11,15 @@ from torchrepro_lint.facts import Arg, Leave, Statement
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
-from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, other
+from torchrepro_lint.syntax.ast_calls import arguments
+from torchrepro_lint.syntax.ast_displays import deleted
+from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other
+from torchrepro_lint.syntax.ast_operators import SIGNS
 from torchrepro_lint.syntax.brackets import opening, skip, trailed
 from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import pieces
+from torchrepro_lint.syntax.spelling import renamed
 from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, ToStatement, Untrusted, typed
-
-_WORD = re.compile(r"[^\W\d]\w*")
-# Comments, and strings but those with values inside, documentation first.
-_NO_NAMES = re.compile(
-    r"#[^\r\n]*|(?<!\w)[rRuUbB]{0,2}(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
-    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
-)
 
 
 def _delete(collector: Collector, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
@@ -52,7 +47,7 @@ class AstTree(SyntaxTree):
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:
-        if not text.isascii() and _renamed(text):
+        if not text.isascii() and (renamed(text) or text.startswith("\ufeff")):
             raise Untrusted
         self.text = text
         self.module = quiet.parse(text)
@@ -62,6 +57,18 @@ class AstTree(SyntaxTree):
     def body(self, block: Node) -> Sequence[Node]:
         found: Sequence[Node] = block if isinstance(block, list) else block.body
         return found
+
+    def extent(self, statement: Node) -> tuple[int, int]:
+        start, end = self.span(statement)
+        if self.text[end - 1] == ";":  # that of the last line of a block
+            end = self.extent(self._last(statement))[1]
+        return start, end
+
+    def _last(self, statement: Node) -> Node:
+        """The last statement in a compound one."""
+        fields = self.blocks.get(type(statement), ("body",))
+        last = next(block for field in reversed(fields) if (block := getattr(statement, field)))[-1]
+        return last if isinstance(last, ast.stmt) else self._last(last)
 
     def walruses(self, node: Node) -> Iterable[Node]:
         return _walruses(node) if self._walrus else ()
@@ -172,21 +179,6 @@ def _walruses(node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(each, ast.NamedExpr):
             yield each.target
         stack.extend([each.args] if isinstance(each, ast.Lambda) else ast.iter_child_nodes(each))
-
-
-def _renamed(text: str) -> bool:
-    """Whether a word may not be called in the tree what it is called in the text: Python reads names in NFKC form.
-
-    Words of comments and of plain strings do not count.
-    """
-    if not _has_renamed(text):
-        return text.startswith("\ufeff")
-    return _has_renamed(_NO_NAMES.sub(" ", text))
-
-
-def _has_renamed(text: str) -> bool:
-    words = {word for word in _WORD.findall(text) if not word.isascii()}
-    return any(unicodedata.normalize("NFKC", word) != word for word in words)
 
 
 _AUGMENTED: dict[type, str] = {

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchrepro_lint import expressions
-from torchrepro_lint.expressions import LONGEST_TEXT, called, joined, signed
+from torchrepro_lint.expressions import LONGEST_TEXT, called, joined
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import opening
+from torchrepro_lint.syntax.libcst_operators import binary, offsets_of, unary
 from torchrepro_lint.syntax.quiet import literal
 from torchrepro_lint.syntax.tree import ToExpression, typed
 
 if TYPE_CHECKING:
     from torchrepro_lint.collector import Collector
-    from torchrepro_lint.offsets import Offsets
 
 
 def _name(collector: Collector, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
@@ -35,7 +35,7 @@ def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: i
     while type(base) is cst.Attribute:
         path.append(base.attr.value)
         base = base.value
-    base_end = _offsets(collector).outer(node.value)[1]
+    base_end = offsets_of(collector).outer(node.value)[1]
     if type(base) is cst.Name and base.value not in _NAMED_CONSTANTS:
         return Ref(start, end, scope.resolve(base.value), tuple(reversed(path)), base_end)
     return Attribute(start, end, collector.convert(scope, node.value), node.attr.value, base_end)
@@ -43,14 +43,14 @@ def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: i
 
 def _call(collector: Collector, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
     func = called(scope, collector.convert(scope, node.func))
-    open_ = opening(collector.tree.text, _offsets(collector).outer(node.func)[1])
+    open_ = opening(collector.tree.text, offsets_of(collector).outer(node.func)[1])
     return Call(start, end, func, tuple(arguments(collector, scope, node.args)), open_)
 
 
 def arguments(collector: Collector, scope: Scope, args: Any) -> Iterator[Arg]:
     """The records of the arguments of a call or of a class's bases."""
     for arg in args:
-        start, end = _offsets(collector).outer(arg.value)
+        start, end = offsets_of(collector).outer(arg.value)
         keyword = arg.keyword.value if arg.keyword else None
         yield Arg(start, end, keyword, arg.star, collector.convert(scope, arg.value))
 
@@ -58,7 +58,7 @@ def arguments(collector: Collector, scope: Scope, args: Any) -> Iterator[Arg]:
 def _subscript(collector: Collector, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
     value = collector.convert(scope, node.value)
     index = tuple(_index(collector, scope, element.slice) for element in node.slice)
-    return Subscript(start, end, value, index, _offsets(collector).outer(node.value)[1])
+    return Subscript(start, end, value, index, offsets_of(collector).outer(node.value)[1])
 
 
 def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expression:
@@ -67,7 +67,7 @@ def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expressio
         return Operation(value.start, value.end, "*", (value,)) if node.star else value
     assert isinstance(node, cst.Slice)
     bounds = [collector.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
-    start, end = _offsets(collector).inner(node)
+    start, end = offsets_of(collector).inner(node)
     nothing = Constant(start, start, None)
     return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
 
@@ -103,30 +103,8 @@ def _number(collector: Collector, scope: Scope, node: Any, start: int, end: int)
     return Constant(start, end, literal(node.value))
 
 
-def _offsets(collector: Collector) -> Offsets:
-    offsets: Offsets = collector.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
-    return offsets
-
-
 def _ellipsis(collector: Collector, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
     return Operation(start, end, "...", ())
-
-
-def _unary(collector: Collector, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
-    value = collector.convert(scope, node.expression)
-    return signed(SIGNS[type(node.operator)], value, start, end)
-
-
-def _binary(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
-    chain = [node]
-    while type(chain[-1].left) is type(node):
-        chain.append(chain[-1].left)
-    value = collector.convert(scope, chain[-1].left)
-    for link in reversed(chain):
-        right = collector.convert(scope, link.right)
-        value = Operation(*_offsets(collector).inner(link), SIGNS[type(link.operator)], (value, right))
-    return value
 
 
 def _await(collector: Collector, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
@@ -148,7 +126,7 @@ def _collection(collector: Collector, scope: Scope, node: Any, start: int, end: 
     for element in node.elements:
         value = collector.convert(scope, element.value)
         if isinstance(element, cst.StarredElement):
-            value = Operation(*_offsets(collector).inner(element), "*", (value,))
+            value = Operation(*offsets_of(collector).inner(element), "*", (value,))
         items.append(value)
     return Collection(start, end, _KINDS[type(node)], tuple(items))
 
@@ -173,38 +151,6 @@ _KINDS: dict[type, str] = {
     cst.Set: "set",
 }
 
-SIGNS: dict[type, str] = {
-    cst.Add: "+",
-    cst.Subtract: "-",
-    cst.Multiply: "*",
-    cst.Divide: "/",
-    cst.FloorDivide: "//",
-    cst.Modulo: "%",
-    cst.Power: "**",
-    cst.MatrixMultiply: "@",
-    cst.LeftShift: "<<",
-    cst.RightShift: ">>",
-    cst.BitAnd: "&",
-    cst.BitOr: "|",
-    cst.BitXor: "^",
-    cst.And: "and",
-    cst.Or: "or",
-    cst.Not: "not",
-    cst.Minus: "-",
-    cst.Plus: "+",
-    cst.BitInvert: "~",
-    cst.Equal: "==",
-    cst.NotEqual: "!=",
-    cst.LessThan: "<",
-    cst.LessThanEqual: "<=",
-    cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=",
-    cst.Is: "is",
-    cst.IsNot: "is not",
-    cst.In: "in",
-    cst.NotIn: "not in",
-}
-
 EXPRESSIONS: dict[type, ToExpression] = {
     **typed(cst, expressions.EXPRESSIONS),
     cst.Name: _name,
@@ -218,9 +164,9 @@ EXPRESSIONS: dict[type, ToExpression] = {
     cst.Float: _number,
     cst.Imaginary: _number,
     cst.Ellipsis: _ellipsis,
-    cst.UnaryOperation: _unary,
-    cst.BinaryOperation: _binary,
-    cst.BooleanOperation: _binary,
+    cst.UnaryOperation: unary,
+    cst.BinaryOperation: binary,
+    cst.BooleanOperation: binary,
     cst.Await: _await,
     cst.Yield: _yield,
     cst.Tuple: _collection,

@@ -13,7 +13,8 @@ from torchrepro_lint.facts import Arg
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.offsets import locate
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
+from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
+from torchrepro_lint.syntax.libcst_operators import SIGNS
 from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, typed
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class LibcstTree(SyntaxTree):
         if block is None or isinstance(block, Sequence):
             return block or ()
         return (block,)  # an `elif`
+
+    def extent(self, statement: Node) -> tuple[int, int]:
+        return self.span(statement)
 
     def walruses(self, node: Node) -> Iterable[Node]:
         span = self.offsets.find(node)

@@ -64,6 +64,10 @@ class SyntaxTree(ABC):
         """The statements of a block, or the clauses of a statement, in order."""
 
     @abstractmethod
+    def extent(self, statement: Node) -> tuple[int, int]:
+        """The span of a statement: up to the end of its last small statement, without a semicolon."""
+
+    @abstractmethod
     def walruses(self, node: Node) -> Iterable[Node]:
         """The targets of ``:=`` in the expressions of a statement or clause, its blocks and lambdas' bodies apart."""
 

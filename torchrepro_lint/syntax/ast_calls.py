@@ -1,0 +1,54 @@
+"""Calls of ``ast`` → those of ``facts``, with the parentheses that it does not keep."""
+
+# the functions of a table take what the table's callers hand them
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchrepro_lint.expressions import called
+from torchrepro_lint.facts import Arg, Call, Expression
+from torchrepro_lint.scopes import Scope
+from torchrepro_lint.syntax.brackets import around, opening
+
+if TYPE_CHECKING:
+    from torchrepro_lint.collector import Collector
+
+
+def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
+    func = called(scope, collector.convert(scope, node.func))
+    text, at = collector.tree.text, func.end
+    at = at + 1 if text[at] == "(" else opening(text, at)
+    return Call(start, end, func, tuple(arguments(collector, scope, node.args, node.keywords, at)), at)
+
+
+def arguments(
+    collector: Collector, scope: Scope, args: list[ast.expr], keywords: list[ast.keyword], before: int
+) -> Iterable[Arg]:
+    """The records of the arguments of a call or class, whose parenthesis opens before ``before``."""
+    tree = collector.tree
+    text, span, converters = tree.text, tree.span, tree.expressions
+    for node in _in_order(args, keywords) if keywords else args:
+        value, keyword, star = node, None, ""
+        if type(node) is ast.keyword:
+            value, keyword = node.value, node.arg
+            star = "" if keyword else "**"
+        elif type(node) is ast.Starred:
+            value, star = node.value, "*"
+        start, end = span(value)
+        record = converters.get(type(value), tree.other)(collector, scope, value, start, end)
+        if start < before:  # a generator expression without parentheses of its own
+            start, end = record.start, record.end
+        elif text.find("(", before, start) >= 0:
+            start, end = around(text, before, start, end)
+        yield Arg(start, end, keyword, star, record)
+        before = end
+
+
+def _in_order(args: Sequence[Any], keywords: Sequence[Any]) -> Sequence[Any]:
+    """Arguments as written: ``*args`` may follow a keyword."""
+    if args and type(args[-1]) is ast.Starred:
+        return sorted((*args, *keywords), key=lambda node: (node.lineno, node.col_offset))
+    return (*args, *keywords)
