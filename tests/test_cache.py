@@ -153,6 +153,13 @@ def test_a_cache_that_is_a_file_is_no_error(project: Maker, lint: Lint) -> None:
     assert lint("--cache-dir", "file") == lint("--no-cache")
 
 
+def test_what_is_nested_too_deeply_to_be_kept_is_read_anew(project: Maker, lint: Lint) -> None:
+    project({"a.py": f"import torch\nx = {'-' * 400}a\n", "b.py": "y = 1\n"})
+    assert lint(".", "--jobs", "1") == lint(".", "--jobs", "1")
+    Path("b.py").write_text("y = 2\n", encoding="utf-8")
+    assert lint(".", "--jobs", "1").status == 0
+
+
 def test_clean_removes_caches_and_nothing_else(project: Maker, lint: Lint, caches: Path) -> None:
     project(FILES)
     lint()

@@ -30,9 +30,12 @@ class Packed(NamedTuple):
     blob: bytes
 
 
-def packed(facts: Facts) -> Packed:
-    """Facts, ready to be stored."""
-    return Packed(summary_json(facts.summary), zlib.compress(to_json(facts).encode("ascii"), 1))
+def packed(facts: Facts) -> Packed | None:
+    """Facts, ready to be stored; None for those that are nested too deeply to be written down."""
+    try:
+        return Packed(summary_json(facts.summary), zlib.compress(to_json(facts).encode("ascii"), 1))
+    except RecursionError:
+        return None
 
 
 class Pack:
