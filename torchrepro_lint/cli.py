@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from torchrepro_lint import __version__
-from torchrepro_lint.commands import clean, explain, ops
+from torchrepro_lint.commands import clean, explain, ops, trace
 from torchrepro_lint.completion import complete_paths, complete_rules
 
 # Those of ``settings``, which imports more than --help needs.
@@ -25,6 +25,7 @@ Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint explain MESSAGE    say what torch's error about determinism means and where it comes from
   torchrepro-lint clean              remove what was kept of earlier runs
   torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
+  torchrepro-lint trace ENTRY        show what a run does to generators, flags and variables, in order
 
 Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
 
@@ -148,4 +149,11 @@ def rule(wanted: str | None, output_format: str) -> int:
     return 0
 
 
-COMMANDS: dict[str, click.Command] = {"check": check, "clean": clean, "explain": explain, "ops": ops, "rule": rule}
+COMMANDS: dict[str, click.Command] = {
+    "check": check,
+    "clean": clean,
+    "explain": explain,
+    "ops": ops,
+    "rule": rule,
+    "trace": trace,
+}

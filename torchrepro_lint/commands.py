@@ -59,3 +59,23 @@ def clean(cache_dir: str | None) -> int:
     removed = clean(cache_dir)
     note(f"Removed the caches of {removed} project{'s' * (removed != 1)} below {directory(cache_dir)}")
     return 0
+
+
+@click.command(context_settings=_CONTEXT)
+@click.argument("entry", type=click.Path())
+@click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
+@click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text")
+def trace(entry: str, torch_version: str | None, device: str | None, output_format: str) -> int:
+    """Show what a run of ENTRY does to generators, flags, environment variables and the device, in order, with the calls
+    that lead there, and what is missing.
+
+    ENTRY is a script, a notebook, or a file with commands of click and the like. It is read, never run.
+    """
+    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.tracing import run_trace
+
+    try:
+        return run_trace(entry, torch_version, device, output_format)
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None

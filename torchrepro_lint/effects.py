@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.flags import items
 from torchrepro_lint.frameworks import matters
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
@@ -70,8 +71,8 @@ class Effects:
     """The draws of each family in a run, in order, what it seeds, and whether it leaves or measures something (``matters``).
 
     ``acts`` says whether the entry's own statements do any of that, not only what they import. ``reseeds`` are the seeds that
-    workers set while they fetch samples, which seed nothing of the run. ``entropic`` are the families that something seeds anew in each
-    run.
+    workers set while they fetch samples, which seed nothing of the run. ``entropic`` are what seeds families anew
+    in each run.
     """
 
     def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
@@ -81,7 +82,7 @@ class Effects:
         self.acts = False
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
-        self.entropic: set[str] = set()
+        self.entropic: dict[str, list[Seed]] = {}
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
@@ -139,12 +140,22 @@ class Effects:
             name.removesuffix("()") in loader_names() for name in happening.names
         ):
             return
-        for _, value in self._names.made(happening.path, happening.event.value):
+        for path, value in self._names.made(happening.path, happening.event.value):
             if isinstance(value, Call):
+                spelled_out = self._spelled_out(path, value)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
-                    if row.phase == "iterate" and self._draws(row, happening, value):
+                    if row.phase == "iterate" and self._draws(row, happening, spelled_out):
                         drawn = self.draws.setdefault("torch", [])
                         drawn.append(Draw("DataLoader(shuffle=True)", happening, self._order, "torch"))
+
+    def _spelled_out(self, path: str, call: Call) -> Call:
+        """A call with the keywords that ``**options`` stands for, where that is one literal dictionary."""
+        args: list[Arg] = []
+        for arg in call.args:
+            found = [*self._names.values(path, arg.value)] if arg.star == "**" else []
+            given = [*items(self._names, path, arg.value)] if len(found) == 1 else []
+            args += [arg._replace(keyword=key, star="", value=value) for key, _, value in given] or [arg]
+        return call._replace(args=tuple(args))
 
     def _consumers(self, name: str, known: str) -> Iterator[Consumer]:
         """The rows of what is called: a class constructs, a function or an instance draws when called."""
@@ -200,10 +211,10 @@ class Effects:
     def _seed(self, happening: Happening, call: Call, name: str) -> None:
         seeding = seeded(self._catalogue, self._user, name, call)
         if seeding and name not in self._user and self._changes(happening.path, name, call):
-            self.entropic.update(seeding)
+            self._randomise(seeding, happening, name)
             seeding = ()
         elif (seeder := self._catalogue.seeder(name)) is not None and from_entropy(seeder, call):
-            self.entropic.update(seeder.families)
+            self._randomise(seeder.families, happening, name)
         if seeding is None:
             self._suspect(name)
         elif _seeds_block(self._catalogue.seeder(name)):
@@ -215,6 +226,10 @@ class Effects:
             kept = self.reseeds if worker else self.seeds
             for family in () if forks and not worker else seeding:
                 kept.setdefault(family, []).append(Seed(label(name), happening, self._order))
+
+    def _randomise(self, families_: tuple[str, ...], happening: Happening, name: str) -> None:
+        for family in families_:
+            self.entropic.setdefault(family, []).append(Seed(label(name), happening, self._order))
 
     def _changes(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is another one in each run, so that it seeds from entropy in effect."""

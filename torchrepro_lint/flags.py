@@ -26,6 +26,19 @@ MAX_AUTOTUNE = "max-autotune"
 INDUCTOR_DETERMINISTIC = "inductor-deterministic"
 WARN = "warn"
 
+# How people write them.
+FLAG_WORDS = {
+    DETERMINISTIC: "deterministic algorithms",
+    CUDNN_DETERMINISTIC: "cudnn.deterministic",
+    CUDNN_BENCHMARK: "cudnn.benchmark",
+    CUDNN_ENABLED: "cudnn.enabled",
+    MAX_AUTOTUNE: "max_autotune",
+    INDUCTOR_DETERMINISTIC: "inductor's deterministic",
+    "fill-uninitialized-memory": "fill_uninitialized_memory",
+    "allow-tf32": "allow_tf32",
+    "worker-seeds": "seeds of loader workers",
+}
+
 # Attributes that are flags. All that inductor times begin alike.
 _ATTRIBUTES = {
     "torch.backends.cudnn.deterministic": CUDNN_DETERMINISTIC,

@@ -7,18 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Function, Leave, Loop, Ref, Statement
-from torchrepro_lint.gradients import forward_only, switched_off
+from torchrepro_lint.gradients import gradient_free, switched_off
+from torchrepro_lint.runs import STILL_METHODS
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
     from torchrepro_lint.runs import Happening, Run
 
-# Methods of modules that run no forward pass, and what is read from one that is no part of it.
-_STILL = frozenset(
-    {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
-    | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
-)
 _SIZES = re.compile(r"\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20
 
@@ -33,7 +29,7 @@ def is_frozen(project: Project, run: Run, happening: Happening) -> bool:
     return trail.is_frozen or (
         bool(runs)
         and not trail.escapes
-        and all(switched_off(project, site) or forward_only(project, site.function) for site in runs)
+        and all(switched_off(project, site) or gradient_free(project, run, site.function) for site in runs)
     )
 
 
@@ -79,7 +75,11 @@ class _Trail:
                 if not inside and any(self._is_held(site.function, arg.value) for arg in site.call.args):
                     self.escapes = True
                 func = site.call.func
-                if isinstance(func, Ref) and self._is_held(site.function, func) and not set(func.path[-1:]) & _STILL:
+                if (
+                    isinstance(func, Ref)
+                    and self._is_held(site.function, func)
+                    and not set(func.path[-1:]) & STILL_METHODS
+                ):
                     yield site
 
     def _statement(self, function: str, statement: Statement) -> None:

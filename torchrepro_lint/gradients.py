@@ -43,11 +43,14 @@ def switched_off(project: Project, site: Site) -> bool:
 def forward_only(project: Project, function: str) -> bool:
     """Whether all calls of a function of the project stand where no gradient is kept, or in such a function.
 
-    False where nothing calls it, and where it is passed on as a value: then who calls it is not known.
+    False where nothing calls it, where it is passed on as a value (then who calls it is not known), and where a program
+    runs it otherwise, as through a parameter.
     """
     if project not in _callers:
         _callers[project] = _Callers(project)
-    return _callers[project].forward_only(function)
+    return _callers[project].forward_only(function) and all(
+        gradient_free(project, program.run, function) for program in project.reaching(function)
+    )
 
 
 def gradient_free(project: Project, run: Run, function: str) -> bool:

@@ -244,7 +244,8 @@ class Run:
     def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
         if any(isinstance(key, int) for key in self._waiting):
-            for each in (used, receiver_of(used)):
+            still = isinstance(used, Ref) and not STILL_METHODS.isdisjoint(used.path[-1:])
+            for each in (used, None if still else receiver_of(used)):
                 for _, value in self._names.made(path, each) if each is not None else ():
                     if id(value) in self._waiting:
                         yield from self._waiting.pop(id(value)).targets
@@ -317,13 +318,23 @@ class Run:
                 yield from entered(self._names, name, "iterate")
 
 
+# Methods of modules that run no forward pass.
+STILL_METHODS = frozenset(
+    {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
+    | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
+)
+
 # What makes a command line of a function, a dictionary of functions, or a class.
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 
+# What gives back the function or module that it is handed, to be run later.
+_WRAPPERS = frozenset({"torch.compile", "torch.jit.script", "copy.copy", "copy.deepcopy"})
+
+
 def _constructs(name: str) -> bool:
     """Whether calling a name from outside makes an object, by the custom of naming."""
-    return name.rpartition(".")[2][:1].isupper() and name not in _COMMAND_LINES
+    return (name.rpartition(".")[2][:1].isupper() and name not in _COMMAND_LINES) or name in _WRAPPERS
 
 
 def _is_self(names: Names, function: str, called: Ref) -> bool:

@@ -15,8 +15,9 @@ from torchrepro_lint.routes import first_line, place_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.spoken import spoken
-from torchrepro_lint.touches import VARIABLE
+from torchrepro_lint.touches import VARIABLE as A_VARIABLE
 from torchrepro_lint.work import first_work
+from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Program
@@ -24,18 +25,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.touches import Touch
 
 _CODE = "TRL205"
-_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
-_VALUES = (":4096:8", ":16:8")
-_SETTING = f'os.environ["{_VARIABLE}"] = ":4096:8"'
-# torch asks for it no more.
-_NOT_NEEDED_SINCE = (2, 10)
+_SETTING = f'os.environ["{VARIABLE}"] = ":4096:8"'
 _WARNS_SINCE = (1, 13)
 _ALIKE = 0.8
 
 
 def check(context: Context) -> Iterator[Finding]:
     """What each program on CUDA that enables deterministic algorithms lacks, or does in vain, in this module."""
-    if release(context.catalogue.version) >= _NOT_NEEDED_SINCE:
+    if release(context.catalogue.version) >= NOT_NEEDED_SINCE:
         return
     for program in context.project.programs:
         if context.path in {function.partition(":")[0] for function in program.run.functions}:
@@ -46,8 +43,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     enabling = next(_enabling(context, program), None)
     if enabling is None or device_of(context, program) != "cuda":
         return
-    found = [touch for touch in set_in(context.project, program, _VARIABLE) if touch.value is not None]
-    good = [touch for touch in found if touch.value is OPEN or touch.value in _VALUES]
+    found = [touch for touch in set_in(context.project, program, VARIABLE) if touch.value is not None]
+    good = [touch for touch in found if touch.value is OPEN or touch.value in VALUES]
     work = first_work(context.project, program)
     if good and (work is None or good[0].order < work[0]):
         return
@@ -76,17 +73,17 @@ def _messages(
         begun = place_of(context.project, work[1], context.path) if work else ""
         yield (
             good[0],
-            f"{_VARIABLE} is set after work on CUDA has begun ({begun}), and cuBLAS reads it then; set it first",
+            f"{VARIABLE} is set after work on CUDA has begun ({begun}), and cuBLAS reads it then; set it first",
         )
     elif found:
         for each in found:
             value = f'"{each.value}"' if isinstance(each.value, str) else spoken(each.given)
-            told = f"{_VARIABLE} = {value} does not make cuBLAS deterministic"
+            told = f"{VARIABLE} = {value} does not make cuBLAS deterministic"
             yield each, f'{told}; torch accepts ":4096:8" and ":16:8"'
     elif misspelt := _misspelt(context, program):
         yield misspelt, f"nothing reads {misspelt.what}; deterministic algorithms need {_SETTING}"
     else:
-        missing = f"deterministic algorithms are enabled and {_VARIABLE} is set nowhere, so torch"
+        missing = f"deterministic algorithms are enabled and {VARIABLE} is set nowhere, so torch"
         yield (
             enabling,
             f"{missing} {context.catalogue.version} {_consequence(context, enabling)}; write {_SETTING} first",
@@ -104,6 +101,6 @@ def _warns(context: Context, enabling: Touch) -> bool:
 
 def _misspelt(context: Context, program: Program) -> Touch | None:
     for touch in context.project.switching(program):
-        if touch.kind == VARIABLE and difflib.SequenceMatcher(None, touch.what.upper(), _VARIABLE).ratio() > _ALIKE:
+        if touch.kind == A_VARIABLE and difflib.SequenceMatcher(None, touch.what.upper(), VARIABLE).ratio() > _ALIKE:
             return touch
     return None
