@@ -6,7 +6,7 @@ import click
 from click.shell_completion import CompletionItem
 
 # Those of ``cli.COMMANDS``, which imports this.
-COMMANDS = ("check", "clean", "explain", "ops", "rule")
+COMMANDS = ("check", "clean", "explain", "ops", "rule", "trace")
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
