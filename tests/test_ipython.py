@@ -78,6 +78,22 @@ def test_a_statement_that_is_timed_is_seen_at_its_place(line: str, statement: st
 
 
 @pytest.mark.parametrize(
+    ("line", "statement"),
+    [
+        ("%run seed.py", "import seed"),
+        ("%run -i tools/seed_all.py ", "import tools.seed_all"),
+        ('%run "seed.py"', "import seed"),
+        ("%run ../seed.py", "#"),
+        ("%run seed.py --fast", "#"),
+        ("%run other.ipynb", "#"),
+        ("%run 1-seed.py", "#"),
+    ],
+)
+def test_a_script_that_is_run_is_imported(line: str, statement: str) -> None:
+    assert neutral(f"x\n{line}\ny") == f"x\n{statement.ljust(len(line))}\ny"
+
+
+@pytest.mark.parametrize(
     "line", ["%time", "%timeit -n 3", "%time !ls", "%time %run x.py", "%timeit for x in", "%time_it f()"]
 )
 def test_a_timing_without_a_python_statement_is_nothing(line: str) -> None:

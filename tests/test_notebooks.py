@@ -75,6 +75,18 @@ def test_cells_are_one_program_and_a_notebook_is_an_entry_point(project: Maker, 
     assert "(cell 3:1)" in ran.out
 
 
+def test_a_script_that_a_notebook_runs_may_seed(project: Maker, lint: Lint) -> None:
+    cells = "%run tools/seed.py", "import torch\ntorch.save(torch.rand(3), 'x')"
+    project(
+        {
+            "a.ipynb": notebook(*cells),
+            "b.ipynb": notebook(cells[1]),
+            "tools/seed.py": "import torch\n\ntorch.manual_seed(0)\n",
+        }
+    )
+    assert [line.split(":")[0] for line in lint("-q", "--select", "TRL101").out.splitlines()] == ["./b.ipynb"]
+
+
 COLAB = notebook(
     code("#@title Setup { display-mode: \"form\" }\n!pip install -q torch==2.1 'numpy<2'\n", cellView="form"),
     "from google.colab import drive\ndrive.mount('/content/drive')\n%cd /content/drive/MyDrive/",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # Those of ``cli.COMMANDS``, which imports this.
 COMMANDS = ("check", "clean", "explain", "ops", "rule", "trace")
@@ -11,6 +15,8 @@ COMMANDS = ("check", "clean", "explain", "ops", "rule", "trace")
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The codes and names of rules; behind a comma one more of them."""
+    from click.shell_completion import CompletionItem
+
     from torchrepro_lint.pages import pages
 
     head, comma, last = incomplete.rpartition(",")
@@ -20,6 +26,8 @@ def complete_rules(_context: click.Context, _parameter: click.Parameter, incompl
 
 def complete_paths(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Files, and for the first word the names of commands."""
+    from click.shell_completion import CompletionItem
+
     first = not context.params.get("paths")
     commands = [CompletionItem(name) for name in COMMANDS if first and incomplete and name.startswith(incomplete)]
     return [*commands, CompletionItem(incomplete, type="file")]

@@ -26,6 +26,8 @@ _PYTHON_CELLS = frozenset(
 _STATEMENT_MAGIC = re.compile(
     r"%(?:time(?:it)?|prun|memit|debug)[ \t]+(?:-(?:[nrpvlsTDci][ \t]*[^\s-]\S*|[tcqor]+)[ \t]+)*(?=[^\s-])"
 )
+# A script that is run is imported instead: that executes it as far as can be told, and is never longer.
+_RUN = re.compile(r"%run[ \t]+(?:-[eit][ \t]+)*\"?((?:[A-Za-z_]\w*/)*[A-Za-z_]\w*)\.py\"?[ \t]*")
 # Databricks: a cell may be in a language that its first line names.
 _DATABRICKS = re.compile(r"\s*%(?:md|md-sandbox|sql|sh|scala|r|fs|pip|conda)\b")
 _PIECE = re.compile(
@@ -82,6 +84,8 @@ def _instead(text: str, line: _Line) -> str:
     timed = _STATEMENT_MAGIC.match(command)
     if timed and _is_python(command[timed.end() :]):
         return f"{_UNKNOWN};".ljust(timed.end()) + command[timed.end() :]
+    if script := _RUN.fullmatch(command):
+        return f"import {script[1].replace('/', '.')}".ljust(len(command))
     begins_row = line.start == 0 or text[line.start - 1] in "\r\n"
     return _comment(command) if begins_row else _value(command)
 
