@@ -344,3 +344,17 @@ def test_places_in_a_notebook() -> None:
         "d",
         "e",
     ]
+
+
+def test_rows_of_the_file_are_forgotten_where_a_fix_moves_them() -> None:
+    source = read(notebook("a\nb", "c\nd", "e"))
+
+    def rows(edit: Edit) -> list[int]:
+        after = edited(source, [edit])
+        lines = Lines(after.program, after.cells)
+        return [lines.file_row(cell.start) for cell in after.cells]
+
+    before = rows(Edit(Span(4, 5), "longer"))
+    raw = notebook("a\nb", "c\nd", "e").splitlines()
+    assert [raw[row - 1].strip(' ",\\n') for row in before] == ["a", "c", "e"]
+    assert rows(Edit(Span(4, 5), "x\ny")) == [before[0], 1, 1]

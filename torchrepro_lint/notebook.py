@@ -44,11 +44,12 @@ def edited(notebook: Notebook, edits: Iterable[Edit]) -> Notebook:
         cell = _home(notebook, edit.span)
         assert cell is not None
         changes.setdefault(cell.number, []).append(_moved(edit, -cell.start))
-    sources = []
+    sources, moved = [], False
     for cell in notebook.cells:
         text = notebook.text[cell.start : cell.end]
         changed = apply_edits(text, changes.get(cell.number, ()))
-        sources.append((cell.number, changed, cell.rows if changed == text else ()))
+        moved = moved or changed.count("\n") != text.count("\n")
+        sources.append((cell.number, changed, () if moved else cell.rows))
     return _join(sources, notebook.databricks)
 
 
