@@ -88,11 +88,13 @@ def place_of(project: Project, happening: Happening, read: str = "") -> str:
 def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, family: str = "") -> bool:
     """Whether something lies behind another entry point's function, so that this one only launches it.
 
-    Where the other one seeds ``family`` it has nothing to say, and this one has.
+    Where the other one seeds ``family``, or is no run that matters, it has nothing to say, and this one has.
     """
     entered = {step.into for step in happening.way}
     return any(
         other.entry.path != entry.path
+        and other.effects.matters
+        and other.effects.acts
         and family not in other.effects.seeds
         and any(
             name.startswith(f"{other.entry.path}:") and name in other.run.functions and not name.endswith(":")

@@ -25,7 +25,7 @@ def check(context: Context) -> Iterator[Finding]:
         if program.entry.path == context.path and effects.matters and effects.acts and not effects.unknown_seeder:
             late = {family: found for family in FAMILIES if (found := _late(context, program, family))}
             for family, (draw, seed) in late.items():
-                fix = fix_late(context.project, program, tuple(late.values()), draw)
+                fix = fix_late(context.project, program, {each.key: found for each, found in late.items()}, draw)
                 yield _finding(context, program, family, draw, seed)._replace(fix=fix)
 
 

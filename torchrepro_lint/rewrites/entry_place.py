@@ -38,7 +38,7 @@ def entry_place(project: Project, program: Program, happening: Happening) -> Pla
     levels = entry_levels(project, program, happening)
     for number, level in enumerate(levels):
         seed = own_seed(project, program.entry.path, level)
-        if seed is not None and not _repeats(level, seed):
+        if seed is not None and not _repeats(level, seed) and not _is_constant(level, seed):
             return Place(level, seed)
         if number + 1 < len(levels) and in_loop(level):
             break
@@ -93,6 +93,12 @@ def _repeats(level: Level, seed: SeedValue) -> bool:
         if seed.after is not None and _among(seed.after, spot.block):
             return looped
     return False
+
+
+def _is_constant(level: Level, seed: SeedValue) -> bool:
+    """Whether a seed is a constant of the module, which is known everywhere."""
+    after = seed.after
+    return level.function is None and isinstance(after, Assign) and isinstance(after.value, Constant)
 
 
 def _home(levels: list[Level]) -> Level | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Assign, Call, Constant, Define, Do, Expression, If, Import, Loop, Ref, Statement, With
 from torchrepro_lint.layout import comments_above, line_end, newline
 from torchrepro_lint.nesting import Level, Spot, in_loop, is_elif
-from torchrepro_lint.rewrites.entry_place import entry_levels, first_offset
+from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, first_offset
+from torchrepro_lint.rewrites.fix_unseeded import fix_start
+from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.text import Edit, Fix, Lines, Span
 from torchrepro_lint.walk import blocks, expressions, statements, within
 
@@ -32,23 +34,36 @@ _FLAGS = "torch.backends."
 _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
-def fix_late(project: Project, program: Program, late: Sequence[tuple[Draw, Seed]], draw: Draw) -> Fix | None:
+def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | None:
     """Move the seeding, with what seeds beside it, above the statement of the entry file that draws first.
 
     ``late`` are the draws of all families that come before their seeders, ``draw`` is the one to settle; calls that stand
-    together move together, above the first of the draws. None where something that they use is defined in between, where
-    they stand in a loop, or where no block holds both.
+    together move together, above the first of the draws. Where something that they use is defined in between, where they
+    stand in a loop, or where no block holds both, the program is seeded at its start instead, too.
     """
     moves = {}
-    for other, seed in sorted(late, key=lambda each: each[0].order):
+    for other, seed in sorted(late.values(), key=lambda each: each[0].order):
         if (move := _move_of(project, program, other, seed)) is not None:
             moves[other] = move
     own = moves.get(draw)
     if own is None:
-        return None
+        return _at_the_start(project, program, {family: each for family, each in late.items() if each[0] not in moves})
     first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
     edits = (Edit(Span(first.place, first.place), first.lines), Edit(first.cut, ""))
     return Fix(f"seed before {draw.label} draws", edits, safe=False)
+
+
+def _at_the_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | None:
+    """Seed with the program's own seed, where it is known in time, else with the constant that seeds later, else with one."""
+    draw, seed = min(late.values(), key=lambda each: each[0].order)
+    place = entry_place(project, program, draw.happening)
+    if place is None:
+        return None
+    if place.seed.text == FALLBACK and isinstance(seed.happening.event.value, Call):
+        given = [arg.value for arg in seed.happening.event.value.args[:1]]
+        if given and isinstance(given[0], Constant) and type(given[0].value) is int:
+            place = place._replace(seed=place.seed._replace(text=str(given[0].value)))
+    return fix_start(project, program.entry.path, place, list(late))
 
 
 def _move_of(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:

@@ -32,10 +32,13 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
         title = f"seed {names_of(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])
     place = entry_place(project, program, first.happening)
-    if place is None:
-        return None
+    return fix_start(project, program.entry.path, place, families) if place else None
+
+
+def fix_start(project: Project, path: str, place: Place, families: Sequence[str]) -> Fix:
+    """Seed families where a program starts."""
     where = place.level.function.name[1:] if place.level.function else "the program"
-    edits = _edits(project, program.entry.path, place, families)
+    edits = _edits(project, path, place, families)
     return Fix(f"seed {names_of(families)} at the start of {where}", edits, safe=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, Import, Operation, Ref, Statement, With
+from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Import, Operation, Ref, Statement, With
 from torchrepro_lint.nesting import Level
 from torchrepro_lint.project import Project
 from torchrepro_lint.rewrites.seed_fields import (
@@ -33,13 +33,24 @@ class SeedValue(NamedTuple):
 
 def seed_at(project: Project, path: str, level: Level) -> SeedValue | None:
     """The program's own seed, as a statement at ``level`` can write it; None where it has none."""
-    return own_seed(project, path, level) or module_constant(project, path, level)
+    own = own_seed(project, path, level) or module_constant(project, path, level)
+    return own or _literal(project, path, level)
 
 
 def own_seed(project: Project, path: str, level: Level) -> SeedValue | None:
     """An option, a field, a parameter or a variable: the one that is known first."""
     found = [*_parameters(project, path, level), *_variables(project, path, level)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
+
+
+def _literal(project: Project, path: str, level: Level) -> SeedValue | None:
+    """The 7 of ``torch.manual_seed(7)`` or ``seed_all(7)``, where the function has called that before."""
+    for statement in level.before:
+        match statement:
+            case Do(value=Call(args=(first, *_)) as call) if _is_integer(project, path, first.value):
+                if isinstance(first.value, Constant) and project.only_seeds(path, call):
+                    return SeedValue(str(first.value.value), statement)
+    return None
 
 
 def _parameters(project: Project, path: str, level: Level) -> Iterator[SeedValue]:

@@ -1,0 +1,76 @@
+"""The proof: training programs give other bits in each run as they are written, and the same bits once they are fixed.
+
+Each program in ``programs`` is small and real, runs on the CPU, makes up its own data, leaves its weights in files and prints
+its metrics. It is run in fresh processes under different hash seeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.engine import Outcome, run
+from torchrepro_lint.files import plan
+from torchrepro_lint.roots import Options
+from torchrepro_lint.settings import Settings
+from torchrepro_lint.writing import write_all
+
+PROGRAMS = sorted(Path(__file__).parent.joinpath("programs").iterdir())
+SCRIPTS = ("train.py", "main.py")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_fixes_make_a_program_repeat(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / program.name
+    shutil.copytree(program, folder)
+    (folder / "torchrepro-lint.toml").write_text('torch-version = "2.13"\n', encoding="utf-8")
+    assert left_by(folder, hash_seed=1) != left_by(folder, hash_seed=2), "it is to be irreproducible as it is written"
+
+    outcome = fix(folder)
+    assert outcome.errors == ()
+    assert outcome.changes
+    assert write_all(outcome.changes) == []
+    assert left_by(folder, hash_seed=1) == left_by(folder, hash_seed=2)
+    assert fix(folder).changes == (), "fixing again changes something"
+
+
+def left_by(folder: Path, hash_seed: int) -> dict[str, str]:
+    """What a run prints and leaves: a digest for standard output and for each file that it writes."""
+    script = next(folder / name for name in SCRIPTS if (folder / name).exists())
+    # One thread: that sums of floats come out alike on more of them is not what is to be shown here.
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": str(hash_seed),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    before = set(folder.rglob("*"))
+    ran = subprocess.run(
+        [sys.executable, script.name], cwd=folder, env=environment, capture_output=True, check=False, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert ran.stdout, "a program is to print its metrics"
+    left = {"standard output": digest(ran.stdout)}
+    for path in sorted(set(folder.rglob("*")) - before):
+        left[path.name] = digest(path.read_bytes())
+        path.unlink()
+    return left
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def fix(folder: Path) -> Outcome:
+    """What ``--fix --unsafe-fixes`` does, not yet written."""
+
+    def overrides(settings: Settings) -> Settings:
+        return settings._replace(unsafe_fixes=True)
+
+    return run(plan([str(folder)], Options(overrides=overrides)), True, True, lambda total: lambda: None)
