@@ -328,8 +328,11 @@ STILL_METHODS = frozenset(
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 
-# What gives back the function or module that it is handed, to be run later.
-_WRAPPERS = frozenset({"torch.compile", "torch.jit.script", "copy.copy", "copy.deepcopy"})
+# What gives back the function, module or dataset that it is handed, to be run later.
+_WRAPPERS = frozenset(
+    {"torch.compile", "torch.jit.script", "copy.copy", "copy.deepcopy"}
+    | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
+)
 
 
 def _constructs(name: str) -> bool:

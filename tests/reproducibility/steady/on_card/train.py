@@ -23,7 +23,7 @@ def main():
     torch.backends.cudnn.benchmark = False
     torch.manual_seed(5)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = Network().to(device)  # first torch
+    model = Network().to(device)  # first torch, convolves
     images = torch.rand(6, 1, 8, 8).to(device)
     index = torch.arange(6).remainder(5).to(device)
     for _ in range(3):
