@@ -11,6 +11,7 @@ from torchrepro_lint.facts import span
 from torchrepro_lint.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.reached import device_of
 from torchrepro_lint.resources import release
+from torchrepro_lint.rewrites.fix_enabling import fix_workspace
 from torchrepro_lint.routes import first_line, place_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
@@ -53,9 +54,9 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         if at.happening.path == context.path:
             value = at.happening.event.value
             place = span(value) if at is enabling and value is not None else None
-            yield Finding(
-                _CODE, place or first_line(context.lines, at.happening.event.statement), message, severity=severity
-            )
+            place = place or first_line(context.lines, at.happening.event.statement)
+            fix = fix_workspace(context.project, context.path, program, at.given if found and not good else None)
+            yield Finding(_CODE, place, message, fix, severity=severity)
 
 
 def _enabling(context: Context, program: Program) -> Iterator[Touch]:

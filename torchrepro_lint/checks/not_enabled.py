@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import enables
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.reached import is_convolution, on_request, raising
+from torchrepro_lint.rewrites.fix_enabling import fix_enabling
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
@@ -41,7 +42,12 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         message = f"{_subject(what, found)} deterministic only on request; {_cure(context, program, only_convolutions)}"
         statement = entry_statement(program.entry, first.happening)
         steps = steps_to(project, first.happening, f"{first.label} is deterministic only on request")
-        yield Finding(_CODE, first_line(context.lines, statement), message, steps=steps)
+        fix = (
+            None
+            if _stop(context, program)
+            else fix_enabling(project, program, first.happening, context.catalogue.version)
+        )
+        yield Finding(_CODE, first_line(context.lines, statement), message, fix, steps=steps)
 
 
 def _subject(first: str, found: Sequence[Operation]) -> str:
@@ -51,8 +57,13 @@ def _subject(first: str, found: Sequence[Operation]) -> str:
 
 
 def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
-    stop = next(iter(raising(context, program)), None)
+    stop = _stop(context, program)
     if stop is not None:
         return f"{_FLAG} would stop at {stop.label} ({place_of(context.project, stop.happening, context.path)}), so replace that first"
     also = " or set torch.backends.cudnn.deterministic = True" if only_convolutions else ""
     return f"call {_FLAG}{also}"
+
+
+def _stop(context: Context, program: Program) -> Operation | None:
+    """What the switch would stop."""
+    return next(iter(raising(context, program)), None)

@@ -14,24 +14,18 @@ from torchrepro_lint.nesting import Level, is_elif, level_of
 from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.splitting import random_splits
 from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
 
 _MADE = "torch.Generator()"
 _KEYWORD = "generator"
-_SPLITTERS = frozenset(
-    f"torch.utils.data.{module}{word}"
-    for module, words in {
-        "": ("random_split", "RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler"),
-        "dataset.": ("random_split",),
-        "sampler.": ("RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler"),
-    }.items()
-    for word in words
-)
+# torch's own generator, which is as good as none.
+_GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
 def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
@@ -45,17 +39,20 @@ def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
 
 
 def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]:
-    """The edits that make a generator, where there is none, and pass it."""
+    """The edits that make a generator, where there is none, and pass it; the last one passes."""
     level = level_of(project.files[path], call.start)
     if level is None or isinstance(level.spots[-1].statement, Define) or _in_lambda(level, call):
         return ()
+    given = next((arg for arg in call.args if arg.keyword == _KEYWORD), None)
+    if given is not None and isinstance(given.value, Ref) and _GLOBAL.isdisjoint(project.names(path, given.value)):
+        return ()  # what is handed on is made elsewhere
     word = _visible(project, path, level)
-    if word:
-        return (_passing(project.text(path), call, word),)
-    if function_runs_often(project, path, level):
-        return ()
-    word, making = _made(project, path, level)
-    return (*making, _passing(project.text(path), call, word)) if making else ()
+    making: tuple[Edit, ...] = ()
+    if not word:
+        word, making = _made(project, path, level)
+        if not making or function_runs_often(project, path, level):
+            return ()
+    return (*making, _passing(project, path, call, word))
 
 
 def _visible(project: Project, path: str, level: Level) -> str:
@@ -119,7 +116,7 @@ def _needing(project: Project, path: str, level: Level) -> list[int]:
     known = _KNOWN.setdefault(project, {})
     if path not in known:
         sites = [loader.site for loader in loaders(project, path) if _needs(loader)]
-        sites += [site for site in project.calls(path) if _splits(site)]
+        sites += [site for site, _ in random_splits(project, path)]
         known[path] = tuple((site.function, site.call.start) for site in sites)
     function = f"{path}{level.function.name}" if level.function else f"{path}:"
     return [start for name, start in known[path] if name == function]
@@ -132,15 +129,11 @@ def _needs(loader: Loader) -> bool:
     return not loader.passes(_KEYWORD) and (loader.shuffles or loader.has_workers)
 
 
-def _splits(site: Site) -> bool:
-    return not _SPLITTERS.isdisjoint(site.names) and all(arg.keyword != _KEYWORD for arg in site.call.args)
-
-
-def _passing(text: str, call: Call, word: str) -> Edit:
+def _passing(project: Project, path: str, call: Call, word: str) -> Edit:
     for arg in call.args:
-        if arg.keyword == _KEYWORD:
+        if arg.keyword == _KEYWORD or (not arg.star and _GLOBAL.intersection(project.names(path, arg.value))):
             return replace_argument(arg, word)
-    return append_argument(call, text, f"{_KEYWORD}={word}")
+    return append_argument(call, project.text(path), f"{_KEYWORD}={word}")
 
 
 def _in_lambda(level: Level, call: Call) -> bool:

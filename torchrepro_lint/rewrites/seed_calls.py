@@ -91,7 +91,7 @@ def existing(project: Project, effects: Effects, draw: Happening, order: int) ->
         and is_plain(seed.happening)
         and spawning(project, draw) <= spawning(project, seed.happening)
     ]
-    return min(found, key=lambda each: (_is_conditional(each.happening), each.order), default=None)
+    return min(found, key=lambda each: (is_conditional(each.happening), each.order), default=None)
 
 
 def is_plain(happening: Happening) -> bool:
@@ -130,5 +130,5 @@ def _is_repeatable(part: Expression) -> bool:
     return isinstance(part, Ref)
 
 
-def _is_conditional(happening: Happening) -> bool:
+def is_conditional(happening: Happening) -> bool:
     return any(guard.kind in ("if", "else") and not guard.certain for guard in guards(happening))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.nesting import Level
 from torchrepro_lint.options import Option
 from torchrepro_lint.project import Project
@@ -33,7 +33,7 @@ def fields(project: Project, path: str, level: Level, root: str, word: str) -> I
                     return
     for reference in _reads(level, root):
         text = ".".join((word, *reference.path))
-        yield unless_none(text, Constant(0, 0, None) if _is_tested(level, reference) else None)
+        yield unless_none(text, Constant(0, 0, None) if is_tested(level, reference) else None)
         return
 
 
@@ -78,14 +78,14 @@ def _is_seed_of(reference: Ref, root: str) -> bool:
     return reference.roots == (root,) and bool(reference.path) and bool(WORD.fullmatch(reference.path[-1]))
 
 
-def _is_tested(level: Level, reference: Ref) -> bool:
-    """Whether an ``if`` of the function asks for a seed, so that it may be None."""
-    return any(
-        isinstance(each, Ref) and (each.roots, each.path) == (reference.roots, reference.path)
-        for statement in statements(level.body)
-        if isinstance(statement, If)
-        for each in within(statement.test)
-    )
+def is_tested(level: Level, reference: Ref) -> bool:
+    """Whether a test of the function asks for a seed, so that it may be None."""
+    tests = [each.test for each in statements(level.body) if isinstance(each, If)]
+    for statement in statements(level.body):
+        inner = (each for expression in expressions(statement) for each in within(expression))
+        tests += (each.operands[0] for each in inner if isinstance(each, Operation) and each.op in ("if", "or"))
+    found = (each for test in tests for each in within(test))
+    return any(isinstance(each, Ref) and (each.roots, each.path) == (reference.roots, reference.path) for each in found)
 
 
 def field_writes(level: Level, root: str) -> list[Statement]:

@@ -12,6 +12,7 @@ from torchrepro_lint.rewrites.seed_fields import (
     WORD,
     field_writes,
     fields,
+    is_tested,
     may_be_number,
     of_option,
     targets_of,
@@ -67,7 +68,8 @@ def _parameters(project: Project, path: str, level: Level) -> Iterator[SeedValue
             if click:
                 yield from (SeedValue(text, None) for text in of_option(project, click[0], param.name))
             elif may_be_number(param.default):
-                yield SeedValue(unless_none(param.name, param.default), None)
+                none = Constant(0, 0, None) if is_tested(level, Ref(0, 0, (root,), (), 0)) else param.default
+                yield SeedValue(unless_none(param.name, none), None)
         else:
             yield from (SeedValue(text, None) for text in fields(project, path, level, root, param.name))
 

@@ -1,0 +1,70 @@
+"""Random splits and samplers that get no generator of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.constructions import own_arguments
+from torchrepro_lint.facts import Call
+from torchrepro_lint.loaders import hands_on, scopes
+from torchrepro_lint.passing import passes, read_arguments
+from torchrepro_lint.scoped import Scoped
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+
+_PLACES = ("torch.utils.data", "torch.utils.data.dataset", "torch.utils.data.sampler")
+_PARAMETERS = {
+    "random_split": ("dataset", "lengths", "generator"),
+    "RandomSampler": ("data_source", "replacement", "num_samples", "generator"),
+    "WeightedRandomSampler": ("weights", "num_samples", "replacement", "generator"),
+    "SubsetRandomSampler": ("indices", "generator"),
+}
+_KNOWN = {f"{place}.{word}": (word, parameters) for word, parameters in _PARAMETERS.items() for place in _PLACES}
+
+
+def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:
+    """The calls of a file that draw from the global generator, with the function or class of torch that they lead to."""
+    for site in project.calls(path):
+        found = next((one for name in site.names if (one := _drawing(project, path, site, name))), None)
+        if found is not None:
+            yield site, found
+
+
+def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
+    """The function or class that a call leads to without a generator."""
+    if not _is_known(project, name):
+        return None
+    for scope in scopes(project, site):
+        call = Scoped(path, site.call, scope)
+        for outside, inner in _reached(project, call, name):
+            assert isinstance(inner.value, Call)
+            word, parameters = _KNOWN[outside]
+            given = read_arguments(project.origins, inner, parameters)
+            if given.complete and not passes(project.origins, given, "generator"):
+                return word
+    return None
+
+
+def _is_known(project: Project, name: str) -> bool:
+    """Whether a name is one of torch's, or of a class of the project that inherits from one; most are neither."""
+    if ":" not in name:
+        return name.removesuffix(".__init__").removesuffix("()") in _KNOWN
+    resolver = project.resolver
+    return bool(resolver.classes(name)) and not _KNOWN.keys().isdisjoint(resolver.ancestry(name))
+
+
+def _reached(project: Project, call: Scoped, name: str) -> Iterator[tuple[str, Scoped]]:
+    """Torch's constructors that a call runs: by its own name, in a subclass, or through a subclass's constructor."""
+    assert isinstance(call.value, Call)
+    base = name.removesuffix(".__init__").removesuffix("()")
+    if base in _KNOWN and not (name.endswith("__init__") and hands_on(project, call.path, call.value)):
+        yield base, call._replace(value=own_arguments(call.value))
+    elif project.resolver.classes(name) and not _KNOWN.keys().isdisjoint(project.resolver.ancestry(name)):
+        for outside, inner in project.origins.construct(call, name).outside:
+            own = isinstance(inner.value, Call) and (
+                inner.value is call.value or hands_on(project, inner.path, inner.value)
+            )
+            if outside in _KNOWN and own and isinstance(inner.value, Call):
+                yield outside, inner._replace(value=own_arguments(inner.value))
