@@ -25,63 +25,14 @@ _KEPT = 4
 _MEANS = Means(jobs=1, cached=True)
 # Something of this is written in any project that a rule has a word on; all is in lower case.
 WORDS = tuple(
-    word.encode()
-    for word in (
-        *(
-            "torch",
-            "numpy",
-            "random",
-            "seed",
-            "lightning",
-            "transformers",
-            "accelerate",
-            "timm",
-            "monai",
-            "fastai",
-            "dgl",
-        ),
-        *("sklearn", "scipy", "pandas", "networkx", "umap", "imblearn", "datasets", "diffusers", "peft", "ultralytics"),
-        *(
-            "gym",
-            "stable_baselines",
-            "sb3",
-            "tianshou",
-            "imgaug",
-            "albumentations",
-            "kornia",
-            "speechbrain",
-            "allennlp",
-        ),
-        *(
-            "nemo",
-            "skorch",
-            "catalyst",
-            "ignite",
-            "mmengine",
-            "mmcv",
-            "detectron2",
-            "composer",
-            "deepspeed",
-            "trl",
-            "setfit",
-        ),
-        *("sentence_transformers", "tensorflow", "keras", "jax", "xformers", "flash_attn", "apex", "ray", "webdataset"),
-        *("espnet", "flair", "fairseq", "paddle", "yolov5", "colossalai", "simpletransformers", "optuna", "fwr13y"),
-        *(
-            "horovod",
-            "open_clip",
-            "mmdet",
-            "mmseg",
-            "skrl",
-            "pyro",
-            "imitation",
-            "stable_baselines",
-            "mlflow",
-            "wandb",
-            "nni",
-            "openrlhf",
-        ),
-    )
+    b"""
+    torch numpy random seed lightning transformers accelerate timm monai fastai dgl sklearn scipy pandas
+    networkx umap imblearn datasets diffusers peft ultralytics gym stable_baselines sb3 tianshou imgaug
+    albumentations kornia speechbrain allennlp nemo skorch catalyst ignite mmengine mmcv detectron2 composer
+    deepspeed trl setfit sentence_transformers tensorflow keras jax xformers flash_attn apex ray webdataset
+    espnet flair fairseq paddle yolov5 colossalai simpletransformers optuna fwr13y horovod open_clip mmdet mmseg
+    skrl pyro imitation mlflow wandb nni openrlhf
+    """.split()
 )
 
 
