@@ -16,6 +16,7 @@ from torchrepro_lint.facts import (
     Do,
     Expression,
     Facts,
+    If,
     Lambda,
     Leave,
     Loop,
@@ -133,8 +134,25 @@ class Spots:
                 self._resets.setdefault((root, ref.path), []).append(Reset(at, statement, function, blocks_there))
         for number, block in enumerate(blocks(statement)):
             self._block(block, function, around, statement, number)
+        if isinstance(statement, If):
+            self._reset_by_both(statement, function, around)
         if isinstance(statement, Define):
             self._block(statement.body, function, around, statement, 0)
+
+    def _reset_by_both(self, statement: If, function: str, around: tuple[Block, ...]) -> None:
+        """What both branches of an ``if`` give a new value has one behind it; a branch that leaves need not."""
+        found = [
+            {(root, ref.path) for each in body for ref, _ in _reset(each) for root in ref.roots}
+            for body in blocks(statement)
+        ]
+        leaves = [
+            any(isinstance(each, Leave) and each.kind in ("return", "raise") for each in body)
+            for body in blocks(statement)
+        ]
+        one, other = found
+        for key in sorted(one | other if leaves[0] != leaves[1] else one & other):
+            if (key in one or leaves[0]) and (key in other or leaves[1]):
+                self._resets.setdefault(key, []).append(Reset(statement.start, statement, function, around))
 
     def _expression(self, expression: Expression, spot: Spot) -> None:
         self._spots[id(expression)] = spot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Function, Operation, Ref
+from torchrepro_lint.facts import Attribute, Call, Expression, Function, Ref
 from torchrepro_lint.order.calls import effect
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
@@ -24,6 +24,10 @@ class Arguments:
 
     def steps(self, here: Here, call: Call, spot: Spot) -> Iterator[Step]:
         """What a call does with an argument."""
+        star = next((arg.star for arg in call.args if arg.value is here.node), "")
+        if star:
+            yield from self.starred(here, call) if star == "*" else ()
+            return
         names = self._orders.names.names(here.path, call.func)
         word = last_word(call.func)
         what = effect(names, word, _receiver(call.func) is not None)
@@ -100,7 +104,7 @@ class Arguments:
         elif here.shape.is_decided:
             yield Taken(here.path, call, "passed on")
 
-    def starred(self, here: Here, call: Call, star: Operation) -> Iterator[Step]:
+    def starred(self, here: Here, call: Call) -> Iterator[Step]:
         """``f(*listing)``."""
         names = self._orders.names.names(here.path, call.func)
         what = effect(names, last_word(call.func), _receiver(call.func) is not None)
@@ -110,7 +114,7 @@ class Arguments:
             result = SCALAR if what == "text" else LISTING
             yield from ordered(here, call, [Here(here.path, call, result)])
         else:
-            yield from ordered(here, call, [Taken(here.path, star, "passed on")])
+            yield from ordered(here, call, [Taken(here.path, call, "passed on")])
 
     def _passed(self, here: Here, call: Call, names: tuple[str, ...]) -> Iterator[Step]:
         """To a function of the project: what that does with its parameter."""

@@ -77,8 +77,9 @@ def _may_take(node: Expression, spot: Spot) -> bool:
     match spot.parent:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
-        case Call(func=func):
-            return func is not node and _TAKERS.fullmatch(last_word(func)) is not None
+        case Call(func=func, args=args):
+            starred = any(arg.value is node and arg.star == "*" for arg in args)
+            return starred or (func is not node and _TAKERS.fullmatch(last_word(func)) is not None)
         case Comprehension(clauses=clauses):
             return any(clause.source is node for clause in clauses)
         case Operation(op=op):

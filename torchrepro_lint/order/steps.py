@@ -189,11 +189,15 @@ def _displayed(here: Here, parent: Collection) -> Iterator[Step]:
         yield Here(here.path, parent, held(here.shape, None if starred else places[0]))
 
 
-def _operated(orders: Orders, here: Here, parent: Operation, spot: Spot) -> Iterator[Step]:
+def _operated(  # noqa: C901  a line or two per kind
+    orders: Orders, here: Here, parent: Operation, spot: Spot
+) -> Iterator[Step]:
     path, shape = here.path, here.shape
     match parent.op:
         case "*" if len(parent.operands) == 1:
-            yield from _starred(orders, here, parent)
+            outer = orders.uses.spots(path).of(parent)
+            if outer is not None and isinstance(outer.parent, Collection) and outer.parent.kind in ("list", "tuple"):
+                yield from ordered(here, outer.parent, [Here(path, outer.parent, shape.along())])
         case "if":
             if parent.operands[0] is not here.node:
                 yield Here(path, parent, shape)
@@ -215,16 +219,6 @@ def _operated(orders: Orders, here: Here, parent: Operation, spot: Spot) -> Iter
             yield Here(path, parent, shape)
         case "-" | "*" | "/" | "//" | "**" | "<<" | ">>" | "@" | "&" | "|" | "^" | "~" if shape.kind == "scalar":
             yield Here(path, parent, SCALAR)
-
-
-def _starred(orders: Orders, here: Here, star: Operation) -> Iterator[Step]:
-    """``[*listing]`` is one in that order; ``f(*listing)`` gives the arguments in it."""
-    outer = orders.uses.spots(here.path).of(star)
-    parent = outer.parent if outer else None
-    if isinstance(parent, Collection) and parent.kind in ("list", "tuple"):
-        yield from ordered(here, parent, [Here(here.path, parent, here.shape.along())])
-    elif isinstance(parent, Call) and outer is not None:
-        yield from orders.arguments.starred(here, parent, star)
 
 
 def first_constant(indices: tuple[Expression, ...]) -> int | None:
