@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, Ref
-from torchrepro_lint.order.calls import effect
+from torchrepro_lint.order.calls import effect, is_asked
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
 from torchrepro_lint.walk import last_word
@@ -14,6 +14,9 @@ from torchrepro_lint.walk import last_word
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.spots import Spot
+
+# A value is remembered to have come through so many calls.
+_MOST_CALLS = 3
 
 
 class Arguments:
@@ -56,7 +59,7 @@ class Arguments:
                 yield Taken(path, call, "drawn from")
             case "extend" | "append":
                 yield from self._received(here, call, spot, what)
-            case "unknown" if shape.is_decided:
+            case "unknown" if shape.is_decided and not is_asked(_keyword(call, here.node)):
                 yield Taken(path, call, "passed on")
 
     def _along(self, here: Here, call: Call, what: str) -> Iterator[Step]:
@@ -127,8 +130,9 @@ class Arguments:
             for function in self._orders.names.functions(target):
                 word = _parameter(function, call, here.node)
                 if word is not None and function.body:
+                    came = (*(here.came or ())[-_MOST_CALLS:], (target, here.path, call))
                     for file, ref, words in self._orders.uses.of_parameter(path, function, word):
-                        yield Here(file, ref, here.shape, words)
+                        yield Here(file, ref, here.shape, words, came)
             if ":" in name and self._orders.names.classes(name) and not self._orders.names.functions(target):
                 yield from self._to_outside(here, call)
 
@@ -160,6 +164,10 @@ def _freed(here: Here, call: Call) -> Iterator[Step]:
         yield Here(here.path, call, SET)
     elif shape.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
         yield Here(here.path, call, SCALAR)
+
+
+def _keyword(call: Call, node: Expression) -> str | None:
+    return next((arg.keyword for arg in call.args if arg.value is node), None)
 
 
 def _receiver(func: Expression) -> Expression | None:

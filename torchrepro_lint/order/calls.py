@@ -41,7 +41,13 @@ _FREE_WORDS = _SET_METHODS | frozenset(
     }
 )
 _SAYING = re.compile(
-    r"(assert|log|warn|print|report|display|show|check|verify|validate)\w*|\w*(Error|Exception|Warning)"
+    r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
+    r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
+    r"\w*(Error|Exception|Warning)"
+)
+# What is given under such a name is only asked whether it holds something.
+_ASKED = re.compile(
+    r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
 # Calls whose result goes along in the order of an argument.
@@ -96,6 +102,11 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
     if (written and word in _FREE_WORDS) or _SAYING.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def is_asked(name: str | None) -> bool:
+    """Whether a keyword, by its name, takes something that is only asked whether it holds a thing."""
+    return name is not None and _ASKED.fullmatch(name) is not None
 
 
 def gives_a_set(word: str) -> bool:

@@ -11,7 +11,7 @@ from torchrepro_lint.order.loops import Loops
 from torchrepro_lint.order.methods import Methods
 from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
-from torchrepro_lint.order.steps import Here, Order, Taken, steps
+from torchrepro_lint.order.steps import Here, Taken, flat, steps
 from torchrepro_lint.uses import Uses
 
 if TYPE_CHECKING:
@@ -41,21 +41,17 @@ class Orders:
 
     def _followed(self, start: Iterable[Here | Taken]) -> Iterator[Taken]:
         queue: list[Here | Taken] = list(start)
-        seen: set[tuple[str, int, Shape, tuple[str, ...]]] = set()
+        seen: set[tuple[object, ...]] = set()
         while queue:
             here = queue.pop(0)
             if isinstance(here, Taken):
                 yield here
                 continue
-            key = (here.path, id(here.node), here.shape, here.words)
+            key = (here.path, id(here.node), here.shape, here.words, tuple(id(call) for _, _, call in here.came or ()))
             if key in seen or len(seen) > _MOST_PLACES or depth(here.shape) > _DEEPEST:
                 continue
             seen.add(key)
-            for step in steps(self, here):
-                if isinstance(step, Order):
-                    queue += step.then
-                else:
-                    queue.append(step)
+            queue += (_further(here, step) for step in flat(steps(self, here)))
 
     def reads(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
         """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
@@ -90,3 +86,7 @@ class Orders:
             for root in ref.roots
             for each in self.uses.spots(path).resets(root, ref.path)
         )
+
+
+def _further(here: Here, step: Here | Taken) -> Here | Taken:
+    return step._replace(came=here.came) if isinstance(step, Here) and step.came is None else step

@@ -33,10 +33,14 @@ class Returns:
             return
         name = path + function
         word = function.rpartition(".")[2].lstrip(":")
-        callers = [Here(file, call, shape) for file, call in self._orders.uses.of_result(name)]
+        if here.came and here.came[-1][0] == name:
+            _, file, call = here.came[-1]
+            yield Here(file, call, shape, (), here.came[:-1])
+            return
+        callers = [Here(file, call, shape, (), ()) for file, call in self._orders.uses.of_result(name)]
         if self._orders.names.is_property(name):
             owner = self._orders.names.owner(name)
-            callers += [Here(*read[:2], shape, read[2]) for read in self._orders.uses.of_attribute(owner, word)]
+            callers += [Here(*read[:2], shape, read[2], ()) for read in self._orders.uses.of_attribute(owner, word)]
         yield from callers
         if not callers and shape.is_decided:
             yield Taken(path, here.node, "returned")

@@ -20,6 +20,7 @@ from torchrepro_lint.facts import (
     Subscript,
     With,
 )
+from torchrepro_lint.order.calls import is_asked
 from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ if TYPE_CHECKING:
 
 
 class Here(NamedTuple):
-    """A value of a shape at an expression; ``words`` are attributes of it that the expression reads."""
+    """A value of a shape at an expression; ``words`` are attributes of it that the expression reads.
+
+    ``came`` are the calls by which it came into functions, outermost first: function, calling file, call. What such a
+    function returns goes back to that call. None stands for those of the step before.
+    """
 
     path: str
     node: Expression
     shape: Shape
     words: tuple[str, ...] = ()
+    came: tuple[tuple[str, str, Call], ...] | None = None
 
 
 class Taken(NamedTuple):
@@ -182,11 +188,15 @@ def _displayed(here: Here, parent: Collection) -> Iterator[Step]:
         return
     places = [index for index, item in enumerate(parent.items) if item is here.node]
     if parent.kind == "dict":
-        if here.shape.kind == "scalar" or places[0] % 2:
+        if here.shape.kind == "scalar" or (places[0] % 2 and not _is_asked(parent.items[places[0] - 1])):
             yield Here(here.path, parent, held(here.shape))
     else:
         starred = any(isinstance(item, Operation) and item.op == "*" for item in parent.items)
         yield Here(here.path, parent, held(here.shape, None if starred else places[0]))
+
+
+def _is_asked(key: Expression | None) -> bool:
+    return isinstance(key, Constant) and isinstance(key.value, str) and is_asked(key.value)
 
 
 def _operated(  # noqa: C901  a line or two per kind
