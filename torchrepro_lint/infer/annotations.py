@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 _UNIONS = frozenset({"typing.Optional", "typing.Union", "typing.Final", "typing.ClassVar", "typing_extensions.Final"})
 _FIRST = frozenset({"typing.Annotated", "typing_extensions.Annotated", "typing.Required", "typing.NotRequired"})
 _OF_KEYS = ("dict",)
+# Of these only the elements are known: a list, a tuple or a set may be passed.
+_ELEMENTS = frozenset(
+    f"{module}.{word}"
+    for module in ("typing", "collections.abc")
+    for word in ("Sequence", "Iterable", "Collection", "Iterator", "MutableSequence", "Container")
+)
 _FAMILIES = {
     "Float": "floating",
     "Int": "integer",
@@ -67,6 +73,8 @@ def _subscripted(kinds: Kinds, path: str, value: Expression, indices: tuple[Expr
         return joined(*(annotated(kinds, path, each) for each in indices))
     if names & _FIRST:
         return annotated(kinds, path, indices[0])
+    if names & _ELEMENTS:
+        return What(of=annotated(kinds, path, indices[0]))
     if any(name.startswith("jaxtyping.") for name in names):
         return _shaped(kinds, path, next(iter(sorted(names))).rpartition(".")[2], indices)
     whole = annotated(kinds, path, value)

@@ -119,6 +119,8 @@ def joined(*all_of: What) -> What:
 
 def both(one: What, other: What) -> What:
     """What is known of a value that is known to be both: the first decides, the second fills what the first leaves open."""
+    if other == UNKNOWN:
+        return one
     if one.kind in ("", "nothing", "none"):
         return other if other.kind or one.kind == "" else one
     if one.kind != other.kind and _WIDER.get(frozenset({one.kind, other.kind})) is None:

@@ -52,6 +52,14 @@ def _of_path(project: Project, path: str, site: Site) -> str:
             receiver = value
         case _:
             return ""
+    return f"Path.{word}" if _is_path(project, path, receiver) else ""
+
+
+def _is_path(project: Project, path: str, receiver: Expression) -> bool:
+    """Whether inference knows a path, or where it knows nothing, whether something of the project passes one."""
     kinds = kinds_of(project)
-    # What is between path and name of a call ends where it is read: a made-up reference has the place of the call.
-    return f"Path.{word}" if kinds.of(path, receiver).kind == "path" else ""
+    known = kinds.of(path, receiver).kind
+    if known or not isinstance(receiver, Ref):
+        return known == "path"
+    found = project.resolver.values(path, receiver)
+    return any(kinds.of(file, value).kind == "path" for file, value in found if value != receiver)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Assign, Call, Collection, Comprehension, Constant, Expression, Lambda, Loop, Operation
 from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.order.likely import may_be_set
+from torchrepro_lint.order.numbers import holds_numbers
 from torchrepro_lint.order.shapes import SET
 from torchrepro_lint.order.steps import Here, Order, Taken, steps
 from torchrepro_lint.walk import last_word
@@ -50,7 +51,7 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
         if not _may_take(node, spot) or not may_be_set(project.resolver, path, node):
             continue
         what = kinds.of(path, node)
-        if what.kind not in _SETS or is_steady(what.element):
+        if what.kind not in _SETS or is_steady(what.element) or holds_numbers(project, path, node):
             continue
         for step in steps(orders, Here(path, node, SET)):
             if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:

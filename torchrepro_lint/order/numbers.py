@@ -1,0 +1,58 @@
+"""Sets of what came out of tensors: numbers, however many dimensions a list had."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Attribute, Call, Expression, Operation, Ref, Subscript
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+# Methods that only tensors have: what they are called on is one.
+_OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
+
+# Calls whose result holds nothing but elements of their first argument.
+_KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
+
+
+def holds_numbers(project: Project, path: str, expression: Expression) -> bool:
+    """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
+    return _holds(project, path, expression, set())
+
+
+def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[str, int]]) -> bool:
+    """What has been ``seen`` holds what the rest does."""
+    key = (path, expression.start)
+    if isinstance(expression, Ref) and key in seen:
+        return True
+    seen.add(key)
+    match expression:
+        case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
+            return _holds(project, path, one, seen)
+        case Operation(op="|", operands=(one, other)):
+            return all(_holds(project, path, each, seen) for each in (one, other))
+        case Call(func=func, args=(arg, *_)) if not _KEEPING.isdisjoint(project.names(path, func)):
+            return _holds(project, path, arg.value, seen)
+        case Call(func=func) if last_word(func) in ("tolist", "unique"):
+            return _is_of_tensor(project, path, func)
+        case Ref():
+            found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
+            return bool(found) and all(_holds(project, file, each, seen) for file, each in found)
+    return False
+
+
+def _is_of_tensor(project: Project, path: str, func: Expression) -> bool:
+    receiver: Expression | None = None
+    match func:
+        case Attribute(value=value):
+            receiver = value
+        case Ref(path=(*words, _)):
+            receiver = func._replace(path=tuple(words))
+    if receiver is None:
+        return False
+    if isinstance(receiver, Call):
+        return last_word(receiver.func) in _OF_TENSORS or _is_of_tensor(project, path, receiver.func)
+    return kinds_of(project).of(path, receiver).is_tensor
