@@ -43,6 +43,9 @@ class Arguments(NamedTuple):
     ignore: tuple[str, ...] | None
     min_severity: str | None
     ignore_noqa: bool
+    add_noqa: bool
+    baseline: Path | None
+    write_baseline: Path | None
     torch_version: str | None
     device: str | None
     output_format: str | None

@@ -52,6 +52,9 @@ def completing(environment: Mapping[str, str]) -> bool:
     return "_TORCHREPRO_LINT_COMPLETE" in environment and len(words) > 1 and words[1] in COMMANDS
 
 
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
 def _fail(message: str) -> int:
     """One clear line on standard error; the status of an error."""
     click.echo(f"torchrepro-lint: {' '.join(message.split())}", err=True)
@@ -91,6 +94,9 @@ def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
 @_listing("--ignore", "Rules not to run.")
 @click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
+@click.option("--add-noqa", is_flag=True, help="Write a noqa comment for each finding, and report none.")
+@click.option("--baseline", type=_FILE, metavar="FILE", help="Report only what FILE does not know.")
+@click.option("--write-baseline", type=_FILE, metavar="FILE", help="Write what is found to FILE, and report nothing.")
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="The format of findings.")

@@ -46,9 +46,45 @@ def _run(arguments: Arguments) -> int:
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _complain(planned.errors)
     outcome = _outcome(arguments, planned)
+    if arguments.add_noqa or arguments.write_baseline:
+        return _adopt(arguments, outcome)
+    if arguments.baseline:
+        outcome = _new(arguments.baseline, planned, outcome)
     if arguments.diff:
         return _diff(outcome) or _complain(outcome.errors)
     return _finish(arguments, planned, outcome)
+
+
+def _adopt(arguments: Arguments, outcome: Outcome) -> int:
+    """Take what is found for given: in comments, or in a file."""
+    if arguments.add_noqa and (arguments.fix or arguments.fix_only or arguments.diff or _piped(arguments)):
+        raise UsageError("--add-noqa cannot be combined with fixing or with standard input")
+    errors, count = list(outcome.errors), len(outcome.diagnostics)
+    if arguments.add_noqa:
+        from torchrepro_lint.annotate import annotated
+
+        changes = annotated(outcome.diagnostics)
+        errors += write_all(changes)
+        told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(changes), 'file')}"
+    if arguments.write_baseline:
+        from torchrepro_lint import baseline
+
+        baseline.write(outcome.diagnostics, arguments.write_baseline)
+        told = f"Wrote {summary.counted(count, 'finding')} to {arguments.write_baseline}"
+    if not arguments.quiet:
+        terminal.note(told)
+    return _complain(errors)
+
+
+def _new(file: Path, planned: Plan, outcome: Outcome) -> Outcome:
+    """What a baseline does not know, with a note on what it knows and is no longer there."""
+    from torchrepro_lint import baseline
+
+    linted = (given.path for tree in planned.trees for _, given in tree.given)
+    compared = baseline.compare(outcome.diagnostics, file, linted)
+    stale = [f"{known.path}: {known.code} {known.line}" for known in compared.stale]
+    notes = (f"{file}: no longer found, write it anew: {'; '.join(stale)}",) if stale else ()
+    return outcome._replace(diagnostics=compared.new, notes=(*outcome.notes, *notes))
 
 
 def _outcome(arguments: Arguments, planned: Plan) -> Outcome:

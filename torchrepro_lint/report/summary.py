@@ -13,18 +13,18 @@ def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: 
     if not files:
         return "No Python files or notebooks found; --show-settings shows what is excluded"
     if not diagnostics and not fixed:
-        return f"No errors in {_count(files, 'file')}"
+        return f"No errors in {counted(files, 'file')}"
     where = len({one.filename for one in diagnostics})
-    found = f"Found {_count(len(diagnostics) + fixed, 'error')}"
+    found = f"Found {counted(len(diagnostics) + fixed, 'error')}"
     if fixed:
         return f"{found} ({fixed} fixed, {len(diagnostics)} remaining){_fixable(diagnostics, unsafe)}"
-    return f"{found} in {_count(where, 'file')}{_fixable(diagnostics, unsafe)}"
+    return f"{found} in {counted(where, 'file')}{_fixable(diagnostics, unsafe)}"
 
 
 def by_rule(codes: Collection[str]) -> str:
     """What was fixed: ``3 errors: 2 TRL302, 1 TRL101``, most often first."""
     counts = sorted(Counter(codes).items(), key=lambda each: (-each[1], each[0]))
-    return f"{_count(len(codes), 'error')}: {', '.join(f'{count} {code}' for code, count in counts)}"
+    return f"{counted(len(codes), 'error')}: {', '.join(f'{count} {code}' for code, count in counts)}"
 
 
 def _fixable(diagnostics: Collection[Diagnostic], unsafe: bool) -> str:
@@ -36,5 +36,6 @@ def _fixable(diagnostics: Collection[Diagnostic], unsafe: bool) -> str:
     return f"; {more} fixable with --fix --unsafe-fixes" if more else ""
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

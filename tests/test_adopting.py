@@ -1,0 +1,114 @@
+"""Adopting the tool in code that has findings: comments that suppress them, and a baseline that knows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+pytestmark = pytest.mark.usefixtures("toys")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("BAD = 1\n", "BAD = 1  # noqa: TRL901\n"),
+        ("BAD = RISKY = BAD\n", "BAD = RISKY = BAD  # noqa: TRL901,TRL902\n"),
+        ("BAD = 1  # why\n", "BAD = 1  # why  # noqa: TRL901\n"),
+        ("BAD = 1  # noqa: E501, W1\n", "BAD = 1  # noqa: E501, W1,TRL901\n"),
+        ("BAD = RISKY  # noqa: TRL902  really\r\n", "BAD = RISKY  # noqa: TRL902,TRL901  really\r\n"),
+        ('BAD = """\n"""\n', 'BAD = """\n"""  # noqa: TRL901\n'),
+        ("BAD = \\\n    1\n", "BAD = \\\n    1  # noqa: TRL901\n"),
+        ("x = (BAD,\n    RISKY)", "x = (BAD,  # noqa: TRL901\n    RISKY)  # noqa: TRL902"),
+        ("x = 1\n", "x = 1\n"),
+    ],
+)
+def test_comments_are_added_and_hide_what_was_found(project: Maker, lint: Lint, before: str, after: str) -> None:
+    folder = project({"a.py": before})
+    found = lint().out.count("\n")
+    ran = lint("--add-noqa")
+    assert ran == Ran(
+        0, "", f"Suppressed {found} finding{'s' * (found != 1)} in {int(found > 0)} file{'s' * (not found)}\n"
+    )
+    assert (folder / "a.py").read_bytes() == after.encode()
+    assert lint("--exit-zero") == Ran(0, "", "No errors in 1 file\n")
+
+
+def test_what_cannot_be_parsed_or_is_piped_in_is_not_annotated(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "x = (\n"})
+    assert lint("--add-noqa").status == 0
+    assert (folder / "a.py").read_text(encoding="utf-8") == "x = (\n"
+    assert lint("--add-noqa", "-", stdin=b"BAD\n").status == 2
+    assert lint("--add-noqa", "--fix").status == 2
+
+
+def test_a_notebook_is_annotated_in_its_cells(project: Maker, lint: Lint) -> None:
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": ["BAD = 1\n", "x = 2"],
+    }
+    folder = project({"a.ipynb": json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})})
+    assert lint("--add-noqa", "a.ipynb").status == 0
+    data = json.loads((folder / "a.ipynb").read_text(encoding="utf-8"))
+    assert data["cells"][0]["source"] == ["BAD = 1  # noqa: TRL901\n", "x = 2"]
+
+
+def test_a_baseline_knows_findings_wherever_they_move(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = 1\nBAD = 1\n", "sub/b.py": "    \nRISKY\n"})
+    assert lint("--write-baseline", "known.json") == Ran(0, "", "Wrote 3 findings to known.json\n")
+    assert lint("--baseline", "known.json") == Ran(0, "", "No errors in 2 files\n")
+    (folder / "a.py").write_text("x = 1\nif x:\n    BAD = 1\nBAD = 1\nBAD = 2\nBAD = 1\n", encoding="utf-8")
+    ran = lint("--baseline", "known.json")
+    assert (ran.status, ran.out) == (1, "./a.py:5:1: TRL901 BAD is not GOOD\n./a.py:6:1: TRL901 BAD is not GOOD\n")
+    assert json.loads((folder / "known.json").read_text(encoding="utf-8")) == {
+        "version": 1,
+        "findings": [
+            {"path": "a.py", "code": "TRL901", "line": "BAD = 1", "count": 2},
+            {"path": "sub/b.py", "code": "TRL902", "line": "RISKY", "count": 1},
+        ],
+    }
+
+
+def test_what_a_baseline_knows_and_is_gone_is_told(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\n", "b.py": "RISKY\n", "c.py": "BAD\n"})
+    lint("--write-baseline", "known.json")
+    (folder / "a.py").write_text("GOOD\n", encoding="utf-8")
+    (folder / "b.py").unlink()
+    told = "known.json: no longer found, write it anew: a.py: TRL901 BAD; b.py: TRL902 RISKY\n"
+    assert lint("--baseline", "known.json").err == f"{told}No errors in 2 files\n"
+    (folder / "c.py").write_text("GOOD\n", encoding="utf-8")
+    assert "c.py" not in lint("--baseline", "known.json", "a.py").err
+    assert "a.py" in lint("--baseline", "known.json", "a.py").err
+
+
+def test_a_baseline_is_relative_to_its_own_folder(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project({"a.py": "BAD\n", "tools/known.json": ""})
+    lint("--write-baseline", "tools/known.json")
+    assert '"path": "../a.py"' in (folder / "tools/known.json").read_text(encoding="utf-8")
+    monkeypatch.chdir(folder / "tools")
+    assert lint("--baseline", "known.json", "..").status == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read"),
+        ("{", "not a baseline"),
+        ('{"version": 1, "findings": [3]}', "not a baseline"),
+        ('{"version": 2, "findings": []}', "written by another version"),
+    ],
+)
+def test_a_bad_baseline_is_one_clear_line(project: Maker, lint: Lint, content: str | None, said: str) -> None:
+    project({"a.py": "BAD\n", **({"known.json": content} if content is not None else {})})
+    ran = lint("--baseline", "known.json")
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert said in ran.err

@@ -1,0 +1,54 @@
+"""Comments ``# noqa`` for the findings that there are, written into the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from torchrepro_lint.checking import SYNTAX_ERROR
+from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.files import Given
+from torchrepro_lint.source import Problem, decode, edited, is_notebook
+from torchrepro_lint.suppressions import joined_rows
+from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.writing import Change
+
+_CODES = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
+
+
+def annotated(diagnostics: Iterable[Diagnostic]) -> tuple[Change, ...]:
+    """The changes that suppress findings, line by line; what cannot be parsed cannot be annotated."""
+    by_file: dict[str, list[Diagnostic]] = {}
+    for one in diagnostics:
+        if one.code != SYNTAX_ERROR:
+            by_file.setdefault(one.filename, []).append(one)
+    changes = (_change(found) for _, found in sorted(by_file.items()))
+    return tuple(change for change in changes if change is not None)
+
+
+def _change(found: list[Diagnostic]) -> Change | None:
+    first = found[0]
+    source = decode(Path(first.filename).read_bytes(), is_notebook(first.filename))
+    if isinstance(source, Problem) or source.program != first.lines.text:
+        return None
+    joined = joined_rows(first.lines)
+    codes: dict[int, set[str]] = {}
+    for one in found:
+        # flake8 looks for the comment at the end of the line that goes on over strings and backslashes.
+        last = joined[first.lines.position(one.span.start).row][1]
+        codes.setdefault(last, set()).add(one.code)
+    edits = [_edit(first.lines, row, sorted(codes[row])) for row in sorted(codes)]
+    given = Given(first.display, first.filename)
+    return Change(given, source, edited(source, edits))
+
+
+def _edit(lines: Lines, row: int, codes: list[str]) -> Edit:
+    """Add codes to a comment that lists some, else write one at the end of the row."""
+    line, start = lines.line(row), lines.offset(row)
+    listed = _CODES.search(line)
+    if listed is not None:
+        end = start + len(line[: listed.end()].rstrip(", \t"))
+        return Edit(Span(end, end), f",{','.join(codes)}")
+    end = start + len(line.rstrip())
+    return Edit(Span(end, start + len(line)), f"  # noqa: {','.join(codes)}")

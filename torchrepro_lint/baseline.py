@@ -1,0 +1,93 @@
+"""The findings that were known when a project began to use the tool, so that only new ones are reported."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.problem import UsageError
+
+_VERSION = 1
+
+
+class Known(NamedTuple):
+    """A finding as it is known again: by its file (with slashes, from the baseline's folder), its rule, and the text of its
+    line without white space around it.
+    """
+
+    path: str
+    code: str
+    line: str
+
+
+class Compared(NamedTuple):
+    """The findings that are new, and what is known and no longer there, with how often."""
+
+    new: tuple[Diagnostic, ...]
+    stale: dict[Known, int]
+
+
+def compare(diagnostics: Iterable[Diagnostic], file: Path, given: Iterable[str]) -> Compared:
+    """Leave out the findings that a baseline knows; of equal ones as many as it has.
+
+    ``given`` are the files (absolute) that were linted: of others nothing is stale but what is gone from the disk.
+    """
+    left = _read(file)
+    new = []
+    for one in diagnostics:
+        known = _known(one, file)
+        if left[known]:
+            left[known] -= 1
+        else:
+            new.append(one)
+    folder = _folder(file)
+    linted = {os.path.relpath(path, folder).replace(os.sep, "/") for path in given}
+    stale = {
+        known: count
+        for known, count in sorted(left.items())
+        if count and (known.path in linted or not os.path.lexists(os.path.join(folder, known.path)))
+    }
+    return Compared(tuple(new), stale)
+
+
+def write(diagnostics: Iterable[Diagnostic], file: Path) -> None:
+    """Write all findings down. Raises ``UsageError`` where that is not possible."""
+    counts = Counter(_known(one, file) for one in diagnostics)
+    rows = [
+        {"path": known.path, "code": known.code, "line": known.line, "count": count}
+        for known, count in sorted(counts.items())
+    ]
+    text = json.dumps({"version": _VERSION, "findings": rows}, indent=2) + "\n"
+    try:
+        file.write_text(text, encoding="ascii", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _read(file: Path) -> Counter[Known]:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["version"] != _VERSION:
+            raise UsageError(f"{file}: written by another version of the tool: write it anew")
+        found: Counter[Known] = Counter()
+        for row in data["findings"]:
+            found[Known(str(row["path"]), str(row["code"]), str(row["line"]))] += int(row["count"])
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{file}: not a baseline: expected what --write-baseline writes") from None
+    return found
+
+
+def _known(one: Diagnostic, file: Path) -> Known:
+    line = one.lines.line(one.lines.position(one.span.start).row)
+    return Known(os.path.relpath(one.filename, _folder(file)).replace(os.sep, "/"), one.code, line.strip())
+
+
+def _folder(file: Path) -> str:
+    return os.path.dirname(os.path.abspath(file))
