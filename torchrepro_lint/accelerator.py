@@ -20,6 +20,7 @@ _RANK = re.compile(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
 # What may be asked of CUDA by a program that does not use it.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
 _HARMLESS_CALLS = _HARMLESS | {"seed", "seed_all", "is_bf16_supported", "get_device_name", "get_device_capability"}
+_QUESTION = re.compile(r"torch\.accelerator\.(is_\w+|current_\w+|device_count|manual_seed\w*)")
 # What has an accelerator work.
 _WORKING = re.compile(
     r"accelerate\.(\w+\.)*Accelerator\(\)\.(prepare\w*|backward)|ultralytics\.\w+\(\)\.(train|val|tune)"
@@ -80,7 +81,7 @@ def starts_accelerator(names: Names, path: str, call: Call, found: tuple[str, ..
             return True
         if _WORKING.fullmatch(name):
             return True
-    if matters(found) or accelerates(found, call):
+    if matters(found) or (accelerates(found, call) and not any(_QUESTION.fullmatch(name) for name in found)):
         return True
     match call.func:
         case Ref(path=(*_, "cuda")) | Attribute(name="cuda"):

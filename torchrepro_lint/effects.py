@@ -162,8 +162,16 @@ class Effects:
         called = name.endswith("()")
         for row in self._catalogue.consumer(known.removesuffix("()")):
             is_class = known.removesuffix("()").rpartition(".")[2][:1].isupper()
-            if called == (row.phase == "called" or (row.phase == "call" and is_class)):
+            if called == (row.phase == "called" or (row.phase == "call" and is_class)) and not self._is_made(name, row):
                 yield row
+
+    def _is_made(self, name: str, row: Consumer) -> bool:
+        """Whether a row only fits a method because its pattern fits what made the object: ``models.resnet18().cuda``."""
+        maker = plain(name.partition("().")[0]) if "()." in name else ""
+        makers = self._catalogue.consumer(maker) if maker else ()
+        return "__dict__" in name.split(".") or any(
+            (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
+        )
 
     def _draws(self, row: Consumer, happening: Happening, call: Call) -> bool:
         if row.family == "torch" and (happening.mode == "loaded" or _forks(happening) & self._seeded_forks):

@@ -330,7 +330,7 @@ _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 # What gives back the function, module or dataset that it is handed, to be run later.
 _WRAPPERS = frozenset(
-    {"torch.compile", "torch.jit.script", "copy.copy", "copy.deepcopy"}
+    {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
 
