@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.runs import Happening
 
 _CODE = "TRL108"
+_MOST_WRAPPERS = 6
 _SPACES = frozenset({"action_space", "single_action_space", "observation_space", "single_observation_space"})
 
 
@@ -30,22 +31,30 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[Happening, str]]:
     seen: set[object] = set()
-    spaces_seeded = False
+    # Vectors of environments make them late, and a copy keeps the seed: one anywhere counts.
+    spaces_seeded = any(_seeds_space(happening) for happening in program.run.happenings)
     for happening in program.run.happenings:
         call = happening.event.value
         if happening.event.kind != "call" or not isinstance(call, Call):
             continue
         match call.func:
-            case Ref(path=(*_, "seed" | "sample")) as func if _SPACES.intersection((*func.roots, *func.path)):
-                if func.path[-1] == "sample" and not spaces_seeded and _is_space(happening.names):
-                    space = next(each for each in (*func.path, *func.roots) if each in _SPACES)
+            case Ref(path=(*_, "sample")) as func if _SPACES.intersection(func.path):
+                if not spaces_seeded and _is_space(happening.names):
+                    space = next(each for each in func.path if each in _SPACES)
                     yield happening, f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first"
-                spaces_seeded = True  # told once
+                    spaces_seeded = True  # told once
             case _ if word := _method(happening.names):
                 key = _environment(context, happening, call)
                 if key not in seen and word == "reset" and not _seeds(context, happening, call):
                     yield happening, _message(happening.names)
                 seen.add(key)
+
+
+def _seeds_space(happening: Happening) -> bool:
+    match happening.event.value:
+        case Call(func=Ref(path=(*owners, "seed"))) if happening.event.kind == "call":
+            return not _SPACES.isdisjoint(owners)
+    return False
 
 
 def _message(names: tuple[str, ...]) -> str:
@@ -88,7 +97,13 @@ def _seeds(context: Context, happening: Happening, call: Call) -> bool:
     return any(_seeded_when_made(context, path, value) for path, value in made if isinstance(value, Call))
 
 
-def _seeded_when_made(context: Context, path: str, call: Call) -> bool:
+def _seeded_when_made(context: Context, path: str, call: Call, depth: int = 0) -> bool:
+    """By the tables, or by a ``seed`` that something which is not known takes; through wrappers."""
+    if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
+        return True
+    inside = context.project.resolver.made(path, call.args[0].value) if call.args and depth < _MOST_WRAPPERS else ()
+    if any(_seeded_when_made(context, file, each, depth + 1) for file, each in inside if isinstance(each, Call)):
+        return True
     for name in context.project.names(path, call.func):
         seeder = context.catalogue.seeder(name) if ":" not in name else None
         if seeder is not None and "environment" in families(seeder, call):
