@@ -10,7 +10,7 @@ from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
 from torchrepro_lint.facts import Constant, Expression, Operation
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
-from torchrepro_lint.syntax.columns import Columns
+from torchrepro_lint.syntax.columns import spans
 from torchrepro_lint.syntax.literals import Field, Part, Piece, pieces
 from torchrepro_lint.syntax.tree import Untrusted
 
@@ -84,6 +84,6 @@ def _value(collector: Collector, scope: Scope, field: Field) -> Expression:
 def _parsed(source: str, base: int) -> tuple[ast.expr, Callable[[ast.expr], tuple[int, int]]]:
     """An expression that stands at an offset, and where its nodes do."""
     try:
-        return quiet.parse(source, "eval").body, Columns(source, base).span
+        return quiet.parse(source, "eval").body, spans(source, base)
     except quiet.REFUSALS as error:
         raise Untrusted from error

@@ -16,7 +16,7 @@ from torchrepro_lint.syntax.ast_displays import deleted
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other
 from torchrepro_lint.syntax.ast_operators import SIGNS
 from torchrepro_lint.syntax.brackets import opening, skip, trailed
-from torchrepro_lint.syntax.columns import Columns
+from torchrepro_lint.syntax.columns import spans
 from torchrepro_lint.syntax.literals import pieces
 from torchrepro_lint.syntax.spelling import renamed
 from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, ToStatement, Untrusted, typed
@@ -51,7 +51,7 @@ class AstTree(SyntaxTree):
             raise Untrusted
         self.text = text
         self.module = quiet.parse(text)
-        self.span = Columns(text).span
+        self.span = spans(text)
         self._walrus = ":=" in text
 
     def body(self, block: Node) -> Sequence[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain
 from typing import Any
 
@@ -10,25 +11,28 @@ from typing import Any
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
 
-class Columns:
-    """The offsets of a text's nodes. ``base`` is added to each: where the text stands in a longer one."""
+def spans(text: str, base: int = 0) -> Callable[[Any], tuple[int, int]]:
+    """What tells the span of a text's nodes. ``base`` is added to all offsets: where the text stands in a longer one."""
+    columns = _Columns(text, base)
+    return columns.narrow if text.isascii() else columns.wide
 
-    __slots__ = ("_columns", "_lines", "span", "starts")
 
-    def __init__(self, text: str, base: int = 0) -> None:
+class _Columns:
+    __slots__ = ("_columns", "_lines", "starts")
+
+    def __init__(self, text: str, base: int) -> None:
         lines = text.split("\n") if "\r" not in text else _LINES.findall(text)
         newline = 0 if "\r" in text else 1
         # The first entry stands for a line 0.
         self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
         self._lines = lines
         self._columns: dict[int, list[int]] = {}
-        self.span = self._narrow if text.isascii() else self._wide
 
-    def _narrow(self, node: Any) -> tuple[int, int]:
+    def narrow(self, node: Any) -> tuple[int, int]:
         starts = self.starts
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset
 
-    def _wide(self, node: Any) -> tuple[int, int]:
+    def wide(self, node: Any) -> tuple[int, int]:
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, row: int, column: int) -> int:
@@ -41,7 +45,7 @@ class Columns:
         return self.starts[row] + columns[column]
 
 
-def _columns(line: str) -> Any:
+def _columns(line: str) -> Iterator[int]:
     """The column in code points of each byte of a line, and of its end."""
     for column, letter in enumerate(line):
         code = ord(letter)
