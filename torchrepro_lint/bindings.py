@@ -12,9 +12,9 @@ from torchrepro_lint.syntax.tree import Binder, Node, SyntaxTree
 def bind_body(tree: SyntaxTree, scope: Scope, block: Node) -> None:
     """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not."""
     body = tree.body(block)
-    unconditional = {id(node) for node in body}
+    unconditional = set(map(id, body))
     imported: dict[str, str] = {}
-    binders, blocks = tree.binders, tree.blocks
+    binders, blocks, walrus = tree.binders, tree.blocks, tree.walrus
     stack = list(reversed(body))
     while stack:
         node = stack.pop()
@@ -24,8 +24,9 @@ def bind_body(tree: SyntaxTree, scope: Scope, block: Node) -> None:
             if binder in _REPLACING and id(node) in unconditional:
                 _forget(tree, scope, imported, node)
             binder(tree, scope, node)
-        for target in tree.walruses(node):
-            bind_target(tree, scope, target)
+        if walrus:
+            for target in tree.walruses(node):
+                bind_target(tree, scope, target)
         if kind in blocks:
             stack.extend(reversed(list(_inner(tree, node))))
 

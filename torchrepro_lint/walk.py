@@ -50,12 +50,9 @@ def bodies(facts: Facts) -> tuple[tuple[Statement, ...], ...]:
 
 def last_word(named: Expression) -> str:
     """The last word of what is named: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
-    match named:
-        case Ref(roots=roots, path=path):
-            return path[-1] if path else roots[0].rpartition(".")[2].lstrip(":?")
-        case Attribute(name=word):
-            return word
-    return ""
+    if type(named) is Ref:  # no `match`: this is asked of every name of every file
+        return named.path[-1] if named.path else named.roots[0].rpartition(".")[2].lstrip(":?")
+    return named.name if type(named) is Attribute else ""
 
 
 def statements(body: Iterable[Statement]) -> Iterator[Statement]:

@@ -52,7 +52,7 @@ class AstTree(SyntaxTree):
         self.text = text
         self.module = quiet.parse(text)
         self.span = spans(text)
-        self._walrus = ":=" in text
+        self.walrus = ":=" in text
 
     def body(self, block: Node) -> Sequence[Node]:
         found: Sequence[Node] = block if isinstance(block, list) else block.body
@@ -71,7 +71,14 @@ class AstTree(SyntaxTree):
         return last if isinstance(last, ast.stmt) else self._last(last)
 
     def walruses(self, node: Node) -> Iterable[Node]:
-        return _walruses(node) if self._walrus else ()
+        if isinstance(node, ast.stmt) and self.text.find(":=", *self.span(node)) < 0:
+            return
+        stack = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _BLOCKS)]
+        while stack:
+            each = stack.pop()
+            if isinstance(each, ast.NamedExpr):
+                yield each.target
+            stack.extend([each.args] if isinstance(each, ast.Lambda) else ast.iter_child_nodes(each))
 
     def docstring_end(self) -> int:
         match self.module.body[:1]:
@@ -170,15 +177,6 @@ class AstTree(SyntaxTree):
 
     def compared(self, comparison: ast.Compare) -> Iterator[tuple[str, Node]]:
         return zip((SIGNS[type(operator)] for operator in comparison.ops), comparison.comparators, strict=True)
-
-
-def _walruses(node: ast.AST) -> Iterator[ast.expr]:
-    stack = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _BLOCKS)]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, ast.NamedExpr):
-            yield each.target
-        stack.extend([each.args] if isinstance(each, ast.Lambda) else ast.iter_child_nodes(each))
 
 
 _AUGMENTED: dict[type, str] = {

@@ -18,14 +18,14 @@ def spans(text: str, base: int = 0) -> Callable[[Any], tuple[int, int]]:
 
 
 class _Columns:
-    __slots__ = ("_columns", "_lines", "starts")
+    __slots__ = ("_columns", "_wide", "starts")
 
     def __init__(self, text: str, base: int) -> None:
         lines = text.split("\n") if "\r" not in text else _LINES.findall(text)
         newline = 0 if "\r" in text else 1
         # The first entry stands for a line 0.
         self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
-        self._lines = lines
+        self._wide = {} if text.isascii() else {row: line for row, line in enumerate(lines, 1) if not line.isascii()}
         self._columns: dict[int, list[int]] = {}
 
     def narrow(self, node: Any) -> tuple[int, int]:
@@ -33,16 +33,19 @@ class _Columns:
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset
 
     def wide(self, node: Any) -> tuple[int, int]:
-        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+        starts, wide, row, last = self.starts, self._wide, node.lineno, node.end_lineno
+        start, end = node.col_offset, node.end_col_offset
+        if row in wide:
+            start = self._column(row, start)
+        if last in wide:
+            end = self._column(last, end)
+        return starts[row] + start, starts[last] + end
 
-    def _offset(self, row: int, column: int) -> int:
-        line = self._lines[row - 1]
-        if line.isascii():
-            return self.starts[row] + column
+    def _column(self, row: int, column: int) -> int:
         columns = self._columns.get(row)
         if columns is None:
-            columns = self._columns[row] = list(_columns(line))
-        return self.starts[row] + columns[column]
+            columns = self._columns[row] = list(_columns(self._wide[row]))
+        return columns[column]
 
 
 def _columns(line: str) -> Iterator[int]:

@@ -37,6 +37,7 @@ class LibcstTree(SyntaxTree):
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.walrus = ":=" in text
         self.module = cst.parse_module(text)
         self.offsets = locate(self.module, text, LOCATED)
         self.span = self.offsets.inner

@@ -49,6 +49,8 @@ class SyntaxTree(ABC):
 
     text: str
     module: Node
+    # Whether there may be a `:=` at all: looking at every statement costs time.
+    walrus: bool
     expressions: Mapping[type, ToExpression]
     statements: Mapping[type, ToStatement]
     binders: Mapping[type, Binder]
