@@ -30,6 +30,8 @@ class Binding:
 
 # The name under which a flow keeps the contexts that it stands in; no variable is called so.
 MODES = "<modes>"
+# The name under which a flow keeps a binding that stands for itself.
+FLOW = "<flow>"
 
 # The bindings of the variables of a function, by name, at one place.
 Env: TypeAlias = Mapping[str, Binding]

@@ -19,7 +19,7 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
-from torchrepro_lint.infer.bindings import MODES, Binding, Env, joined
+from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
 from torchrepro_lint.infer.changes import changed, written_variables
 from torchrepro_lint.infer.guards import narrowed, unpacked_shape
 from torchrepro_lint.infer.targets import bound, rebound_in
@@ -38,7 +38,7 @@ class Flow:
     def __init__(self, body: tuple[Statement, ...], function: Function | None) -> None:
         self.places: list[Place] = []
         self._left: list[list[Env]] = []
-        env: dict[str, Binding] = {}
+        env: dict[str, Binding] = {FLOW: Binding("flow")}
         for position, param in enumerate(function.params if function else ()):
             assert function is not None
             env[f"{function.name}.<locals>.{param.name}"] = Binding("param", param=(function, param, position))

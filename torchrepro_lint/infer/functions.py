@@ -86,6 +86,8 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
         return _builtin(kinds, word, call, spot)
     if name in ("torch.Generator", "numpy.random.RandomState", "random.Random", "numpy.random.default_rng"):
         return _generator(name, call)
+    if name == "torch.Tensor":
+        return What("tensor", family="floating", device=kinds.default_device, grad=False)
     if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
         return What("dict")
     return None

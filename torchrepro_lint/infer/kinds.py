@@ -19,10 +19,13 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, variables
-from torchrepro_lint.infer.places import Places, comprehended
+from torchrepro_lint.infer.bindings import Binding, Env
+from torchrepro_lint.infer.flow import Flow
+from torchrepro_lint.infer.places import Places
 from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.spot import Spot
+from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import NONE, UNKNOWN, What, joined
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ class Kinds:
         self.solver = Solver()
         self._places: dict[str, Places] = {}
         self._depth = 0
+        # What answers are remembered by, so that no other takes its identity.
+        self._kept: dict[int, Env] = {}
+        self._shown: dict[Flow, frozenset[Binding]] = {}
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> What:
@@ -63,6 +69,15 @@ class Kinds:
         if path not in self._places:
             self._places[path] = Places(self.project.files[path])
         return self._places[path]
+
+    def shown(self, spot: Spot) -> frozenset[Binding]:
+        """The bindings of a function whose uses show that they are of tensors."""
+        flow = self.places(spot.path).owner(spot.env)
+        if flow is None:
+            return frozenset()
+        if flow not in self._shown:
+            self._shown[flow] = shown_tensors(self, spot.path, flow)
+        return self._shown[flow]
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""
@@ -98,7 +113,10 @@ class Kinds:
             case Ref():
                 return self._reference(expression, spot)
             case Call():
-                return calls.result(self, expression, spot)
+                # Asked for as a receiver, as what is called, as an argument: once is enough.
+                self._kept[id(spot.env)] = spot.env
+                key = (id(expression), id(spot.env), spot.hops)
+                return self.solver.solve(key, lambda: calls.result(self, expression, spot))
             case Attribute(value=value, name=word):
                 return attributes.read(self, self.what(value, spot), word, spot)
             case Subscript(value=value, indices=indices):
@@ -108,7 +126,7 @@ class Kinds:
             case Operation():
                 return operators.result(self, expression, spot)
             case Comprehension(kind=kind, elements=elements):
-                inside = spot._replace(env=comprehended(expression, spot.env))
+                inside = spot._replace(env=self.places(spot.path).inside(expression, spot.env))
                 found = self.what(elements[-1], inside)
                 return What("iterator" if kind == "generator" else kind, of=found)
             case Lambda(function=function):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from torchrepro_lint.infer.what import NOTHING, What, join
+from torchrepro_lint.infer.what import NOTHING, What, join, widened
 
 _NEVER = 1 << 60
+# So many changes an answer may go through before it gives up what changes.
+_PATIENCE = 2
 
 
 class Solver:
@@ -24,6 +26,7 @@ class Solver:
         self._open: dict[Hashable, int] = {}
         self._assumed: dict[Hashable, What] = {}
         self._changes = 0
+        self._times: dict[Hashable, int] = {}
         # The least depth of an open question that was asked since the innermost question was opened.
         self._lowest = _NEVER
         # Answers of this round that owe something to an open question of a depth, in their order.
@@ -40,7 +43,7 @@ class Solver:
 
     def reset(self) -> None:
         """Forget what was open when an exception was raised."""
-        self._open, self._assumed, self._round, self._lowest = {}, {}, {}, _NEVER
+        self._open, self._assumed, self._times, self._round, self._lowest = {}, {}, {}, {}, _NEVER
 
     def solve(self, key: Hashable, compute: Callable[[], What]) -> What:
         """The answer to a question."""
@@ -59,12 +62,13 @@ class Solver:
         outside, start = self._lowest, len(self._round)
         while True:
             self._lowest, before = _NEVER, self._changes
-            found = join(self._assumed.get(key, NOTHING), compute())
+            found = self._met(key, compute())
             inside = self._lowest
             if inside > depth:
                 break
             if found != self._assumed.get(key, NOTHING):
                 self._assumed[key] = found
+                self._times[key] = self._times.get(key, 0) + 1
                 self._changes += 1
             if inside < depth or self._changes == before:
                 break
@@ -76,6 +80,11 @@ class Solver:
         else:
             self._settle(key, found, start)
         return found
+
+    def _met(self, key: Hashable, found: What) -> What:
+        """What was found, with what the rounds before have found; what grows from round to round is given up."""
+        assumed = self._assumed.get(key, NOTHING)
+        return widened(assumed, found) if self._times.get(key, 0) > _PATIENCE else join(assumed, found)
 
     def _since(self, start: int) -> list[tuple[Hashable, What, int]]:
         """Take back the answers of the round since its beginning."""
@@ -94,5 +103,7 @@ class Solver:
         for each, what, _ in self._since(start):
             self._known[each] = what
             self._assumed.pop(each, None)
+            self._times.pop(each, None)
         self._known[key] = found
         self._assumed.pop(key, None)
+        self._times.pop(key, None)

@@ -11,16 +11,18 @@ from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.bindings import Binding
 from torchrepro_lint.infer.changes import ADDING
 from torchrepro_lint.infer.outside import outside_name
-from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.infer.spot import Spot
+from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
-    from torchrepro_lint.infer.spot import Spot
 
 # A chain of assignments longer than this is worked off from its beginning, so that it takes no deep recursion.
-_DEEP = 12
+_DEEP = 40
+# What is called so holds what was saved: tensors out of every graph.
+_LOADED = ("state_dict", "checkpoint", "ckpt")
 # A function with more calls than this is called with all sorts of things.
-_MOST_CALLS = 40
+_MOST_CALLS = 20
 
 
 def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
@@ -28,7 +30,10 @@ def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
     solver = kinds.solver
     if solver.nesting > _DEEP:
         _work_off(kinds, binding, spot)
-    return solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
+    found = solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
+    if not found.kind and binding in kinds.shown(spot):
+        return found._replace(kind="tensor")
+    return found
 
 
 def _work_off(kinds: Kinds, binding: Binding, spot: Spot) -> None:
@@ -133,6 +138,8 @@ def _parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, posit
             owner = f"{spot.path}{function.owner}"
             return What("class", name=owner) if "builtins.classmethod" in words else attributes.instance(kinds, owner)
     declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
+    if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
+        return LOADED
     if param.kind.startswith("*"):
         return What("tuple" if param.kind == "*" else "dict", of=declared)
     passed = _passed(kinds, spot, name, function, param, position) if spot.hops else UNKNOWN
@@ -220,5 +227,6 @@ def _anywhere(kinds: Kinds, name: str, spot: Spot) -> What:
         found = joined(found, what)
     param = kinds.project.resolver.parameter(name)
     if param is not None:
-        found = joined(found, bound(kinds, Binding("param", param=param), spot._replace(path=path)))
+        start = kinds.places(path).flow(param.function).start
+        found = joined(found, bound(kinds, start[name[len(path) :]], Spot(path, start, spot.hops)))
     return both(found, declared) if values or param else UNKNOWN

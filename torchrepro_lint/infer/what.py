@@ -84,6 +84,12 @@ def join(one: What, other: What) -> What:
     return _joined(kind, one, other) if kind or one.kind == other.kind else UNKNOWN
 
 
+def widened(one: What, other: What) -> What:
+    """``join`` that gives up on each field in which the two differ: no value grows for ever, as dimensions do in a loop."""
+    found = join(one, other)
+    return What._make(a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
+
+
 def _joined(kind: str, one: What, other: What) -> What:
     """The plain fields that agree, and of the others what both allow."""
     agreed = (a if a == b else default for a, b, default in zip(one, other, UNKNOWN, strict=True))
