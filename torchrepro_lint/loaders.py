@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.constructions import own_arguments
@@ -60,6 +61,11 @@ class Loader(NamedTuple):
 def loaders(project: Project, path: str) -> Iterator[Loader]:
     """The DataLoaders that a module constructs, in the order of the text, all of whose arguments can be read."""
     yield from (each for each in all_loaders(project, path) if each.arguments.complete)
+
+
+def by_site(found: Iterable[Loader]) -> Iterator[list[Loader]]:
+    """The loaders of each call together: those that its callers make."""
+    return (list(each) for _, each in groupby(found, key=lambda loader: id(loader.site.call)))
 
 
 def all_loaders(project: Project, path: str) -> Iterator[Loader]:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
-# An expression is followed through so many variables and calls, and to so many values; what is left stands for itself.
-_DEEPEST = 24
-_MOST = 300
+# Questions may lead to others so deep, and to so many steps; what is left stands for itself.
+_DEEPEST = 10
+_MOST = 4000
 
 
 class Origins:
@@ -29,6 +29,9 @@ class Origins:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
+        self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
+        self._nesting = 0
+        self._steps = 0
 
     def assignments(self, path: str) -> Assignments:
         """What the variables of a file are given."""
@@ -45,23 +48,39 @@ class Origins:
         return construct(self, call, owner)
 
     def of(self, scoped: Scoped) -> tuple[Scoped, ...]:
-        """The expressions that an expression may stand for; itself where nothing is behind it."""
-        found: list[Scoped] = []
-        self._follow(scoped, 0, set(), found)
-        return distinct(found)
+        """The expressions that an expression may stand for; itself where nothing is behind it.
 
-    def _follow(self, scoped: Scoped, depth: int, seen: set[object], found: list[Scoped]) -> None:
-        value = scoped.value
-        what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
-        key = (scoped.path, what, id(scoped.scope))
-        if key in seen:
-            return
-        seen.add(key)
-        behind = list(self._behind(scoped)) if depth < _DEEPEST and len(seen) < _MOST else []
-        for each in behind:
-            self._follow(each, depth + 1, seen, found)
-        if not behind:
-            found.append(scoped)
+        A question that leads back to itself, or to too many others, stands for itself there.
+        """
+        if not self._nesting:
+            self._known.clear()
+            self._steps = 0
+        key = _key(scoped)
+        if key not in self._known:
+            # What is asked stays here with its answer, so that no other gets its identity meanwhile.
+            self._known[key] = (scoped, (scoped,))
+            if self._nesting < _DEEPEST and self._steps < _MOST:
+                self._nesting += 1
+                try:
+                    self._known[key] = (scoped, self._follow(scoped))
+                finally:
+                    self._nesting -= 1
+        return self._known[key][1]
+
+    def _follow(self, scoped: Scoped) -> tuple[Scoped, ...]:
+        found: list[Scoped] = []
+        queue, seen = [scoped], {_key(scoped): scoped}
+        while queue:
+            each = queue.pop()
+            self._steps += 1
+            behind = list(self._behind(each)) if self._steps < _MOST else []
+            if not behind:
+                found.append(each)
+            for one in reversed(behind):
+                if (key := _key(one)) not in seen:
+                    seen[key] = one
+                    queue.append(one)
+        return distinct(found)
 
     def _behind(self, scoped: Scoped) -> Iterator[Scoped]:
         """What one step leads to."""
@@ -165,6 +184,13 @@ class Origins:
             elif item is not None:
                 parts.append(Arguments({}, (scoped._replace(value=item),)))
         return _all(parts)
+
+
+def _key(scoped: Scoped) -> tuple[object, ...]:
+    """References are made up for questions, too, so they are known by what they say; other expressions stay."""
+    value = scoped.value
+    what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
+    return (scoped.path, what, id(scoped.scope))
 
 
 def _all(parts: Iterator[Arguments] | list[Arguments]) -> Arguments:

@@ -50,6 +50,7 @@ class Transforming:
         self._project = origins.project
         self._datasets = datasets
         self._depth = 0
+        self._asked: set[tuple[str, tuple[str, ...], int]] = set()
 
     def draws(self, given: Scoped) -> Draws:
         """What calling a callable draws from."""
@@ -158,7 +159,16 @@ class Transforming:
         if scope is None:
             scope = self._origins.construct(call, owner).scope if call is not None and owner else Scope(owner=owner)
             scope = call.scope if call is not None and not owner else scope
-        work = self._project.work_of(methods)
+        asked = (owner, tuple(methods), id(call.value) if call is not None else 0)
+        if asked in self._asked:
+            return NOTHING  # by way of itself it draws nothing more
+        self._asked.add(asked)
+        try:
+            return self._worked(self._project.work_of(methods), scope)
+        finally:
+            self._asked.discard(asked)
+
+    def _worked(self, work: Work, scope: Scope) -> Draws:
         found: set[str] = set()
         known: set[int] = set()
         for happening in work.run.happenings:

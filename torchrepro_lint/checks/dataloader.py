@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
-from torchrepro_lint.loaders import Loader, loaders
+from torchrepro_lint.loaders import Loader, by_site, loaders
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rewrites.fix_workers import fix_workers
@@ -26,16 +26,22 @@ _LEFT = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
     before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
-    for loader in loaders(context.project, context.path):
-        if not loader.has_workers or loader.passes("worker_init_fn") or _seeds_its_workers(context, loader):
-            continue
-        draws = context.project.fetching.of_loader(loader)
-        fixed = loader.passes("generator")
-        if draws & _LEFT[before] if fixed else draws:
+    for each in by_site(loaders(context.project, context.path)):
+        found = next(((loader, draws) for loader in each if (draws := _loose(context, loader, before=before))), None)
+        if found is not None:
+            loader, draws = found
             severity = "note" if seeded_first(context, loader.site.function) else ""
             message = _message(loader, before=before, owns="own" in draws)
             fix = _fix(context, loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
+
+
+def _loose(context: Context, loader: Loader, *, before: bool) -> frozenset[str]:
+    """What the workers of a loader may draw from that its call does not fix."""
+    if not loader.has_workers or loader.passes("worker_init_fn") or _seeds_its_workers(context, loader):
+        return frozenset()
+    draws = context.project.fetching.of_loader(loader)
+    return draws & _LEFT[before] if loader.passes("generator") else draws
 
 
 def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | None:
@@ -61,8 +67,9 @@ def _seeds_its_workers(context: Context, loader: Loader) -> bool:
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL302: a shuffled loader whose order comes from the global generator."""
-    for loader in loaders(context.project, context.path):
-        if not loader.shuffles or loader.passes("generator"):
+    for each in by_site(loaders(context.project, context.path)):
+        loader = next((loader for loader in each if loader.shuffles and not loader.passes("generator")), None)
+        if loader is None:
             continue
         known = loader.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import replace_argument
 from torchrepro_lint.facts import Arg, Call, Constant, span
-from torchrepro_lint.loaders import loaders
+from torchrepro_lint.loaders import by_site, loaders
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import within
@@ -28,15 +28,16 @@ _COUNTS = frozenset(
 
 def out_of_order(context: Context) -> Iterator[Finding]:
     """TRL305: ``in_order=False`` with more than one worker."""
-    seen: set[int] = set()
-    for loader in loaders(context.project, context.path):
-        orders, workers = loader.constants("in_order"), loader.constants("num_workers")
-        if not orders or any(orders) or (workers is not None and all(count in (0, 1) for count in workers)):
-            continue
-        if id(loader.site.call) not in seen:
-            seen.add(id(loader.site.call))
+    for each in by_site(loaders(context.project, context.path)):
+        loader = next(filter(_overtakes, each), None)
+        if loader is not None:
             message = f"{loader.label}(in_order=False) returns batches as workers finish them; write in_order=True"
             yield Finding("TRL305", span(loader.site.call), message, _in_order(loader))
+
+
+def _overtakes(loader: Loader) -> bool:
+    orders, workers = loader.constants("in_order"), loader.constants("num_workers")
+    return bool(orders) and not any(orders or ()) and (workers is None or any(count not in (0, 1) for count in workers))
 
 
 def _in_order(loader: Loader) -> Fix | None:
@@ -48,20 +49,21 @@ def _in_order(loader: Loader) -> Fix | None:
 
 def machine_dependent(context: Context) -> Iterator[Finding]:
     """TRL306: a number of workers that is the machine's, where they draw, or share a stream of samples."""
-    seen: set[int] = set()
-    for loader in loaders(context.project, context.path):
-        source = next(filter(None, (_source(loader, each, 0) for each in loader.values("num_workers"))), "")
-        if (
-            source
-            and id(loader.site.call) not in seen
-            and (_streams(loader) or context.project.fetching.of_loader(loader))
-        ):
-            seen.add(id(loader.site.call))
+    for each in by_site(loaders(context.project, context.path)):
+        found = next(((loader, source) for loader in each if (source := _counted(context, loader))), None)
+        if found is not None:
+            loader, source = found
             message = (
                 f"{loader.label} has as many workers as {source} says, and how random numbers are shared out among them "
                 "depends on that; write a number"
             )
             yield Finding("TRL306", span(_place(loader)), message)
+
+
+def _counted(context: Context, loader: Loader) -> str:
+    """The function that counts processors for a loader, where it matters how many workers there are."""
+    source = next(filter(None, (_source(loader, each, 0) for each in loader.values("num_workers"))), "")
+    return source if source and (_streams(loader) or context.project.fetching.of_loader(loader)) else ""
 
 
 def _source(loader: Loader, count: Scoped, depth: int) -> str:
