@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Call, Collection, Constant, Expression, Operation, Ref
-from torchrepro_lint.mutations import Change, changes
+from torchrepro_lint.mutations import Change
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scoped, either, over
 
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ def _of_reference(origins: Origins, passed: Scoped, depth: int) -> Arguments:
         if step.value is not None:
             way = step.value if isinstance(step.value, Arguments) else entries(origins, step.value, depth + 1)
             state = way if step.certain or state is None else either(state, way)
-        elif state is not None and step.statement is not None:
-            for change in changes(step.statement, step.holder):
-                after = _changed(origins, passed._replace(path=step.path), state, change, depth)
-                state = after if step.certain else either(state, after)
+        elif state is not None and step.change is not None:
+            after = _changed(origins, passed._replace(path=step.path), state, step.change, depth)
+            state = after if step.certain else either(state, after)
     return UNKNOWN if state is None else state
 
 

@@ -283,7 +283,8 @@ class Summary(NamedTuple):
     ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
     ``calls`` are the last words of what is called (``step`` of ``optimizer.step()``), ``values`` those of what is named
-    without being called, ``decorators`` what functions and classes are decorated with. ``options`` are the words of the
+    without being called, ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
+    ``decorators`` what functions and classes are decorated with. ``options`` are the words of the
     command-line options that are declared here, ``properties`` of the methods that run when they are read. ``tables`` are
     the variables in which a function stores its parameter, each with the outermost function that does. ``guarded`` says
     that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
@@ -294,6 +295,7 @@ class Summary(NamedTuple):
     imports: tuple[str, ...]
     calls: tuple[str, ...]
     values: tuple[str, ...]
+    keywords: tuple[str, ...]
     decorators: tuple[str, ...]
     options: tuple[str, ...]
     properties: tuple[str, ...]

@@ -43,9 +43,16 @@ class Fetching:
         self._origins = origins
         self._project = origins.project
         self._transforming = Transforming(origins, self)
+        self._known: dict[int, Draws] = {}
 
     def of_loader(self, loader: Loader) -> Draws:
         """What the workers of a loader draw from."""
+        if id(loader) not in self._known:
+            # The project keeps its loaders, so none gets another's identity.
+            self._known[id(loader)] = self._of(loader)
+        return self._known[id(loader)]
+
+    def _of(self, loader: Loader) -> Draws:
         kind, given = loader.kind, loader.arguments.given
         found = {kind.draws} if kind.draws else set()
         if kind.dataset:

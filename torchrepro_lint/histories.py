@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.before import ran_before
 from torchrepro_lint.facts import Call, Facts, Ref, Statement
+from torchrepro_lint.mutations import Change
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped
-from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
 
 
 class Step(NamedTuple):
-    """A value that is given, or a statement that may change what ``holder`` refers to; ``certain`` if it happens always."""
+    """A value that is given, or a change of it in place, in a file; ``certain`` if it happens always."""
 
     path: str
     certain: bool
     value: Scoped | Arguments | None = None
-    statement: Statement | None = None
-    holder: Ref = Ref(0, 0, (), (), 0)
+    change: Change | None = None
 
 
 def history(origins: Origins, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
@@ -42,21 +41,20 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
     if not colon or not rest:
         return
     yield from _initial(origins, scoped, name)
-    facts = origins.project.files[path]
     found = origins.assignments(path).get(f":{rest}", [])
-    holder = Ref(0, 0, (f":{rest}",), (), 0)
-    body = _home(facts, f":{rest}", scoped.value.start) if path == scoped.path else None
+    changed = origins.mutations(path).get((f":{rest}", ()), []) if changes else []
+    body = _home(origins.project.files[path], f":{rest}", scoped.value.start) if path == scoped.path else None
     if body is None:
         yield from (Step(path, False, Scoped(path, each.value, scoped.scope)) for each in found)
-        if changes:
-            yield from (Step(path, False, None, each, holder) for each in _all_statements(facts))
+        yield from (Step(path, False, None, each.change) for each in changed)
         return
-    for ran in ran_before(body, scoped.value.start):
+    for ran in ran_before(body, scoped.value.start) if found or changed else ():
         for each in found:
             if each.statement is ran.statement:
                 yield Step(path, ran.certain, Scoped(path, each.value, scoped.scope))
-        if changes:
-            yield Step(path, ran.certain, None, ran.statement, holder)
+        for one in changed:
+            if one.statement is ran.statement:
+                yield Step(path, ran.certain, None, one.change)
 
 
 def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:
@@ -83,10 +81,9 @@ def _of_attribute(origins: Origins, scoped: Scoped, ref: Ref, *, changes: bool) 
             yield Step(value.path, False, value)
         for each in origins.project.resolver.ancestry(owner) if changes else ():
             path = each.partition(":")[0]
-            roots = [r for one in origins.project.resolver.classes(each) for r in _selves(origins, path, one.methods)]
-            holder = ref._replace(roots=tuple(roots))
-            for statement in _all_statements(origins.project.files[path]) if roots else ():
-                yield Step(path, False, None, statement, holder)
+            for root in _selves(origins, path, each):
+                for one in origins.mutations(path).get((root, ref.path), ()):
+                    yield Step(path, False, None, one.change)
     for name in _of_module(origins, scoped, ref):
         yield from _of_variable(origins, scoped, name, changes=changes)
 
@@ -124,11 +121,13 @@ def _is_self(origins: Origins, path: str, ref: Ref) -> bool:
     return any(found is not None and found.position == 0 and bool(found.function.owner) for found in parameters)
 
 
-def _selves(origins: Origins, path: str, methods: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    for _, method in methods:
-        for function in origins.project.resolver.functions(path + method):
-            if function.params:
-                yield f"{method}.<locals>.{function.params[0].name}"
+def _selves(origins: Origins, path: str, owner: str) -> Iterator[str]:
+    """The first parameters of a class's methods."""
+    for definition in origins.project.resolver.classes(owner):
+        for _, method in definition.methods:
+            for function in origins.project.resolver.functions(path + method):
+                if function.params:
+                    yield f"{method}.<locals>.{function.params[0].name}"
 
 
 def _home(facts: Facts, name: str, offset: int) -> tuple[Statement, ...] | None:
@@ -140,8 +139,3 @@ def _home(facts: Facts, name: str, offset: int) -> tuple[Statement, ...] | None:
     if inner is not None and name.startswith(f"{inner.name}.<locals>.") and "." not in name[len(inner.name) + 10 :]:
         return inner.body
     return None
-
-
-def _all_statements(facts: Facts) -> Iterator[Statement]:
-    for body in (facts.body, *(each.body for each in facts.functions)):
-        yield from statements(body)

@@ -60,7 +60,7 @@ class Loader(NamedTuple):
 
 def loaders(project: Project, path: str) -> Iterator[Loader]:
     """The DataLoaders that a module constructs, in the order of the text, all of whose arguments can be read."""
-    yield from (each for each in all_loaders(project, path) if each.arguments.complete)
+    yield from (each for each in project.loaders(path) if each.arguments.complete)
 
 
 def by_site(found: Iterable[Loader]) -> Iterator[list[Loader]]:
@@ -68,8 +68,8 @@ def by_site(found: Iterable[Loader]) -> Iterator[list[Loader]]:
     return (list(each) for _, each in groupby(found, key=lambda loader: id(loader.site.call)))
 
 
-def all_loaders(project: Project, path: str) -> Iterator[Loader]:
-    """Also those that may be given more than can be read.
+def find_loaders(project: Project, path: str) -> Iterator[Loader]:
+    """The DataLoaders of a module, also those that may be given more than can be read.
 
     A subclass whose constructor hands on ``**kwargs`` counts where it is constructed, another one in its constructor.
     """

@@ -1,12 +1,24 @@
-"""What a statement does to a dictionary or a list that a variable holds: entries set, merged, dropped, items added."""
+"""What the statements of a file do to dictionaries and lists that variables hold: entries set, merged, dropped, items added."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.facts import Arg, Assign, Call, Collection, Constant, Expression, Leave, Ref, Statement, Subscript
-from torchrepro_lint.walk import expressions, within
+from torchrepro_lint.facts import (
+    Arg,
+    Assign,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Facts,
+    Leave,
+    Ref,
+    Statement,
+    Subscript,
+)
+from torchrepro_lint.walk import expressions, statements, within
 
 _METHODS = {
     "update": "merge",
@@ -29,46 +41,59 @@ class Change(NamedTuple):
     args: tuple[Arg, ...] = ()
 
 
-def changes(statement: Statement, holder: Ref) -> Iterator[Change]:
-    """What a statement itself, without its blocks, does to what ``holder`` refers to."""
+class Mutation(NamedTuple):
+    """A change, and the statement that makes it."""
+
+    statement: Statement
+    change: Change
+
+
+# By the holder: a name of the file (``:f.<locals>.x``) and the attributes read from it.
+Mutations: TypeAlias = dict[tuple[str, tuple[str, ...]], list[Mutation]]
+
+
+def mutations(facts: Facts) -> Mutations:
+    """The mutations in a file, in the order of the text."""
+    found: Mutations = {}
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        for statement in statements(body):
+            for holder, change in _changes(statement):
+                for root in holder.roots:
+                    found.setdefault((root, holder.path), []).append(Mutation(statement, change))
+    return found
+
+
+def _changes(statement: Statement) -> Iterator[tuple[Ref, Change]]:
+    """What a statement does itself, without its blocks."""
     if isinstance(statement, Assign) and statement.value is not None:
         for target in statement.targets:
-            if isinstance(target, Subscript) and _same(target.value, holder):
-                yield Change("set", _key(target.indices), statement.value)
-            elif statement.op in ("|=", "+=") and _same(target, holder):
+            if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                yield target.value, Change("set", _key(target.indices), statement.value)
+            elif statement.op in ("|=", "+=") and isinstance(target, Ref):
                 arg = Arg(statement.value.start, statement.value.end, None, "", statement.value)
-                yield Change("merge" if statement.op == "|=" else "join", None, statement.value, (arg,))
+                yield target, Change("merge" if statement.op == "|=" else "join", None, statement.value, (arg,))
     if isinstance(statement, Leave) and statement.kind == "del":
         for value in statement.values:
             for each in value.items if isinstance(value, Collection) else (value,):
-                if isinstance(each, Subscript) and _same(each.value, holder):
-                    yield Change("drop", _key(each.indices))
+                if isinstance(each, Subscript) and isinstance(each.value, Ref):
+                    yield each.value, Change("drop", _key(each.indices))
     for expression in expressions(statement):
-        for each in within(expression):
-            if isinstance(each, Call) and isinstance(each.func, Ref) and each.func.path[-1:]:
-                yield from _by_method(each, each.func, holder)
+        for part in within(expression):
+            if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
+                yield from _by_method(part, part.func)
 
 
-def _by_method(call: Call, func: Ref, holder: Ref) -> Iterator[Change]:
+def _by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, Change]]:
     kind = _METHODS.get(func.path[-1])
-    if kind is None or not _same(func._replace(path=func.path[:-1]), holder):
-        return
+    holder = func._replace(path=func.path[:-1])
     if kind == "merge":
-        yield Change("merge", None, None, call.args)
+        yield holder, Change("merge", None, None, call.args)
     elif kind in ("add", "join") and call.args:
-        yield Change(kind, None, call.args[-1].value)
+        yield holder, Change(kind, None, call.args[-1].value)
     elif kind in ("default", "drop") and call.args:
         value = call.args[1].value if len(call.args) > 1 else None
         if kind == "drop" or value is not None:
-            yield Change(kind, _key((call.args[0].value,)), value)
-
-
-def _same(expression: Expression, holder: Ref) -> bool:
-    return (
-        isinstance(expression, Ref)
-        and expression.path == holder.path
-        and not set(expression.roots).isdisjoint(holder.roots)
-    )
+            yield holder, Change(kind, _key((call.args[0].value,)), value)
 
 
 def _key(indices: tuple[Expression, ...]) -> str | None:

@@ -9,7 +9,7 @@ from torchrepro_lint.assignments import Assignments, assignments
 from torchrepro_lint.constructions import Construction, construct
 from torchrepro_lint.facts import Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.histories import Step, history
-from torchrepro_lint.mutations import changes
+from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped, distinct
 
@@ -20,7 +20,7 @@ _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.
 _DEEPEST = 10
-_MOST = 4000
+_MOST = 1000
 
 
 class Origins:
@@ -29,6 +29,7 @@ class Origins:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
+        self._mutations: dict[str, Mutations] = {}
         self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
         self._nesting = 0
         self._steps = 0
@@ -39,6 +40,12 @@ class Origins:
             self._assignments[path] = assignments(self.project.files[path])
         return self._assignments[path]
 
+    def mutations(self, path: str) -> Mutations:
+        """What the statements of a file do to dictionaries and lists."""
+        if path not in self._mutations:
+            self._mutations[path] = mutations(self.project.files[path])
+        return self._mutations[path]
+
     def history(self, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
         """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
         return history(self, scoped, changes=changes)
@@ -47,19 +54,19 @@ class Origins:
         """The object of a class of the project that a call makes."""
         return construct(self, call, owner)
 
-    def of(self, scoped: Scoped) -> tuple[Scoped, ...]:
+    def of(self, scoped: Scoped, steps: int = _MOST) -> tuple[Scoped, ...]:
         """The expressions that an expression may stand for; itself where nothing is behind it.
 
-        A question that leads back to itself, or to too many others, stands for itself there.
+        A question that leads back to itself, or takes more than so many steps, stands for itself there.
         """
         if not self._nesting:
             self._known.clear()
-            self._steps = 0
+            self._steps = steps
         key = _key(scoped)
         if key not in self._known:
             # What is asked stays here with its answer, so that no other gets its identity meanwhile.
             self._known[key] = (scoped, (scoped,))
-            if self._nesting < _DEEPEST and self._steps < _MOST:
+            if self._nesting < _DEEPEST and self._steps > 0:
                 self._nesting += 1
                 try:
                     self._known[key] = (scoped, self._follow(scoped))
@@ -72,8 +79,8 @@ class Origins:
         queue, seen = [scoped], {_key(scoped): scoped}
         while queue:
             each = queue.pop()
-            self._steps += 1
-            behind = list(self._behind(each)) if self._steps < _MOST else []
+            self._steps -= 1
+            behind = list(self._behind(each)) if self._steps > 0 else []
             if not behind:
                 found.append(each)
             for one in reversed(behind):
@@ -166,15 +173,13 @@ class Origins:
                 known = True
                 way = step.value if isinstance(step.value, Arguments) else self._collected(step.value, depth + 1)
                 parts = [way] if step.certain else [*parts, way]
-            elif step.statement is not None:
-                here = Scoped(step.path, scoped.value, scoped.scope)
-                for change in changes(step.statement, step.holder):
-                    if change.kind in ("add", "join") and change.value is not None:
-                        item = here._replace(value=change.value)
-                        parts.append(
-                            Arguments({}, (item,)) if change.kind == "add" else self._collected(item, depth + 1)
-                        )
+            elif step.change is not None and step.change.kind in ("add", "join") and step.change.value is not None:
+                item = Scoped(step.path, step.change.value, scoped.scope)
+                parts.append(self._item(item) if step.change.kind == "add" else self._collected(item, depth + 1))
         return _all(parts) if known else UNKNOWN
+
+    def _item(self, item: Scoped) -> Arguments:
+        return Arguments({}, (item,))
 
     def _joined(self, scoped: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
         parts = []

@@ -17,6 +17,7 @@ from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_kinds
+from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
@@ -102,6 +103,7 @@ class Project:
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
         self._placed: dict[str, tuple[Placed, ...]] = {}
+        self._loaders: dict[str, tuple[Loader, ...]] = {}
         self._switching: dict[int, tuple[Touch, ...]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
@@ -186,6 +188,12 @@ class Project:
     def fetching(self) -> Fetching:
         """What the workers of the project's loaders draw from."""
         return Fetching(self.origins)
+
+    def loaders(self, path: str) -> tuple[Loader, ...]:
+        """The DataLoaders that a module constructs."""
+        if path not in self._loaders:
+            self._loaders[path] = tuple(find_loaders(self, path))
+        return self._loaders[path]
 
     def dataset_of(self, loader: Scoped) -> tuple[Scoped, ...]:
         """The dataset that the construction of a loader passes."""

@@ -9,6 +9,8 @@ from torchrepro_lint.facts import (
     Assign,
     Call,
     Class,
+    Collection,
+    Constant,
     Expression,
     Function,
     If,
@@ -45,6 +47,7 @@ def summarise(
         imports=tuple(sorted(words.imports)),
         calls=tuple(sorted(words.calls)),
         values=tuple(sorted(words.values)),
+        keywords=tuple(sorted(words.keywords)),
         decorators=tuple(sorted({name for each in definitions for name in _decorators(each)})),
         options=tuple(sorted(words.options)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
@@ -69,6 +72,7 @@ class _Words:
         self.imports: set[str] = set()
         self.calls: set[str] = set()
         self.values: set[str] = set()
+        self.keywords: set[str] = set()
         self.options: set[str] = set()
 
     def add(self, statement: Statement) -> None:
@@ -84,6 +88,9 @@ class _Words:
         elif kind is Call:
             self._call(expression)  # type: ignore[arg-type]  # narrowed by exact type
         elif kind is not Lambda:
+            if isinstance(expression, Collection) and expression.kind == "dict":
+                keys = (each.value for each in expression.items[::2] if isinstance(each, Constant))
+                self.keywords.update(key for key in keys if isinstance(key, str))
             for each in parts(expression):
                 self._look(each)
 
@@ -91,6 +98,7 @@ class _Words:
         self.calls.add(last_word(call.func))
         if word := declared_word(call):
             self.options.add(word)
+        self.keywords.update(arg.keyword for arg in call.args if arg.keyword is not None)
         for each in parts(call):
             if each is not call.func or type(each) is not Ref:
                 self._look(each)

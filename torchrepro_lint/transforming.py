@@ -40,6 +40,8 @@ _GENERATORS = re.compile(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
 _MOST = 16
+# Steps to take for what is indexed or iterated, which is nearly always an array.
+_FEW = 40
 
 
 class Transforming:
@@ -210,7 +212,7 @@ class Transforming:
     def _fetched(self, holder: Scoped) -> Draws | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
         found: Draws | None = None
-        for each in self._origins.of(holder):
+        for each in self._origins.of(holder, _FEW):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(self._is_dataset(name) for name in names):

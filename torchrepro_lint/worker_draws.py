@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call
-from torchrepro_lint.loaders import all_loaders
 from torchrepro_lint.transforming import own_draws
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def _tended(project: Project) -> set[str]:
     good: set[str] = set()
     bad: set[str] = set()
     for path in sorted(project.files):
-        for loader in all_loaders(project, path):
+        for loader in project.loaders(path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
             kept = good if known or not loader.arguments.complete else bad
             for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():

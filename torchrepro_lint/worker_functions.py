@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Lambda, Ref
-from torchrepro_lint.loaders import all_loaders, kind_of
+from torchrepro_lint.loaders import kind_of
 from torchrepro_lint.passing import is_partial
 from torchrepro_lint.scoped import Scope, Scoped
 
@@ -28,7 +28,7 @@ class WorkerFunction(NamedTuple):
 def worker_functions(project: Project) -> Iterator[WorkerFunction]:
     """Each way in which a function is handed to a loader that may have workers, in the order of files and text."""
     seen = set()
-    for path in sorted(project.files):
+    for path in sorted(project.files) if any(_WORD in each.summary.keywords for each in project.files.values()) else ():
         for given in _given(project, path):
             for each in project.origins.of(given):
                 for found in _functions(project, each):
@@ -41,7 +41,7 @@ def _given(project: Project, path: str) -> Iterator[Scoped]:
     if not any(_may_pass(site.call) for site in project.calls(path)):
         return
     known = set()
-    for loader in all_loaders(project, path):
+    for loader in project.loaders(path):
         known.add(id(loader.site.call))
         if loader.has_workers or not loader.arguments.complete:
             yield from loader.arguments.given.get(_WORD, ())
