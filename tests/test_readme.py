@@ -53,7 +53,7 @@ def _line(shown: str) -> str:
 
 
 def test_the_configuration_is_accepted() -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (block,) = (each for each in re.findall(r"```toml\n(.*?)```", README, re.DOTALL) if "[tool." in each)
     settings = parse(tomllib.loads(block)["tool"]["torchrepro-lint"], "README.md")
     assert settings.seeders == (("acme.repro.fix_seeds", FAMILIES),)
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from torchrepro_lint import __version__
-from torchrepro_lint.commands import clean, explain, ops, trace
+from torchrepro_lint.commands import clean, explain, ops, server, trace
 from torchrepro_lint.completion import complete_paths, complete_rules
 
 # Those of ``settings``, which imports more than --help needs.
@@ -26,6 +26,7 @@ Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint clean              remove what was kept of earlier runs
   torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
   torchrepro-lint trace ENTRY        show what a run does to generators, flags and variables, in order
+  torchrepro-lint server             serve an editor as a language server
 
 Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
 
@@ -161,5 +162,6 @@ COMMANDS: dict[str, click.Command] = {
     "explain": explain,
     "ops": ops,
     "rule": rule,
+    "server": server,
     "trace": trace,
 }

@@ -1,4 +1,4 @@
-"""The commands beside ``check``: ``explain``, ``ops`` and ``clean``. As in ``cli``, only click is imported here."""
+"""The commands beside ``check``: ``explain``, ``ops``, ``clean`` and ``server``. As in ``cli``, only click is imported here."""
 
 from __future__ import annotations
 
@@ -79,3 +79,16 @@ def trace(entry: str, torch_version: str | None, device: str | None, output_form
         return run_trace(entry, torch_version, device, output_format)
     except UsageError as error:
         raise click.ClickException(str(error)) from None
+
+
+@click.command(context_settings=_CONTEXT)
+def server() -> int:
+    """Serve an editor as a language server, over standard input and output; needs the extra lsp."""
+    try:
+        from torchrepro_lint.server.service import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise click.ClickException("server needs pygls; install torchrepro-lint[lsp]") from None
+    serve()
+    return 0

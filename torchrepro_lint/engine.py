@@ -39,7 +39,7 @@ def run_and_see(
     prepared = [prepare(tree, honour_comments) for tree in plan.trees]
     advance = progress(sum(len(tree.files) for tree in plan.trees))
     seen: dict[str, tuple[State, str]] = {}
-    with _collector_off():
+    with collector_off():
         outcomes = [_run_tree(checker, fix, advance, means, seen) for checker, _ in prepared]
     notes = [note for _, target in prepared if (note := warning(target))]
     outcome = Outcome(
@@ -99,7 +99,7 @@ def _fault(error: str, where: list[str]) -> str:
 
 
 @contextmanager
-def _collector_off() -> Iterator[None]:
+def collector_off() -> Iterator[None]:
     """Facts hold no cycles and stay to the end: looking for garbage among them costs a tenth of the time and finds none."""
     was = gc.isenabled()
     gc.disable()

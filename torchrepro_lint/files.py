@@ -34,11 +34,20 @@ class Plan(NamedTuple):
     stdin: bytes | None = None
 
 
-def plan(paths: Sequence[str], options: Options, force_exclude: bool = False, stdin: Given | None = None) -> Plan:
-    """Find the files below ``paths`` and the projects they belong to; raises ``UsageError`` for bad settings."""
+def plan(
+    paths: Sequence[str],
+    options: Options,
+    force_exclude: bool = False,
+    stdin: Given | None = None,
+    fallback: Unmarked | None = None,
+) -> Plan:
+    """Find the files below ``paths`` and the projects they belong to; raises ``UsageError`` for bad settings.
+
+    Where nothing marks a project, ``fallback`` is taken for one, else what the paths have in common.
+    """
     missing = tuple(f"{path}: no such file or directory" for path in paths if not os.path.lexists(path))
     present = [path for path in paths if os.path.lexists(path)]
-    finder = _Finder(options, unmarked([*present, *([stdin.path] if stdin else [])]))
+    finder = _Finder(options, fallback or unmarked([*present, *([stdin.path] if stdin else [])]))
     found = [stdin] if stdin else []
     found += [given for path in present for given in finder.expand(path)]
     by_root: dict[str, dict[str, Given]] = {}

@@ -1,0 +1,229 @@
+"""The language server without its protocol: what it says of open documents is what the command line says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
+from torchrepro_lint.server.preferences import Preferences, preferences
+from torchrepro_lint.server.workspace import Workspace
+
+Project = Callable[[Mapping[str, str | bytes]], Path]
+
+MODEL = "import torch\n\n\ndef draw():\n    return torch.randn(3)\n"
+TRAIN = """import torch
+from model import draw
+
+if __name__ == "__main__":
+    x = draw()
+    torch.save(x, "x.pt")
+"""
+SEEDED = TRAIN.replace("    x = draw()\n", "    torch.manual_seed(0)\n    x = draw()\n")
+
+
+class Opened:
+    """A workspace with one folder."""
+
+    def __init__(self, root: Path, settings: Any = None) -> None:
+        self.root = root
+        self.complaints: list[str] = []
+        self.workspace = Workspace(self.complaints.append)
+        own, mistakes = preferences(settings)
+        assert not mistakes
+        self.workspace.configure(Preferences(), {str(root): own})
+
+    def show(self, **texts: str) -> None:
+        changes = {}
+        for name, text in texts.items():
+            path = self.root / f"{name}.py"
+            changes[str(path)] = Document(str(path), encoded(text), path.as_uri())
+        self.workspace.take(changes)
+
+    def hide(self, name: str) -> None:
+        self.workspace.take({str(self.root / f"{name}.py"): None})
+
+    def findings(self, name: str) -> list[tuple[str, int, str]] | None:
+        report = self.workspace.reports([str(self.root / f"{name}.py")])[str(self.root / f"{name}.py")]
+        if report is None:
+            return None
+        lines = report.reading.lines
+        return [(one.code, lines.position(one.span.start).row, one.message) for one in report.checked.findings]
+
+    def codes(self, name: str) -> list[str]:
+        return [code for code, _, _ in self.findings(name) or ()]
+
+
+def test_the_unsaved_text_of_one_file_decides_what_is_said_of_another(project: Project) -> None:
+    opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
+    opened.show(train=TRAIN)
+    assert opened.codes("train") == ["TRL101"]
+    opened.show(model=MODEL.replace("torch.randn(3)", "torch.ones(3)"))
+    assert opened.codes("train") == []
+    opened.hide("model")
+    assert opened.codes("train") == ["TRL101"]
+
+
+def test_an_edit_is_seen_and_undone(project: Project) -> None:
+    opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
+    for text, expected in ((TRAIN, ["TRL101"]), (SEEDED, []), (TRAIN, ["TRL101"])):
+        opened.show(train=text)
+        assert opened.codes("train") == expected
+
+
+def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:
+    opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
+    opened.show(train=TRAIN, model=MODEL.replace("torch.randn(3)", "torch.ones(3)"))
+    assert opened.codes("train") == []
+    opened.show(model=MODEL.replace("return torch.randn(3)", "return torch.randn("))
+    assert opened.codes("model") == ["TRL001"]
+    assert opened.codes("train") == []
+    opened.show(model=MODEL)
+    assert (opened.codes("model"), opened.codes("train")) == ([], ["TRL101"])
+
+
+def test_a_deleted_file_is_forgotten_and_a_new_one_found(project: Project) -> None:
+    root = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(train=TRAIN)
+    assert opened.codes("train") == ["TRL101"]
+    (root / "model.py").unlink()
+    opened.workspace.look_again()
+    assert opened.codes("train") == []
+    (root / "model.py").write_text(MODEL)
+    opened.workspace.look_again()
+    assert opened.codes("train") == ["TRL101"]
+
+
+def test_an_open_file_that_is_renamed_is_one_file(project: Project) -> None:
+    root = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(train=TRAIN, model=MODEL)
+    assert opened.codes("train") == ["TRL101"]
+    (root / "model.py").rename(root / "net.py")
+    opened.hide("model")
+    opened.show(net=MODEL, train=TRAIN.replace("from model", "from net"))
+    opened.workspace.look_again()
+    assert opened.codes("train") == ["TRL101"]
+    home = opened.workspace.home(str(root / "train.py"))
+    assert home is not None
+    assert sorted(home[0].readings) == ["net.py", "train.py"]
+
+
+def test_settings_that_change_on_disk_count_after_looking_again(project: Project) -> None:
+    root = project({"train.py": "import torch\ntorch.backends.cudnn.benchmark = True\n", "pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(train=(root / "train.py").read_text())
+    assert opened.codes("train") == ["TRL201"]
+    (root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = ["TRL201"]\n')
+    opened.workspace.look_again()
+    assert opened.codes("train") == []
+    (root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = "TRL201"\n')
+    opened.workspace.look_again()
+    assert opened.findings("train") is None
+    assert len(opened.complaints) == 1
+    assert "expected a list of strings" in opened.complaints[0]
+    (root / "pyproject.toml").write_text("")
+    opened.workspace.look_again()
+    assert opened.codes("train") == ["TRL201"]
+
+
+def test_what_the_settings_leave_out_is_silent(project: Project) -> None:
+    root = project({"build/train.py": TRAIN, "pyproject.toml": '[tool.torchrepro-lint]\nexclude = ["build"]\n'})
+    opened = Opened(root)
+    opened.show(**{"build/train": "import torch\ntorch.backends.cudnn.benchmark = True\n"})
+    assert opened.findings("build/train") is None
+
+
+def test_a_document_that_was_never_saved_is_linted(project: Project) -> None:
+    root = project({"model.py": MODEL})
+    opened = Opened(root)
+    opened.show(train=TRAIN)
+    assert opened.codes("train") == ["TRL101"]
+
+
+def test_editors_settings_overrule_those_of_the_project(project: Project) -> None:
+    text = "import torch\ntorch.backends.cudnn.benchmark = True\n"
+    root = project({"train.py": text, "pyproject.toml": '[tool.torchrepro-lint]\nselect = ["TRL201"]\n'})
+    opened = Opened(root, {"extendSelect": ["TRL403"], "ignore": ["cudnn-benchmark"]})
+    opened.show(train=text)
+    assert opened.codes("train") == []
+
+
+def test_two_folders_have_their_own_settings(project: Project) -> None:
+    text = "import torch\ntorch.backends.cudnn.benchmark = True\n"
+    root = project({"a/train.py": text, "b/train.py": text, "a/pyproject.toml": "", "b/pyproject.toml": ""})
+    opened = Opened(root)
+    ignoring, _ = preferences({"ignore": ["TRL201"]})
+    opened.workspace.configure(Preferences(), {str(root / "a"): ignoring, str(root / "b"): Preferences()})
+    opened.show(**{"a/train": text, "b/train": text})
+    assert (opened.codes("a/train"), opened.codes("b/train")) == ([], ["TRL201"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"ignroe": []}, "did you mean 'ignore'?"),
+        ({"select": "TRL101"}, "expected a list of strings"),
+        ({"device": "gpu"}, "expected one of auto, cuda, mps, cpu"),
+        ({"delay": -1}, "expected milliseconds"),
+        ({"isolated": 1}, "expected true or false"),
+        ("all", "expected a table"),
+    ],
+)
+def test_a_mistake_in_the_editors_settings_is_told(settings: Any, part: str) -> None:
+    found, mistakes = preferences(settings)
+    assert found == Preferences()
+    assert len(mistakes) == 1
+    assert part in mistakes[0]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"model.py": MODEL, "train.py": TRAIN},
+        {"model.py": MODEL, "train.py": TRAIN.replace("\n", "\r\n")},
+        {"model.py": MODEL, "train.py": "# -*- coding: latin-1 -*-\ns = 'é'\n" + TRAIN},
+        {"model.py": MODEL, "train.py": "# coding: no-such\n" + TRAIN},
+        {"model.py": MODEL, "train.py": TRAIN + "(\n"},
+        {"model.py": MODEL, "train.py": TRAIN.replace("draw()\n", "draw()  # noqa: TRL101\n")},
+        {"model.py": MODEL, "train.py": "s = '😀'; " + TRAIN},
+    ],
+)
+def test_findings_are_those_of_the_command_line(
+    files: dict[str, str], project: Project, lint: Callable[..., Any]
+) -> None:
+    """The same content once unsaved over another file, once on disk."""
+    stale = {**files, "train.py": "import torch\n", "pyproject.toml": ""}
+    root = project(stale)
+    opened = Opened(root)
+    opened.show(train=files["train.py"])
+    unsaved = opened.findings("train")
+    coding = "latin-1" if "latin-1" in files["train.py"] else "utf-8"
+    (root / "train.py").write_bytes(files["train.py"].encode(coding))
+    ran = lint("train.py", "--output-format=json")
+    said = [(one["code"], one["location"]["row"], one["message"]) for one in json.loads(ran.out)]
+    assert unsaved == said
+
+
+def test_a_notebook_is_read_as_its_file_is(project: Project, lint: Callable[..., Any]) -> None:
+    cells = [
+        CellText("cell:a", True, "python", "import torch\n%matplotlib inline"),
+        CellText("cell:b", False, "markdown", "# Title"),
+        CellText("cell:c", True, "python", "x = torch.randn(3)\ntorch.save(x, 'x.pt')"),
+        CellText("cell:d", True, "sql", "select 1"),
+    ]
+    data = notebook_data(cells, {"kernelspec": {"language": "python"}})
+    root = project({"train.ipynb": data, "pyproject.toml": ""})
+    path = str(root / "train.ipynb")
+    opened = Opened(root)
+    opened.workspace.take({path: Document(path, data, "notebook:", tuple(each.uri for each in cells))})
+    report = opened.workspace.reports()[path]
+    assert report is not None
+    found = [(one.code, str(report.reading.lines.place(one.span.start))) for one in report.checked.findings]
+    assert found == [("TRL101", "cell 3:1:1")]
+    assert "cell 3:1:1: TRL101" in lint("train.ipynb").out

@@ -1,0 +1,137 @@
+"""A project that stays linked while its files are edited: only what changed is read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torchrepro_lint.checking import Checked, Checker, check, link
+from torchrepro_lint.engine import collector_off, prepare
+from torchrepro_lint.files import Given, Tree
+from torchrepro_lint.fixer import Fixed, fix_tree
+from torchrepro_lint.project import Project
+from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.source import is_notebook
+from torchrepro_lint.states import State, state
+from torchrepro_lint.trees import Means, read_tree
+
+_MEANS = Means(jobs=1, cached=True)
+
+
+class Report(NamedTuple):
+    """What is to be said of an open file, and the reading that offsets count in."""
+
+    checked: Checked
+    reading: Reading
+
+
+class Linked:
+    """The files of a project, those on disk under the unsaved texts of open ones; paths are from the project's root.
+
+    An open file that does not parse stands in the link as it was when it last did.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._disk: dict[str, Reading] = {}
+        self._states: dict[str, State] = {}
+        self._open: dict[str, tuple[bytes, Reading]] = {}
+        self._good: dict[str, Reading] = {}
+        self._project: Project | None = None
+        self.checker = self._checker(tree)
+        readings = read_tree(tree, means=_MEANS)
+        self._disk = readings.files
+        places = {path: self.place(path) for path in self._disk}
+        self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
+
+    @property
+    def tree(self) -> Tree:
+        """The project as it was last looked at."""
+        return self.checker.tree
+
+    def look_again(self, tree: Tree) -> None:
+        """Take over settings and files that have changed on disk; raises ``UsageError``."""
+        self.checker = self._checker(tree)
+        for path in tree.files:
+            self._look_at(path)
+        kept = set(tree.files)
+        self._disk = {path: reading for path, reading in sorted(self._disk.items()) if path in kept}
+        self._project = None
+
+    def show(self, path: str, data: bytes) -> None:
+        """An open file has this content."""
+        if path in self._open and self._open[path][0] == data:
+            return
+        reading = read(data, is_notebook(path))
+        self._open[path] = data, reading
+        if reading.facts is not None:
+            self._good[path] = reading
+        self._project = None
+
+    def hide(self, path: str) -> None:
+        """A file is open no more; what is on disk counts."""
+        if self._open.pop(path, None) is not None:
+            self._good.pop(path, None)
+            self._look_at(path)
+            self._project = None
+
+    def report(self, path: str) -> Report | None:
+        """All that is to be said about a file; None for one that is not there."""
+        reading = self._open[path][1] if path in self._open else self._disk.get(path)
+        if reading is None:
+            return None
+        with collector_off():
+            return Report(check(self.checker, path, reading, self._linked()), reading)
+
+    def fixed(self, path: str) -> Fixed:
+        """A file with all fixes in that ``--fix`` would apply to it alone."""
+        given = Given(path, self.place(path))
+        checker = self.checker._replace(tree=self.tree._replace(given=((path, given),)))
+        with collector_off():
+            return fix_tree(checker, dict(self.readings), self.tree.root.settings.unsafe_fixes)
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """What is linked, by path."""
+        shown = {path: self._good.get(path, reading) for path, (_, reading) in self._open.items()}
+        return {**self._disk, **shown}
+
+    def is_current(self, path: str) -> bool:
+        """Whether what is linked of a file is what the editor shows, or what is on disk."""
+        if path in self._open:
+            return self._open[path][1].facts is not None
+        return path in self._disk and self._states.get(path) == _state(self.place(path))
+
+    def _linked(self) -> Project:
+        if self._project is None:
+            self._project = link(self.checker, self.readings)
+        return self._project
+
+    def _checker(self, tree: Tree) -> Checker:
+        return prepare(tree, honour_comments=True)[0]
+
+    def _look_at(self, path: str) -> None:
+        seen = _state(self.place(path))
+        if seen is not None and path in self._disk and self._states.get(path) == seen:
+            return
+        self._disk.pop(path, None)
+        self._states.pop(path, None)
+        try:
+            with open(self.place(path), "rb") as file:
+                data = file.read()
+        except OSError:
+            return
+        self._disk[path] = read(data, is_notebook(path))
+        if seen is not None:
+            self._states[path] = seen
+
+    def place(self, path: str) -> str:
+        """The absolute path of a file."""
+        return os.path.join(self.tree.root.path, *path.split("/"))
+
+
+def _state(place: str) -> State | None:
+    try:
+        return state(place)
+    except OSError:
+        return None

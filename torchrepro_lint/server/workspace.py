@@ -1,0 +1,157 @@
+"""The folders and documents that are open in an editor, and what is to be said of the documents.
+
+Nothing here knows of a protocol. Documents are taken over at once and read when a report is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from torchrepro_lint.exclusion import relative
+from torchrepro_lint.files import Given, Tree, plan
+from torchrepro_lint.problem import UsageError
+from torchrepro_lint.roots import Roots, unmarked
+from torchrepro_lint.server.documents import Document
+from torchrepro_lint.server.linked import Linked, Report
+from torchrepro_lint.server.preferences import Preferences
+from torchrepro_lint.settings import table
+
+_T = TypeVar("_T")
+
+
+class Workspace:
+    """The projects of open documents, each linked once. ``complain`` is told what is wrong with settings."""
+
+    def __init__(self, complain: Callable[[str], None] = lambda _: None) -> None:
+        self._complain = complain
+        self._folders: dict[str, Preferences] = {}
+        self._default = Preferences()
+        self._documents: dict[str, Document] = {}
+        self._homes: dict[str, tuple[Linked, str] | None] = {}
+        self._linked: dict[tuple[str, str], Linked] = {}
+        self._renewed: list[Linked] | None = None
+        self._told: set[str] = set()
+
+    @property
+    def documents(self) -> Mapping[str, Document]:
+        """The open documents by path."""
+        return self._documents
+
+    def configure(self, default: Preferences, folders: Mapping[str, Preferences]) -> None:
+        """These folders (absolute) are open, each with its settings; ``default`` is for what lies in none."""
+        if (default, dict(folders)) != (self._default, self._folders):
+            self._default, self._folders = default, dict(folders)
+            self._forget()
+
+    def take(self, changes: Mapping[str, Document | None]) -> None:
+        """Documents by path that were opened or changed; None for one that was closed."""
+        for path, document in changes.items():
+            if document is not None:
+                self._documents[path] = document
+                continue
+            self._documents.pop(path, None)
+            home = self._homes.pop(path, None)
+            if home is not None:
+                home[0].hide(home[1])
+        self._drop_unused()
+
+    def look_again(self) -> None:
+        """Files or settings have changed on disk."""
+        table.cache_clear()
+        self._told.clear()
+        before, self._homes, self._renewed = self._homes, {}, []
+        for path in self._documents:
+            self._homes[path] = self._guarded(partial(self._find, path))
+        self._renewed = None
+        for path, home in before.items():
+            if home is not None and self._homes.get(path) != home:
+                home[0].hide(home[1])
+        self._drop_unused()
+
+    def reports(self, wanted: Iterable[str] | None = None) -> dict[str, Report | None]:
+        """What is to be said of the open documents, or of some; None for what the settings leave out."""
+        paths = [path for path in (self._documents if wanted is None else wanted) if path in self._documents]
+        for path in self._documents:  # all of them are in the link
+            self.home(path)
+        return {path: self._guarded(partial(self._report, path)) for path in paths}
+
+    def home(self, path: str) -> tuple[Linked, str] | None:
+        """The project of an open document, which it holds as the editor has it, and its path there."""
+        if path not in self._homes:
+            self._homes[path] = self._guarded(partial(self._find, path))
+        home = self._homes[path]
+        if home is not None:
+            home[0].show(home[1], self._documents[path].data)
+        return home
+
+    def _report(self, path: str) -> Report | None:
+        home = self.home(path)
+        return home[0].report(home[1]) if home else None
+
+    def _find(self, path: str) -> tuple[Linked, str] | None:
+        """The project of a document and its path there; while looking again, each project is looked at anew once."""
+        folder, _ = self._folder(path)
+        root = self._roots(path).of(os.path.dirname(path)).path
+        known, name = self._linked.get((folder, root)), relative(path, root)
+        current = self._renewed is None or known in self._renewed
+        if known is not None and current and name in known.tree.files:
+            return known, name
+        tree = self._tree(path)
+        if tree is None:
+            return None
+        if known is None:
+            known = self._linked[folder, root] = Linked(tree)
+        else:
+            known.look_again(_with(tree, self._names(known)))
+        if self._renewed is not None:
+            self._renewed.append(known)
+        return known, name
+
+    def _names(self, linked: Linked) -> set[str]:
+        """The documents that a project holds."""
+        return {home[1] for home in self._homes.values() if home is not None and home[0] is linked}
+
+    def _tree(self, path: str) -> Tree | None:
+        """The project around a document; None where its settings leave it out."""
+        folder, preferences = self._folder(path)
+        given = Given(path, path, b"")
+        fallback = unmarked([folder]) if folder else None
+        trees = plan((), preferences.options(folder or os.path.dirname(path)), True, given, fallback).trees
+        return trees[0]._replace(given=()) if trees else None
+
+    def _roots(self, path: str) -> Roots:
+        folder, preferences = self._folder(path)
+        return Roots(preferences.options(folder or os.path.dirname(path)), unmarked([folder or path]))
+
+    def _folder(self, path: str) -> tuple[str, Preferences]:
+        """The innermost open folder around a file; none is an empty word."""
+        around = [each for each in self._folders if path.startswith(os.path.join(each, ""))]
+        found = max(around, key=len, default="")
+        return found, self._folders.get(found, self._default)
+
+    def _forget(self) -> None:
+        self._homes, self._linked = {}, {}
+        self._told.clear()
+
+    def _drop_unused(self) -> None:
+        used = [home[0] for home in self._homes.values() if home is not None]
+        waiting = [path for path in self._documents if path not in self._homes]
+        if not waiting:
+            self._linked = {key: each for key, each in self._linked.items() if each in used}
+
+    def _guarded(self, work: Callable[[], _T | None]) -> _T | None:
+        """The answer, or nothing where settings are wrong, which is told once."""
+        try:
+            return work()
+        except UsageError as error:
+            if str(error) not in self._told:
+                self._told.add(str(error))
+                self._complain(str(error))
+            return None
+
+
+def _with(tree: Tree, names: Iterable[str]) -> Tree:
+    return tree._replace(files=tuple(sorted({*tree.files, *names})))
