@@ -6,10 +6,11 @@ Empty means that nothing is drawn, as far as all that runs is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.facts import Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
+from torchrepro_lint.loader_kinds import samples
 from torchrepro_lint.samples import Dataset, dataset
 from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.transforming import Transforming
@@ -54,7 +55,7 @@ class Fetching:
 
     def _of(self, loader: Loader) -> Draws:
         kind, given = loader.kind, loader.arguments.given
-        found = {kind.draws} if kind.draws else set()
+        found = {kind.draws} if kind.draws and samples(loader) else set()
         if kind.dataset:
             found |= self._each(given[kind.dataset]) if given.get(kind.dataset) else UNKNOWN
         for each in given.get("collate_fn", ()) if kind.dataset else ():
@@ -89,15 +90,18 @@ class Fetching:
         return UNKNOWN
 
     def _part(self, whole: Scoped, depth: int) -> Draws:
-        """A part of what is known to be like its whole: of ``random_split``, of a dataset with several splits."""
+        """A part of what is known to be like its whole: of a split, of a dataset of graphs that is indexed by many."""
         found: set[str] = set()
         for each in self._origins.of(whole):
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
-            rows = [dataset(_plain(name)) for name in names]
-            known = rows and all(row is not None and (row.wraps or row.unless) for row in rows)
-            tensor = bool(names) and all(name.startswith(("torch.", "numpy.")) for name in names)
-            found |= self._one(each, depth + 1) if known or tensor else UNKNOWN
+            known = bool(names) and all(self._has_parts(name) for name in names)
+            found |= self._one(each, depth + 1) if known else UNKNOWN
         return frozenset(found)
+
+    def _has_parts(self, name: str) -> bool:
+        if ":" in name:
+            return any(dataset(base) for base in self._project.resolver.ancestry(name) if not base.startswith(_PLAIN))
+        return dataset(_plain(name)) is not None or name.startswith(("torch.", "numpy."))
 
     def _of_loader(self, loader: Scoped, depth: int) -> Draws:
         """The dataset of ``loader.dataset``."""
@@ -135,7 +139,7 @@ class Fetching:
         if any(self._project.is_called(word) for word in row.unless):
             return UNKNOWN
         if not row.wraps:
-            return row.draws | self._transforming.passed(call, row.calls)
+            return row.draws | self._transforming.passed(call, row.calls) | self._set_later(call.path, row.calls)
         first = next((arg.value for arg in call.value.args if not arg.star), None)
         if first is None:
             return UNKNOWN
@@ -144,6 +148,13 @@ class Fetching:
         parts = items.spare if items.complete and items.spare else (inner,)
         return NOTHING.union(*(self.draws(each, depth + 1) for each in parts))
 
+    def _set_later(self, path: str, words: Sequence[str]) -> Draws:
+        """What the callables draw from that a file sets as attributes of some object: ``dataset.transform = ...``."""
+        found: set[str] = set()
+        for each in self._origins.set_attributes(path, words):
+            found |= self._transforming.draws(each)
+        return frozenset(found)
+
     def _instance(self, owner: str, call: Scoped | None) -> Draws:
         """A dataset of the project: what its methods do, and what of the library's classes that it inherits from."""
         resolver = self._project.resolver
@@ -151,13 +162,14 @@ class Fetching:
         bases = [base for base in resolver.ancestry(owner) if ":" not in base and not base.startswith(_PLAIN)]
         if not methods and not bases:
             return UNKNOWN
-        found = set(self._transforming.instance(owner, call, methods))
+        found = set(self._transforming.instance(owner, call, methods)) if methods else set()
         outside = {} if call is None else dict(self._origins.construct(call, owner).outside)
         for base in bases:
             row = dataset(base)
             if row is None or row.wraps or row.unless:
                 return UNKNOWN
             made = outside.get(base)
+            found |= self._set_later(call.path, row.calls) if call is not None else NOTHING
             found |= row.draws | (
                 self._transforming.passed(made, row.calls) if made is not None or not row.calls else UNKNOWN
             )

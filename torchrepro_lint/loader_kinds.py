@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.entries import Condition, Spelling, conditions
 from torchrepro_lint.resources import read_table
+from torchrepro_lint.signatures import HIDDEN
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Expression
+    from torchrepro_lint.loaders import Loader
 
 
 class LoaderKind(NamedTuple):
     """A class whose other arguments are those of torch's DataLoader.
 
     ``dataset`` is the parameter whose samples workers fetch (empty: they draw nothing), ``draws`` the family that making a
-    sample draws from whatever the dataset does. ``shuffles`` is false where the order is never drawn.
+    sample draws from whatever the dataset does, where ``when`` holds. ``shuffles`` is false where the order is never drawn.
     """
 
     name: str
     parameters: tuple[str, ...]
     dataset: str
     draws: str
+    when: tuple[Condition, ...]
     seeds_workers: bool
     shuffles: bool
     evidence: str
+
+
+def samples(loader: Loader) -> bool:
+    """Whether a loader of a kind that draws to make a sample may do so with these arguments."""
+
+    def argument(word: str) -> Expression | None:
+        values = loader.values(word)
+        return values[0].value if len(values) == 1 else (HIDDEN if values else None)
+
+    return evaluate(loader.kind.when, Spelling(loader.kind.name), argument) is not Truth.FAILS
 
 
 @lru_cache(maxsize=1)
@@ -33,6 +51,7 @@ def loader_kinds() -> dict[str, LoaderKind]:
             tuple(table["parameters"]),
             table.get("dataset", "dataset"),
             table.get("draws", ""),
+            conditions(table.get("when", ())),
             table.get("workers") == "seeded",
             table.get("shuffle", True),
             table["evidence"],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.assignments import Assignments, assignments
+from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.constructions import Construction, construct
-from torchrepro_lint.facts import Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import Call, Collection, Comprehension, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.histories import Step, history
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
@@ -29,6 +29,7 @@ class Origins:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
+        self._attributes: dict[str, tuple[tuple[str, Expression], ...]] = {}
         self._mutations: dict[str, Mutations] = {}
         self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
         self._nesting = 0
@@ -39,6 +40,12 @@ class Origins:
         if path not in self._assignments:
             self._assignments[path] = assignments(self.project.files[path])
         return self._assignments[path]
+
+    def set_attributes(self, path: str, words: Sequence[str]) -> list[Scoped]:
+        """What a file sets as attributes of these names, of objects other than ``self``."""
+        if path not in self._attributes:
+            self._attributes[path] = tuple(set_attributes(self.project.files[path]))
+        return [Scoped(path, value) for word, value in self._attributes[path] if word in words]
 
     def mutations(self, path: str) -> Mutations:
         """What the statements of a file do to dictionaries and lists."""
@@ -156,6 +163,8 @@ class Origins:
                 return self._items_of(scoped, depth)
             case Collection(kind="list" | "tuple" | "set", items=items):
                 return self._joined(scoped, items, depth)
+            case Comprehension(kind="list" | "generator" | "set", elements=(element,)):
+                return self._item(scoped._replace(value=element))
             case Operation(op="+", operands=operands):
                 return _all(self._collected(scoped._replace(value=each), depth + 1) for each in operands)
             case Operation(op="if", operands=(_, *operands)) | Operation(op="or", operands=operands):

@@ -23,7 +23,8 @@ class _Open:
 OPEN = _Open()
 Literal: TypeAlias = str | bytes | int | float | complex | bool | tuple["Literal", ...] | _Open | None
 _LITERALS = (str, bytes, int, float, complex, type(None))
-_HIDDEN = Ref(0, 0, (), (), 0)
+# An expression of which nothing is known.
+HIDDEN = Ref(0, 0, (), (), 0)
 
 
 def arguments(spelling: Spelling, call: Call) -> Argument:
@@ -39,12 +40,12 @@ def arguments(spelling: Spelling, call: Call) -> Argument:
     hidden = set(spelling.parameters[len(plain) :]) if stars else set()
     if any(arg.star == "**" for arg in call.args):
         hidden |= {*spelling.parameters[len(plain) :], *spelling.keywords}
-    return lambda name: given.get(name, _HIDDEN if name in hidden else None)
+    return lambda name: given.get(name, HIDDEN if name in hidden else None)
 
 
 def is_hidden(value: Expression | None) -> bool:
     """Whether a parameter is only known to be passed by a star, if at all."""
-    return value is _HIDDEN
+    return value is HIDDEN
 
 
 def literal(value: Expression) -> Literal:

@@ -174,13 +174,13 @@ class Transforming:
         found: set[str] = set()
         known: set[int] = set()
         for happening in work.run.happenings:
-            if any(id(step.event) in known for step in happening.way):
+            if _is_known(happening, known):
                 continue
             seen = self._happens(work, happening, scope)
             if seen is not None:
                 found |= seen
                 known.add(id(happening.event))
-        drawn = (each for each in own_draws(work) if not any(id(step.event) in known for step in each.happening.way))
+        drawn = (each for each in own_draws(work) if not _is_known(each.happening, known))
         return frozenset(found) | frozenset(each.family for each in drawn)
 
     def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
@@ -251,6 +251,11 @@ class Transforming:
     def _runs_in(self, work: Work, path: str, offset: int) -> bool:
         inner = [f for f in self._project.files[path].functions if f.start <= offset < f.end]
         return any(path + each.name in work.run.functions for each in inner)
+
+
+def _is_known(happening: Happening, known: set[int]) -> bool:
+    """Whether it is known what an event, or one on the way to it, draws from."""
+    return id(happening.event) in known or any(id(step.event) in known for step in happening.way)
 
 
 def own_draws(work: Work) -> Iterator[Draw]:
