@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
@@ -246,6 +246,7 @@ def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no mistake
 @given(st.recursive(ATOMS, larger, max_leaves=12))
 def test_any_expression(expression: str) -> None:
     text = f"x = ({expression}\n)\ndel (y), (\n{expression})[0]\n"
