@@ -35,7 +35,12 @@ class Uses:
         for root in ref.roots:
             for found in self.reaching(path, root, ref.path, defined, after):
                 yield path, found, found.path[len(ref.path) :]
-            if not ref.path and root.startswith(":") and "<locals>" not in root:
+            if (
+                not ref.path
+                and root.startswith(":")
+                and "<locals>" not in root
+                and self.stays(path, ref, defined, after)
+            ):
                 yield from self._from_outside(f"{path}{root}", path)
 
     def reaching(self, path: str, root: str, words: tuple[str, ...], defined: Spot, after: int) -> Iterator[Ref]:
@@ -48,6 +53,15 @@ class Uses:
                 continue
             if _reaches(defined, after, spot, ref.start, resets):
                 yield ref
+
+    def stays(self, path: str, ref: Ref, defined: Spot, after: int) -> bool:
+        """Whether what is assigned to ``ref`` is still there when the function, or the module, has run to its end."""
+        around = {block.key for block in defined.blocks}
+        return not any(
+            each.at >= after and each.function == defined.function and each.blocks[-1].key in around
+            for root in ref.roots
+            for each in self.spots(path).resets(root, ref.path)
+        )
 
     def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of what is passed for a parameter."""

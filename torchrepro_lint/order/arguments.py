@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, Ref
-from torchrepro_lint.order.calls import effect, is_asked
+from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
 from torchrepro_lint.walk import last_word
@@ -53,7 +53,7 @@ class Arguments:
                 yield from self._along(here, call, what)
             case "next":
                 yield from self._next(here, call)
-            case "text":
+            case "text" if not is_pattern(self._orders.names.names(path, call.func), _position(here, call)):
                 yield from ordered(here, call, [Here(path, call, SCALAR)])
             case "draw":
                 yield Taken(path, call, "drawn from")
@@ -64,7 +64,7 @@ class Arguments:
 
     def _along(self, here: Here, call: Call, what: str) -> Iterator[Step]:
         path, shape = here.path, here.shape
-        position = next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
+        position = _position(here, call)
         if shape.kind == "scalar":
             yield Here(path, call, held(SCALAR))
             return
@@ -164,6 +164,10 @@ def _freed(here: Here, call: Call) -> Iterator[Step]:
         yield Here(here.path, call, SET)
     elif shape.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
         yield Here(here.path, call, SCALAR)
+
+
+def _position(here: Here, call: Call) -> int:
+    return next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
 
 
 def _keyword(call: Call, node: Expression) -> str | None:

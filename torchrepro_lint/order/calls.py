@@ -40,6 +40,8 @@ _FREE_WORDS = _SET_METHODS | frozenset(
         "register_comm_hook",
     }
 )
+# Methods of pools, whatever their class: the results come in the order of what they go along.
+_MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
 _SAYING = re.compile(
     r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
     r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
@@ -69,7 +71,7 @@ _SAME = frozenset(
 _MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.OrderedDict", "types.MappingProxyType"})
 _TEXTS = re.compile(
     r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
-    r"re\.(compile|escape|sub|match|search|fullmatch|findall|split)|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
+    r"re\.\w+|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
     r"fnmatch\.\w+|textwrap\.\w+"
 )
 _DRAWS = re.compile(
@@ -99,9 +101,16 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
         return "project"
     if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put"):
         return _RECEIVING[word]
+    if written and word in _MAPPING_WORDS:
+        return "keep"
     if (written and word in _FREE_WORDS) or _SAYING.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def is_pattern(names: tuple[str, ...], position: int) -> bool:
+    """Whether an argument is a regular expression: a class of characters, or alternatives, in whatever order."""
+    return position == 0 and any(name.startswith("re.") and name != "re.escape" for name in names)
 
 
 def is_asked(name: str | None) -> bool:

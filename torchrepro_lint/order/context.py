@@ -58,7 +58,7 @@ class Orders:
         for file, read, words in self.uses.of_variable(path, ref, spot, after):
             yield Here(file, read, shape, words)
         for owner, word in self._attributes(path, ref):
-            if self._stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
+            if self.uses.stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
                 for file, expression, rest in self.uses.of_attribute(owner, word):
                     other = self.uses.spots(file).of(expression)
                     if other is None or (other.written and not rest):
@@ -77,15 +77,6 @@ class Orders:
                 owner, _, word = f"{path}{root}".rpartition(".")
                 if "<locals>" not in word and self.names.classes(owner):
                     yield owner, word
-
-    def _stays(self, path: str, ref: Ref, spot: Spot, after: int) -> bool:
-        """Whether the attribute still holds the value when its method ends."""
-        around = {block.key for block in spot.blocks}
-        return not any(
-            each.at >= after and each.function == spot.function and each.blocks[-1].key in around
-            for root in ref.roots
-            for each in self.uses.spots(path).resets(root, ref.path)
-        )
 
 
 def _further(here: Here, step: Here | Taken) -> Here | Taken:

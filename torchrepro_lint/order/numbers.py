@@ -38,10 +38,29 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
             return _holds(project, path, arg.value, seen)
         case Call(func=func) if last_word(func) in ("tolist", "unique"):
             return _is_of_tensor(project, path, func)
+        case Ref() if _is_declared(project, path, expression):
+            return True
         case Ref():
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
             return bool(found) and all(_holds(project, file, each, seen) for file, each in found)
     return False
+
+
+def _is_declared(project: Project, path: str, ref: Ref) -> bool:
+    """``indices: set[int]``."""
+    names = (
+        [name for root in ref.roots for name in project.resolver.modules.resolve(path, root)] if not ref.path else []
+    )
+    return any(
+        how == ":" and isinstance(value, Subscript) and all(_is_number(each) for each in value.indices)
+        for name in names
+        if ":" in name
+        for how, value in project.resolver.assigned(name)
+    )
+
+
+def _is_number(annotation: Expression) -> bool:
+    return isinstance(annotation, Ref) and annotation.roots in (("builtins.int",), ("builtins.float",))
 
 
 def _is_of_tensor(project: Project, path: str, func: Expression) -> bool:
