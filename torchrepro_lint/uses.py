@@ -183,7 +183,7 @@ def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]
     if (
         at >= after
         and not _excluded(defined, read)
-        and not any(each.blocks[-1].key in there and _done(each, at) for each in later)
+        and not any(each.blocks[-1].key in there | around and _done(each, at) for each in later)
     ):
         return True
     return any(
