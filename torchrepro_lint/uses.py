@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Function, If, Loop, Operation, Ref, With
+from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
+from torchrepro_lint.lengths import is_single
 from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
@@ -91,15 +92,14 @@ class Uses:
         return [found for definition in definitions for found in self._names.calls_of.of(function, definition)]
 
     def single(self, path: str, ref: Ref) -> bool:
-        """Whether the function around compares the length of a variable with 1: then an element of it is no choice."""
+        """Whether the function around makes sure that a variable holds one element, which then is no choice."""
         spots = self.spots(path)
         here = spots.of(ref)
-        return any(
+        return here is not None and any(
             each.path[: len(ref.path)] == ref.path
             and (spot := spots.of(each)) is not None
-            and here is not None
             and spot.function == here.function
-            and _compares_length(spots, spot)
+            and is_single(spots, spot, here)
             for root in ref.roots
             for each in spots.reads(root)
         )
@@ -158,18 +158,6 @@ class Uses:
 def _assigns(spot: Spot, word: str) -> bool:
     targets = getattr(spot.statement, "targets", ())
     return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
-
-
-def _compares_length(spots: Spots, spot: Spot) -> bool:
-    if not (isinstance(spot.parent, Call) and isinstance(spot.parent.func, Ref)):
-        return False
-    if spot.parent.func.roots != ("builtins.len",):
-        return False
-    outer = spots.of(spot.parent)
-    match outer.parent if outer else None:
-        case Operation(op="==" | "!=" | ">" | "<" | ">=" | "<=", operands=operands):
-            return any(isinstance(each, Constant) and each.value in (1, 2) for each in operands)
-    return False
 
 
 def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:

@@ -131,8 +131,9 @@ class Arguments:
                 word = _parameter(function, call, here.node)
                 if word is not None and function.body:
                     came = (*(here.came or ())[-_MOST_CALLS:], (target, here.path, call))
-                    for file, ref, words in self._orders.uses.of_parameter(path, function, word):
-                        yield Here(file, ref, here.shape, words, came)
+                    shape = held(here.shape) if word.startswith("*") else here.shape
+                    for file, ref, words in self._orders.uses.of_parameter(path, function, word.lstrip("*")):
+                        yield Here(file, ref, shape, words, came)
             if ":" in name and self._orders.names.classes(name) and not self._orders.names.functions(target):
                 yield from self._to_outside(here, call)
 
@@ -184,16 +185,18 @@ def _receiver(func: Expression) -> Expression | None:
 
 
 def _parameter(function: Function, call: Call, node: Expression) -> str | None:
-    """The parameter for which a call passes an expression."""
+    """The parameter for which a call passes an expression; with its stars where that is one of many."""
     shift = int(bool(function.owner) and not any(_is_static(each) for each in function.decorators))
-    plain = [param for param in function.params if param.kind in ("", "/")]
+    plain = [param.name for param in function.params if param.kind in ("", "/")]
+    more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}
     position = 0
     for arg in call.args:
         if arg.value is node:
             if arg.keyword is not None:
-                return arg.keyword if any(param.name == arg.keyword for param in function.params) else None
+                known = any(param.name == arg.keyword for param in function.params)
+                return arg.keyword if known else more.get("**")
             index = position + shift
-            return plain[index].name if index < len(plain) and not arg.star else None
+            return plain[index] if index < len(plain) else more.get("*")
         position += arg.keyword is None
     return None
 

@@ -1,0 +1,42 @@
+"""Whether a program makes sure that there is one element: by an assertion, or by a test of the length."""
+
+from __future__ import annotations
+
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.spots import Spot, Spots
+
+_ONE = {("==", 1), ("<", 2), ("<=", 1)}
+_OTHERS = {("!=", 1), (">", 1), (">=", 2)}
+
+
+def is_single(spots: Spots, asked: Spot, here: Spot) -> bool:
+    """Whether a use of a variable is ``len(x) == 1`` or the like, in a place that rules out more elements ``here``."""
+    if not (isinstance(asked.parent, Call) and isinstance(asked.parent.func, Ref)):
+        return False
+    outer = spots.of(asked.parent)
+    if asked.parent.func.roots != ("builtins.len",) or outer is None:
+        return False
+    compared = _compared(outer.parent)
+    match outer.statement:
+        case If() as tested if compared in _OTHERS:
+            return _leaves(tested.body) or _is_in(here, tested, 1)
+        case If() as tested if compared in _ONE:
+            return _leaves(tested.orelse) or _is_in(here, tested, 0)
+        case Leave(kind="assert") | Assign():
+            return compared in _ONE
+    return compared in _ONE | _OTHERS
+
+
+def _compared(expression: Expression | None) -> tuple[str, int] | None:
+    match expression:
+        case Operation(op=op, operands=(_, Constant(value=int(bound)))):
+            return op, bound
+    return None
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    return bool(body) and isinstance(body[-1], Leave) and body[-1].kind in ("raise", "return", "continue", "break")
+
+
+def _is_in(here: Spot, tested: If, number: int) -> bool:
+    return any(block.owner is tested and block.number == number for block in here.blocks)
