@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.facts import Collection as Display
+from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.signatures import Argument, arguments
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _candidates(context: Context, site: Site, value: Expression | None) -> list[
                 return admitted
     found = list(_leaves(context, context.path, value))
     default = context.project.resolver.default(context.path, value)
+    default = (_literal(context, context.path, default) or default) if default is not None else None
     if default is not None and not all(isinstance(each, Constant | Display) for each in found):
         found.append(default)
     return list(dict.fromkeys(found))[:_MOST_VALUES]
@@ -85,8 +87,19 @@ def _leaves(context: Context, path: str, value: Expression, depth: int = 0) -> I
             case Operation(op="if", operands=(_, *branches)) | Operation(op="or", operands=branches) if depth < _DEPTH:
                 for branch in branches:
                     yield from _leaves(context, file, branch, depth + 1)
+            case Constant() | Display():
+                yield each
             case _:
-                yield resolver.default(file, each) or each
+                default = resolver.default(file, each)
+                yield _literal(context, file, each) or (_literal(context, file, default) if default else None) or each
+
+
+def _literal(context: Context, path: str, value: Expression) -> Expression | None:
+    """The constant that inference finds a value to be, a display as it stands; None where it finds none."""
+    if isinstance(value, Constant | Display):
+        return value
+    known = kinds_of(context.project).of(path, value).value
+    return None if known is None else Constant(value.start, value.end, known)
 
 
 def _admitted(test: Expression, value: Ref) -> Iterator[Expression]:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
-from torchrepro_lint.facts import Call, Constant, Expression, Ref
+from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.signatures import OPEN, Argument, Literal, literal
 
 
@@ -77,7 +77,24 @@ def _one(condition: Condition, spelling: Spelling, argument: Argument, known: Kn
         return _same(Truth.HOLDS if left_out else _given(expression), bool(condition.values[0]))
     if isinstance(bounds := known.get(condition.of), Between):
         return _within(bounds, condition)
+    if condition.test in ("one_of", "none_of") and not any(_may_read(expression, each) for each in condition.values):
+        return _same(Truth.FAILS, condition.test == "one_of")
     return _TESTS[condition.test](_value(condition.of, expression, spelling, argument, known), condition.values)
+
+
+def _may_read(expression: Expression | None, value: Scalar) -> bool:
+    """Whether an f-string may be a text, by its beginning and its end; anything else may."""
+    if (
+        not isinstance(expression, Operation)
+        or expression.op != "f"
+        or not isinstance(value, str)
+        or not expression.operands
+    ):
+        return True
+    first, last = expression.operands[0], expression.operands[-1]
+    begins = first.value if isinstance(first, Constant) and isinstance(first.value, str) else ""
+    ends = last.value if isinstance(last, Constant) and isinstance(last.value, str) else ""
+    return value.startswith(begins) and value.endswith(ends)
 
 
 def _within(bounds: Between, condition: Condition) -> Truth:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Leave, Operation, Ref
+from torchrepro_lint.pipelines import prepares_data
 from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import statements
 
@@ -41,11 +42,14 @@ def switched_off(project: Project, site: Site) -> bool:
 
 
 def forward_only(project: Project, function: str) -> bool:
-    """Whether all calls of a function of the project stand where no gradient is kept, or in such a function.
+    """Whether all calls of a function of the project stand where no gradient is kept, or in such a function; and whether
+    it prepares data.
 
     False where nothing calls it, where it is passed on as a value (then who calls it is not known), and where a program
     runs it otherwise, as through a parameter.
     """
+    if prepares_data(project, function):
+        return True
     if project not in _callers:
         _callers[project] = _Callers(project)
     return _callers[project].forward_only(function) and all(
@@ -68,8 +72,8 @@ _FREE: WeakKeyDictionary[Run, dict[str, bool]] = WeakKeyDictionary()
 
 def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
     mode = _mode(project, caller, event.guards)
-    if mode:
-        return mode == "off"
+    if mode or prepares_data(project, caller):
+        return mode != "on"
     # A layer that a module makes for itself runs where the module does.
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
     runners = project.resolver.methods(owner, "forward") if owner else (caller,)
@@ -99,24 +103,22 @@ class _Callers:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._sites: dict[str, list[tuple[str, Site]]] = defaultdict(list)
-        self._passed_on: set[str] = set()
         self._known: dict[str, bool] = {}
         for path in project.files:
             for site in project.calls(path):
                 for name in site.names:
                     for target in entered(project.resolver, name, "call") if ":" in name else ():
                         self._sites[target].append((path, site))
-            self._passed_on.update(project.files[path].summary.values)
 
     def forward_only(self, function: str) -> bool:
         if function not in self._known:
             self._known[function] = True  # a circle adds no other caller
-            self._known[function] = self._asked(function)
+            self._known[function] = prepares_data(self._project, function) or self._asked(function)
         return self._known[function]
 
     def _asked(self, function: str) -> bool:
         sites = self._sites.get(function, ())
-        if not sites or function.rpartition(".")[2].rpartition(":")[2] in self._passed_on:
+        if not sites or self._project.resolver.calls_of.hands_on(function):
             return False
         return all(
             (mode := _mode(self._project, site.function, site.guards)) == "off"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.facts import Constant, span
-from torchrepro_lint.gradients import without_gradient
+from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.project import Site
 from torchrepro_lint.rewrites.fix_index_select import Fixes
 from torchrepro_lint.rewrites.selecting import Selecting, selecting
@@ -39,6 +39,8 @@ def _counts(context: Context, site: Site, parts: Selecting) -> bool:
     if parts.out is not None or context.settings.device == "mps" or not project.may_use_accelerator(site.function):
         return False  # torch refuses out= where anything needs a gradient
     if without_gradient(project, site) or tensors.without_gradient(parts.source):
+        return False
+    if forward_only(project, site.function):
         return False
     return not (_has_deterministic_version(context) and enabled(project, site.function))
 

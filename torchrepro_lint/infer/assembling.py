@@ -152,17 +152,16 @@ def grad_free(what: What) -> bool:
 
 
 def written(given: Given) -> What:
-    """``scatter``, ``index_add``, ``masked_fill``: the input's shape, a gradient of what is written too."""
+    """``scatter``, ``index_add``, ``index_put``: the input's shape, a gradient of what is written too; indices have none."""
     found = given.tensor._replace(kind="tensor")
-    operands = given.operands()
+    word = getattr(given.call.func, "path", ("",))[-1:] or ("",)
+    at = 2 if word[0].startswith(("index_put", "masked", "put")) else 3
+    source = given.what(at, "src") if at == 3 else given.what(at, "source")
+    named = [each for key in ("src", "source", "values", "value") if (each := given.what(-1, key)) is not None]
+    operands = [given.tensor, *([] if source is None else [source]), *named]
     return found._replace(
         grad=common_gradient(operands), layout="contiguous" if found.layout == "contiguous" else found.layout
     )
-
-
-def written_in_place(given: Given) -> What:
-    """The same in place."""
-    return written(given)
 
 
 def attended(given: Given) -> What:

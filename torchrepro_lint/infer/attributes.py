@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Constant
 from torchrepro_lint.infer import containers
 from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
 
@@ -53,7 +54,7 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
     match what.kind:
         case "nothing":
             return what
-        case kind if kind in _OBJECTS and ":" in what.name:
+        case kind if kind in _OBJECTS and ":" in what.name and what.value is None:
             return kinds.solver.solve(
                 ("attribute", what.name, word, spot.hops), lambda: _of_object(kinds, what, word, spot)
             )
@@ -61,6 +62,10 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
             return _of_tensor(what, word)
         case "" if word in ("data", "T", "mT"):
             return _of_tensor(what, word)._replace(kind="")
+        case "" if word in ("device", "dtype"):
+            return What(word)
+        case "instance" | "class" if word in ("value", "name") and what.value is not None:
+            return literal(what.value) if word == "value" else What("str", of=What("str"))
         case "ndarray":
             return _of_array(what, word)
         case "path":
@@ -94,6 +99,8 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
                 )
         for one in _registered(kinds, owner, word, spot):
             found = joined(found, one)
+    if what.kind == "class" and found.value is not None and any(map(_is_enum, resolver.ancestry(what.name))):
+        return What("instance", name=what.name, value=found.value)
     if found.kind != "nothing" or declared.kind:
         return both(found, declared)
     for method in resolver.methods(what.name, word):
@@ -102,6 +109,10 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
 
             return returned(kinds, method, spot) if resolver.is_property(method) else What("function", name=method)
     return UNKNOWN
+
+
+def _is_enum(name: str) -> bool:
+    return name.startswith(("enum.", "strenum.", "backports.strenum")) or name.rpartition(".")[2] in ("StrEnum", "Enum")
 
 
 def _registered(kinds: Kinds, owner: str, word: str, spot: Spot) -> list[What]:

@@ -19,6 +19,8 @@ def picked(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot
     """What ``value[indices]`` is."""
     if what.kind in ("nothing", "loaded"):
         return what
+    if not what.kind:
+        return What(grad=what.grad, family=what.family)
     if what.is_tensor or what.kind == "ndarray":
         return _of_tensor(kinds, what, indices, spot)
     if len(indices) != 1:
@@ -42,6 +44,8 @@ def item(what: What, place: int) -> What:
         return what.items[place] if -len(what.items) <= place < len(what.items) else UNKNOWN
     if what.is_tensor or what.kind == "ndarray":
         return row(what)
+    if not what.kind:
+        return What(grad=what.grad)
     return what.element if what.kind in _SEQUENCES or what.kind == "str" else UNKNOWN
 
 

@@ -21,12 +21,13 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, variables
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
+from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.places import Places
 from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.usage import shown_tensors
-from torchrepro_lint.infer.what import NONE, UNKNOWN, What, joined
+from torchrepro_lint.infer.what import UNKNOWN, What, joined
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
@@ -143,16 +144,6 @@ class Kinds:
             else:
                 found.append(variables.named(self, spot, root, ref.path))
         return joined(*found) if found else UNKNOWN
-
-
-def literal(value: object) -> What:
-    """What a constant is."""
-    if value is None:
-        return NONE
-    kind = type(value).__name__
-    if isinstance(value, str | int | float | bool):
-        return What(kind, value=value) if kind != "str" else What("str", value=value, of=What("str"))
-    return What(kind) if kind == "bytes" else UNKNOWN
 
 
 def kinds_of(project: Project) -> Kinds:

@@ -10,6 +10,7 @@ from torchrepro_lint.infer import attributes, containers, indexing, operators
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.bindings import Binding
 from torchrepro_lint.infer.changes import ADDING
+from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.outside import outside_name
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
@@ -158,8 +159,10 @@ def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Para
         if one is None:
             return UNKNOWN
         there = kinds.spot(spot.path if one is param.default else path, one.start, spot.hops - 1)
-        found = joined(found, kinds.what(one, there))
-        if not found.kind:
+        given = kinds.what(one, there)
+        off = one is not param.default and gradients_off(kinds, there)
+        found = joined(found, given._replace(grad=False) if off else given)
+        if found == UNKNOWN:
             break
     return found
 
