@@ -27,9 +27,10 @@ _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 def fix_enabling(project: Project, program: Program, first: Happening, torch_version: str) -> Fix | None:
     """Ask below the seeding that a run always does first, else where the program starts."""
     word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
-    order = next((n for n, each in enumerate(program.run.happenings) if each is first), 0)
-    seed = existing(project, program.effects, first, order)
-    if seed is not None and not is_conditional(seed.happening):
+    happenings = program.run.happenings
+    order = next((n for n, each in enumerate(happenings) if each.event is first.event), len(happenings))
+    seed = existing(project, program.effects, first, order, "torch")
+    if seed is not None and not is_conditional(seed.happening, first):
         path, function = seed.happening.path, seed.happening.function.partition(":")[2]
         facts, text = project.files[path], project.text(path)
         torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, If, Lambda, Ref
+from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Lambda, Loop, Ref
 from torchrepro_lint.insertions import ensure_import, free_name, insert_statement
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.merging import joined
@@ -16,7 +16,6 @@ from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
 from torchrepro_lint.splitting import random_splits
 from torchrepro_lint.text import Edit, Fix
-from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
@@ -95,20 +94,30 @@ def _is_cpu(value: Expression) -> bool:
 def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, ...]]:
     """The statement that makes a generator, before the one of the function's body that needs one first."""
     facts, text = project.files[path], project.text(path)
-    first = level_of(facts, min((*_needing(project, path, level), level.spots[-1].statement.start)))
-    if first is None:
-        return "", ()
-    guard = first.spots[0].statement
-    depth = 2 if isinstance(guard, If) and is_main_test(guard.test) and len(first.spots) > 1 else 1
-    outer = Level(first.function, first.spots[:depth])
-    if is_elif(text, outer.spots[-1].statement) or isinstance(outer.spots[-1].statement, Define):
+    outer = _common(project, path, level)
+    statement_of = outer.spots[-1].statement if outer else None
+    if outer is None or statement_of is None or is_elif(text, statement_of) or isinstance(statement_of, Define):
         return "", ()
     inside = level.function.name if level.function else ""
     torch, imports = ensure_import(facts, text, "torch", inside=inside)
     word = free_name(facts, _KEYWORD, inside)
     seed = seed_at(project, path, outer)
     statement = f"{word} = {torch}.Generator().manual_seed({seed.text if seed else FALLBACK})"
-    return word, joined((*imports, insert_statement(text, outer.spots[-1].statement.start, statement)))
+    return word, joined((*imports, insert_statement(text, statement_of.start, statement)))
+
+
+def _common(project: Project, path: str, level: Level) -> Level | None:
+    """The first statement of the innermost block around all calls of the function that need a generator, in no loop."""
+    found = [level_of(project.files[path], start) for start in _needing(project, path, level)]
+    levels = [each for each in (level, *found) if each is not None and each.function == level.function]
+    first = min(levels, key=lambda each: each.spots[-1].statement.start)
+    depth = 1
+    while depth < min(len(each.spots) for each in levels):
+        spot = first.spots[depth]
+        if isinstance(spot.around, Loop) or any(each.spots[depth].block is not spot.block for each in levels):
+            break
+        depth += 1
+    return Level(first.function, first.spots[:depth])
 
 
 def _needing(project: Project, path: str, level: Level) -> list[int]:

@@ -13,6 +13,7 @@ from torchrepro_lint.merging import joined
 from torchrepro_lint.project import Project
 from torchrepro_lint.runs import Happening, Step, guards
 from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import within
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
@@ -78,20 +79,20 @@ def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, 
     return path, joined((*found.imports, insert_below(text, span(seed.happening.event.statement), found.lines)))
 
 
-def existing(project: Project, effects: Effects, draw: Happening, order: int) -> Seed | None:
+def existing(project: Project, effects: Effects, draw: Happening, order: int, family: str = "") -> Seed | None:
     """The seeding call of a run, of any family, that others can stand beside: the first before a draw, in its process.
 
-    One that runs whatever the options say is preferred.
+    One that runs whatever the options say is preferred, and then one of ``family``.
     """
     found = [
-        seed
-        for seeds in effects.seeds.values()
+        (is_conditional(seed.happening, draw), seeded != family, seed.order, seed)
+        for seeded, seeds in effects.seeds.items()
         for seed in seeds
         if seed.order < order
         and is_plain(seed.happening)
         and spawning(project, draw) <= spawning(project, seed.happening)
     ]
-    return min(found, key=lambda each: (is_conditional(each.happening), each.order), default=None)
+    return min(found, key=lambda each: each[:3], default=(None,))[-1]
 
 
 def is_plain(happening: Happening) -> bool:
@@ -130,5 +131,13 @@ def _is_repeatable(part: Expression) -> bool:
     return isinstance(part, Ref)
 
 
-def is_conditional(happening: Happening) -> bool:
-    return any(guard.kind in ("if", "else") and not guard.certain for guard in guards(happening))
+def is_conditional(happening: Happening, other: Happening) -> bool:
+    """Whether something hangs on a test on which another thing of the run does not hang; that for ``__main__`` is none."""
+    shared = {id(guard.value) for guard in guards(other)}
+    return any(
+        guard.kind in ("if", "else")
+        and not guard.certain
+        and id(guard.value) not in shared
+        and not is_main_test(guard.value)
+        for guard in guards(happening)
+    )

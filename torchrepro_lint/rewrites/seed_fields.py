@@ -21,8 +21,16 @@ _PARSED = re.compile(r".*\.(parse_args|parse_known_args|parse_intermixed_args|pa
 def fields(project: Project, path: str, level: Level, root: str, word: str) -> Iterator[str]:
     """How the seed in a namespace, a configuration or an object is written, if the project shows that it is there."""
     variable = Ref(0, 0, (root,), (), 0)
+    written = {
+        target.path
+        for each in field_writes(level, root)
+        for inner in statements((each,))
+        for target in targets_of(inner)
+        if isinstance(target, Ref)
+    }
     for option in _seed_options(project, path, variable):
-        yield from of_option(project, option, f"{word}.{option.word}")
+        # ``if args.seed is None: args.seed = …`` has made sure that there is one.
+        yield from of_option(project, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for name in project.resolver.names_of(path, variable):
         if ":" in name and name.endswith("()"):
@@ -102,10 +110,9 @@ def targets_of(statement: Statement) -> tuple[Expression, ...]:
     return statement.targets if isinstance(statement, Assign) else ()
 
 
-def of_option(project: Project, option: Option, text: str) -> Iterator[str]:
-    """An option as an integer: one that is off by default, or that comes as text, is turned into one."""
-    given = {arg.keyword: arg.value for arg in option.call.args if arg.keyword}
-    kind = given.get("type")
+def of_option(project: Project, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
+    """An option as an integer: one that is off by default and not ``given``, or that comes as text, is turned into one."""
+    kind = next((arg.value for arg in option.call.args if arg.keyword == "type"), None)
     names = project.names(option.path, kind) if kind is not None else ()
     default = option.default.value if option.default else 0
     if isinstance(default, (str, bool, bytes)) or (kind is not None and "builtins.str" in names):
@@ -114,7 +121,11 @@ def of_option(project: Project, option: Option, text: str) -> Iterator[str]:
     is_click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
     is_absl = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("DEFINE_integer",)
     converted = text if is_integer or is_absl or (is_click and type(default) is int) else f"int({text})"
-    yield f"{FALLBACK} if {text} is None else {converted}" if option.default and default is None else converted
+    yield (
+        f"{FALLBACK} if {text} is None else {converted}"
+        if option.default and default is None and not given
+        else converted
+    )
 
 
 def unless_none(text: str, default: Expression | None) -> str:
