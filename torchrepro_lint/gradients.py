@@ -112,19 +112,29 @@ class _Callers:
 
     def forward_only(self, function: str) -> bool:
         if function not in self._known:
-            self._known[function] = True  # a circle adds no other caller
-            self._known[function] = prepares_data(self._project, function) or self._asked(function)
+            self._known[function] = self._asked(function)
         return self._known[function]
 
     def _asked(self, function: str) -> bool:
-        sites = self._sites.get(function, ())
-        if not sites or self._project.resolver.calls_of.hands_on(function):
-            return False
-        return all(
-            (mode := _mode(self._project, site.function, site.guards)) == "off"
-            or (not mode and self.forward_only(site.function))
-            for _, site in sites
-        )
+        """Follow the callers until a mode is found on each way; a function that only calls itself is on none."""
+        seen, waiting, off = {function}, [function], False
+        while waiting:
+            current = waiting.pop()
+            if prepares_data(self._project, current):
+                off = True
+                continue
+            sites = self._sites.get(current, ())
+            if not sites or self._project.resolver.calls_of.hands_on(current):
+                return False
+            for _, site in sites:
+                mode = _mode(self._project, site.function, site.guards)
+                if mode == "on":
+                    return False
+                off = off or mode == "off"
+                if not mode and site.function not in seen:
+                    seen.add(site.function)
+                    waiting.append(site.function)
+        return off
 
 
 _callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
