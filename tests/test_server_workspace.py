@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from torchrepro_lint.project import Project as Linked
 from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
 from torchrepro_lint.server.preferences import Preferences, preferences
 from torchrepro_lint.server.workspace import Workspace
@@ -73,6 +75,19 @@ def test_an_edit_is_seen_and_undone(project: Project) -> None:
     for text, expected in ((TRAIN, ["TRL101"]), (SEEDED, []), (TRAIN, ["TRL101"])):
         opened.show(train=text)
         assert opened.codes("train") == expected
+
+
+def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
+    """Operations ask for kinds and callers, which refer to the project that they are worked out for."""
+    text = TRAIN + "\n\ndef loss(x, i):\n    return x.index_select(0, i).cumsum(0)\n\n\nloss(draw(), draw())\n"
+    opened = Opened(project({"model.py": MODEL, "train.py": text, "pyproject.toml": ""}))
+    gc.collect()
+    before = sum(isinstance(each, Linked) for each in gc.get_objects())
+    for number in range(5):
+        opened.show(train="\n" * number + text)
+        assert "TRL101" in opened.codes("train")
+    gc.collect()
+    assert sum(isinstance(each, Linked) for each in gc.get_objects()) == before + 1
 
 
 def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:

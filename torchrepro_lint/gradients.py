@@ -50,9 +50,10 @@ def forward_only(project: Project, function: str) -> bool:
     """
     if prepares_data(project, function):
         return True
-    if project not in _callers:
-        _callers[project] = _Callers(project)
-    return _callers[project].forward_only(function) and all(
+    if "callers" not in project.kept:
+        project.kept["callers"] = _Callers(project)
+    callers: _Callers = project.kept["callers"]
+    return callers.forward_only(function) and all(
         gradient_free(project, program.run, function) for program in project.reaching(function)
     )
 
@@ -135,9 +136,6 @@ class _Callers:
                     seen.add(site.function)
                     waiting.append(site.function)
         return off
-
-
-_callers: WeakKeyDictionary[Project, _Callers] = WeakKeyDictionary()
 
 
 def _mode(project: Project, function: str, guards: Iterable[Guard]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.conditions import Truth, evaluate
@@ -92,6 +92,9 @@ class Project:
         self.files = files
         self.position = position
         self.text = text
+        # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
+        # project for ever where its values refer to it.
+        self.kept: dict[str, Any] = {}
         self.resolver = Names(Modules(files, source_roots), catalogue.version)
         self._settings = settings
         self._catalogue = catalogue

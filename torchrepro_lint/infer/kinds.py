@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import (
     Attribute,
@@ -148,9 +147,7 @@ class Kinds:
 
 def kinds_of(project: Project) -> Kinds:
     """The answers for a project."""
-    if project not in _KNOWN:
-        _KNOWN[project] = Kinds(project)
-    return _KNOWN[project]
-
-
-_KNOWN: WeakKeyDictionary[Project, Kinds] = WeakKeyDictionary()
+    if "kinds" not in project.kept:
+        project.kept["kinds"] = Kinds(project)
+    kinds: Kinds = project.kept["kinds"]
+    return kinds
