@@ -101,7 +101,7 @@ def test_torch(name: str) -> None:
     assert_same(read(Path(spec.origin).parent / name))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_of_python_s_library(request: pytest.FixtureRequest) -> None:
     """Minutes long: only where it is asked for by ``-m slow``."""
     if request.config.option.markexpr != "slow":

@@ -25,9 +25,16 @@ HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.joinpath("programs").iterdir())
 STEADY = sorted(HERE.joinpath("steady").iterdir())
 SCRIPTS = ("train.py", "main.py")
+# Each process imports torch, so these are tried every time, and all of them by `pytest -m long`.
+ALWAYS = ("classification", "gan", "helper_misses_numpy", "name_as_seed", "seeded_too_late", "trainer")
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def programs(folders: list[Path]) -> list[object]:
+    """Programs as parameters; those that are not tried every time are marked."""
+    return [pytest.param(each, id=each.name, marks=() if each.name in ALWAYS else pytest.mark.long) for each in folders]
+
+
+@pytest.mark.parametrize("program", programs(PROGRAMS))
 def test_fixes_make_a_program_repeat(program: Path, tmp_path: Path) -> None:
     folder = tmp_path / program.name
     shutil.copytree(program, folder)
@@ -42,7 +49,7 @@ def test_fixes_make_a_program_repeat(program: Path, tmp_path: Path) -> None:
     assert fix(folder).changes == (), "fixing again changes something"
 
 
-@pytest.mark.parametrize("program", STEADY, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", programs(STEADY))
 def test_a_steady_program_repeats(program: Path, tmp_path: Path) -> None:
     """The programs that ``test_mutants`` breaks."""
     folder = tmp_path / program.name
