@@ -40,6 +40,7 @@ def test_what_it_shows_is_what_is_printed(
 ) -> None:
     command, *shown = block.splitlines()
     monkeypatch.chdir(TOP)
+    monkeypatch.setenv("COLUMNS", "100")
     ran = lint(*shlex.split(command.removeprefix("$ torchrepro-lint ")))
     assert ran.status == 0
     # "…" stands for what is left out: lines, or the end of one.

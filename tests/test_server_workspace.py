@@ -82,12 +82,12 @@ def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
     text = TRAIN + "\n\ndef loss(x, i):\n    return x.index_select(0, i).cumsum(0)\n\n\nloss(draw(), draw())\n"
     opened = Opened(project({"model.py": MODEL, "train.py": text, "pyproject.toml": ""}))
     gc.collect()
-    before = sum(isinstance(each, Linked) for each in gc.get_objects())
+    before = sum(type(each) is Linked for each in gc.get_objects())
     for number in range(5):
         opened.show(train="\n" * number + text)
         assert "TRL101" in opened.codes("train")
     gc.collect()
-    assert sum(isinstance(each, Linked) for each in gc.get_objects()) == before + 1
+    assert sum(type(each) is Linked for each in gc.get_objects()) == before + 1
 
 
 def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:
