@@ -42,7 +42,7 @@ class Draws:
 
 
 class Waiting:
-    """A dataset whose first sample is not ready before its second, which another worker makes."""
+    """A dataset whose first sample is not made before the mark is there."""
 
     def __init__(self, mark: str) -> None:
         self.mark = Path(mark)
@@ -51,9 +51,7 @@ class Waiting:
         return 2
 
     def __getitem__(self, index: int) -> int:
-        if index == 1:
-            self.mark.touch()
-        while not self.mark.exists():
+        while index == 0 and not self.mark.exists():
             time.sleep(0.01)
         return index
 
@@ -123,12 +121,26 @@ def run(seed: int | None = None, before: bool = False, **options: Any) -> list[l
 
 
 def order(in_order: bool, workers: int, mark: str) -> list[int]:
-    """The order in which two samples arrive of which the second is ready first."""
+    """The order in which a loader gives two samples of which the second has reached it before the first is made.
+
+    A single worker makes them one after the other, so there the first is not held up.
+    """
     Path(mark).unlink(missing_ok=True)
     if workers < 2:
         Path(mark).touch()
     options = {"num_workers": workers, "multiprocessing_context": "fork", "in_order": in_order}
-    return [int(batch[0]) for batch in DataLoader(Waiting(mark), batch_size=1, collate_fn=keep, **options)]
+    batches = iter(DataLoader(Waiting(mark), batch_size=1, collate_fn=keep, **options))
+    receive = batches._try_get_data
+
+    def received(*arguments: Any, **named: Any) -> Any:
+        arrived = receive(*arguments, **named)
+        if arrived[0]:
+            Path(mark).touch()
+        return arrived
+
+    # The worker that is ready first must have been heard by then: a mark of its own would only say that it is about to send.
+    batches._try_get_data = received
+    return [int(batch[0]) for batch in batches]
 
 
 def splits() -> list[list[int]]:
