@@ -1,0 +1,7 @@
+"""All operators, family by family. A new family is a module beside this one, and a line here."""
+
+from __future__ import annotations
+
+from benchmarks.plants import Operator, loaders
+
+OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS,)

@@ -1,0 +1,89 @@
+"""``python -m benchmarks.planting``: what an operator plants is what it says, and verdicts come from the linter."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks.planting import places, rendered, run
+from benchmarks.plants import Edit, Operator, Plant, Source, planted, rows
+from benchmarks.plants.table import OPERATORS
+
+_TEXT = """import torch
+from torch.utils.data import DataLoader
+
+
+def test_loader(dataset, workers):
+    return DataLoader(dataset, num_workers=workers, shuffle=False)
+"""
+
+
+def _named(name: str) -> Operator:
+    return next(one for one in OPERATORS if one.name == name)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> str:
+    (tmp_path / "loading.py").write_text(_TEXT)
+    (tmp_path / "other.py").write_text("print('no loader')\n")
+    (tmp_path / "broken.py").write_text("DataLoader(")
+    return str(tmp_path)
+
+
+def test_a_cause_is_planted_into_a_copy_and_reported(project: str) -> None:
+    (verdict,) = run([project], [_named("shuffle=False becomes True")], 5, 1)
+    assert verdict.answer == "reported"
+    assert [line for line in verdict.change if line.startswith("+")] == [
+        "+    return DataLoader(dataset, num_workers=workers, shuffle=True)"
+    ]
+    assert Path(project, "loading.py").read_text() == _TEXT
+
+
+def test_what_the_rule_does_not_name_is_missed(project: str) -> None:
+    operator = Operator("nothing", "TRL302", "DataLoader", lambda source: iter([Plant((Edit(0, 0, "\n"),))]))
+    (verdict,) = run([project], [operator], 5, 1)
+    assert verdict.answer == "missed"
+    assert "# 0 of 1 planted causes reported" in "\n".join(rendered([verdict]))
+
+
+def test_what_was_there_before_is_no_verdict(project: str) -> None:
+    Path(project, "loading.py").write_text(_TEXT.replace("=False", "=True"))
+    around = _TEXT.index("DataLoader(d"), _TEXT.index("\n", _TEXT.index("DataLoader(d"))
+    operator = Operator("nothing", "TRL302", "DataLoader", lambda source: iter([Plant((Edit(0, 0, "\n"),), around)]))
+    assert run([project], [operator], 5, 1) == []
+
+
+def test_the_seed_decides_the_order_of_places(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"{number}.py").write_text(_TEXT)
+    operator = _named("shuffle=False becomes True")
+    once, again, other = ([one.path for one in places([str(tmp_path)], operator, seed)] for seed in (1, 1, 2))
+    assert once == again
+    assert once != other
+    assert sorted(once) == sorted(other) == [f"{number}.py" for number in range(9)]
+
+
+def test_rows_are_those_of_what_was_written() -> None:
+    text = "one\ntwo\nthree\nfour\n"
+    assert rows(text, Plant((Edit(4, 7, "2\n2"), Edit(0, 0, "zero\n")))) == (3, 4)
+    assert rows(text, Plant((Edit(8, 8, "new\nnew\n"),))) == (3, 4)
+    assert rows(text, Plant((Edit(8, 13, "3"), Edit(0, 0, "zero\n")), (4, 18))) == (3, 5)
+
+
+def test_nodes_are_found_in_text_that_is_not_ascii() -> None:
+    source = Source("'é'; first('ü',\n  2); last()\n")
+    (call,) = source.calls("first")
+    assert source.segment(call) == "first('ü',\n  2)"
+    assert [source.segment(call) for call in source.calls("last")] == ["last()"]
+
+
+def test_imports_stand_where_they_may() -> None:
+    for text in ('"""Doc."""\nimport os\n', '"""Doc."""\nfrom __future__ import annotations\nx = 1\n', "x = 1\n"):
+        source = Source(text)
+        ast.parse(planted(text, [source.importing("numpy"), source.at_the_end("y = 2\n")]))
+
+
+def test_operators_have_names_of_their_own() -> None:
+    assert len({one.name for one in OPERATORS}) == len(OPERATORS)
