@@ -10,6 +10,7 @@ from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import edited
+from torchrepro_lint.text import Edit
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
 from torchrepro_lint.writing import Change
 
@@ -17,23 +18,28 @@ ROUNDS = 10
 
 
 class Fixed(NamedTuple):
-    """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors."""
+    """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors.
+
+    ``rounds`` are the edits by path of each round, in the text that the round before has left.
+    """
 
     files: dict[str, Reading]
     changes: dict[str, Change]
     settled: tuple[str, ...]
     errors: tuple[str, ...]
+    rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
 
 
 class _State(NamedTuple):
-    """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, and what the
-    last round did.
+    """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, what the last
+    round did, and the edits of all.
     """
 
     files: Mapping[str, Reading]
     settled: tuple[str, ...] = ()
     together: frozenset[tuple[str, ...]] = frozenset()
     last: Applied | None = None
+    rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
 
 
 def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool) -> Fixed:
@@ -91,7 +97,8 @@ def _round(
         return state, breaking(state.files, taken, broken)
     codes = (*state.settled, *(one.code for _, one in taken))
     together = state.together | {touched(path, one.fix) for path, one in taken if one.fix}
-    return _State({**state.files, **fresh}, codes, together, Applied(findings, taken, merged.edits)), {}
+    applied = Applied(findings, taken, merged.edits)
+    return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits)), {}
 
 
 def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes: dict[str, Mistake]) -> Fixed:
@@ -106,4 +113,4 @@ def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
             changes[path] = Change(given, before, after, places)
-    return Fixed(dict(state.files), changes, state.settled, tuple(errors))
+    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds)
