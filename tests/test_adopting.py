@@ -112,3 +112,47 @@ def test_a_bad_baseline_is_one_clear_line(project: Maker, lint: Lint, content: s
     ran = lint("--baseline", "known.json")
     assert (ran.status, ran.err.count("\n")) == (2, 1)
     assert said in ran.err
+
+
+def test_what_a_baseline_knows_is_neither_reported_nor_fixed(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = 1\nRISKY\nBAD = 1\n", "b.py": "BAD\n"})
+    lint("--write-baseline", "known.json")
+    (folder / "a.py").write_text("x = 1\nBAD = 1\nRISKY\nBAD = 2\nBAD = 1\n", encoding="utf-8")
+    fixing = ("--fix", "--unsafe-fixes", "--baseline", "known.json")
+    diff = lint("--diff", *fixing[1:])
+    assert [line for line in diff.out.splitlines() if line[0] in "+-"] == [
+        "--- ./a.py",
+        "+++ ./a.py",
+        "-BAD = 2",
+        "+GOOD = 2",
+    ]
+    assert diff.err == "Would fix 1 error: 1 TRL901\n"
+    assert lint(*fixing) == Ran(0, "", "Fixed 1 error: 1 TRL901\nFound 1 error (1 fixed, 0 remaining)\n")
+    assert (folder / "a.py").read_text(encoding="utf-8") == "x = 1\nBAD = 1\nRISKY\nGOOD = 2\nBAD = 1\n"
+    assert (folder / "b.py").read_text(encoding="utf-8") == "BAD\n"
+    assert lint(*fixing) == Ran(0, "", "No errors in 2 files\n")
+
+
+def test_what_is_new_is_fixed_beside_what_a_baseline_knows_as_often(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\n"})
+    lint("--write-baseline", "known.json")
+    (folder / "a.py").write_text("BAD\nBAD\n", encoding="utf-8")
+    assert lint("--fix-only", "--baseline", "known.json").status == 0
+    assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\nGOOD\n"
+
+
+def test_what_a_baseline_knows_needs_no_comment(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\n"})
+    lint("--write-baseline", "known.json")
+    (folder / "a.py").write_text("BAD\nBAD = 2\n", encoding="utf-8")
+    assert lint("--add-noqa", "--baseline", "known.json").err == "Suppressed 1 finding in 1 file\n"
+    assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\nBAD = 2  # noqa: TRL901\n"
+
+
+@pytest.mark.parametrize("option", ["--fix", "--fix-only", "--diff"])
+def test_a_baseline_is_not_written_of_what_is_being_fixed(project: Maker, lint: Lint, option: str) -> None:
+    folder = project({"a.py": "BAD\n"})
+    ran = lint("--write-baseline", "known.json", option)
+    assert (ran.status, "--write-baseline cannot be combined with fixing: fix first" in ran.err) == (2, True)
+    assert not (folder / "known.json").exists()
+    assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"

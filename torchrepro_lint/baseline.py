@@ -7,10 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.problem import UsageError
+from torchrepro_lint.text import Lines, Span
+
+if TYPE_CHECKING:
+    from torchrepro_lint.rule import Finding
 
 _VERSION = 1
 
@@ -32,27 +36,38 @@ class Compared(NamedTuple):
     stale: dict[Known, int]
 
 
-def compare(diagnostics: Iterable[Diagnostic], file: Path, given: Iterable[str]) -> Compared:
+class Baseline(NamedTuple):
+    """The findings that a file knows, each with how often."""
+
+    file: Path
+    known: Counter[Known]
+
+    def new(self, path: str, lines: Lines, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """The findings of a file (absolute) that are not known, in their order."""
+        left = Counter(self.known)
+        return tuple(one for one in findings if not _takes(left, _row(self.file, path, one.code, lines, one.span)))
+
+
+def read(file: Path) -> Baseline:
+    """Read what ``write`` wrote. Raises ``UsageError`` where that is not possible."""
+    return Baseline(file, _read(file))
+
+
+def compare(diagnostics: Iterable[Diagnostic], baseline: Baseline, given: Iterable[str]) -> Compared:
     """Leave out the findings that a baseline knows; of equal ones as many as it has.
 
     ``given`` are the files (absolute) that were linted: of others nothing is stale but what is gone from the disk.
     """
-    left = _read(file)
-    new = []
-    for one in diagnostics:
-        known = _known(one, file)
-        if left[known]:
-            left[known] -= 1
-        else:
-            new.append(one)
-    folder = _folder(file)
+    left = Counter(baseline.known)
+    new = tuple(one for one in diagnostics if not _takes(left, _known(one, baseline.file)))
+    folder = _folder(baseline.file)
     linted = {os.path.relpath(path, folder).replace(os.sep, "/") for path in given}
     stale = {
         known: count
         for known, count in sorted(left.items())
         if count and (known.path in linted or not os.path.lexists(os.path.join(folder, known.path)))
     }
-    return Compared(tuple(new), stale)
+    return Compared(new, stale)
 
 
 def write(diagnostics: Iterable[Diagnostic], file: Path) -> None:
@@ -84,9 +99,21 @@ def _read(file: Path) -> Counter[Known]:
     return found
 
 
+def _takes(left: Counter[Known], known: Known) -> bool:
+    """Whether a finding is one of those that are left, of which there is one less then."""
+    if not left[known]:
+        return False
+    left[known] -= 1
+    return True
+
+
 def _known(one: Diagnostic, file: Path) -> Known:
-    line = one.lines.line(one.lines.position(one.span.start).row)
-    return Known(os.path.relpath(one.filename, _folder(file)).replace(os.sep, "/"), one.code, line.strip())
+    return _row(file, one.filename, one.code, one.lines, one.span)
+
+
+def _row(file: Path, path: str, code: str, lines: Lines, span: Span) -> Known:
+    line = lines.line(lines.position(span.start).row)
+    return Known(os.path.relpath(path, _folder(file)).replace(os.sep, "/"), code, line.strip())
 
 
 def _folder(file: Path) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchrepro_lint import terminal
+from torchrepro_lint import adopting, terminal
 from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.files import Given, Plan, plan
 from torchrepro_lint.outcome import Outcome
@@ -20,6 +21,9 @@ from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores
 from torchrepro_lint.writing import write_all
+
+if TYPE_CHECKING:
+    from torchrepro_lint.baseline import Baseline
 
 STDIN = "-"
 
@@ -45,50 +49,28 @@ def _run(arguments: Arguments) -> int:
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _complain(planned.errors)
-    outcome = _outcome(arguments, planned)
-    if arguments.add_noqa or arguments.write_baseline:
+    baseline = adopting.known(arguments, _piped(arguments))
+    outcome = _outcome(arguments, planned, baseline)
+    if arguments.write_baseline:
         return _adopt(arguments, outcome)
-    if arguments.baseline:
-        outcome = _new(arguments.baseline, planned, outcome)
+    if baseline:
+        outcome = adopting.new(baseline, planned, outcome)
+    if arguments.add_noqa:
+        return _adopt(arguments, outcome)
     if arguments.diff:
         return _diff(outcome) or _complain(outcome.errors)
     return _finish(arguments, planned, outcome)
 
 
 def _adopt(arguments: Arguments, outcome: Outcome) -> int:
-    """Take what is found for given: in comments, or in a file."""
-    if arguments.add_noqa and (arguments.fix or arguments.fix_only or arguments.diff or _piped(arguments)):
-        raise UsageError("--add-noqa cannot be combined with fixing or with standard input")
-    errors, count = list(outcome.errors), len(outcome.diagnostics)
-    if arguments.add_noqa:
-        from torchrepro_lint.annotate import annotated
-
-        changes = annotated(outcome.diagnostics)
-        errors += write_all(changes)
-        told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(changes), 'file')}"
-    if arguments.write_baseline:
-        from torchrepro_lint import baseline
-
-        baseline.write(outcome.diagnostics, arguments.write_baseline)
-        told = f"Wrote {summary.counted(count, 'finding')} to {arguments.write_baseline}"
+    told, errors = adopting.adopt(arguments, outcome)
     if not arguments.quiet:
         terminal.note(told)
     return _complain(errors)
 
 
-def _new(file: Path, planned: Plan, outcome: Outcome) -> Outcome:
-    """What a baseline does not know, with a note on what it knows and is no longer there."""
-    from torchrepro_lint import baseline
-
-    linted = (given.path for tree in planned.trees for _, given in tree.given)
-    compared = baseline.compare(outcome.diagnostics, file, linted)
-    stale = [f"{known.path}: {known.code} {known.line}" for known in compared.stale]
-    notes = (f"{file}: no longer found, write it anew: {'; '.join(stale)}",) if stale else ()
-    return outcome._replace(diagnostics=compared.new, notes=(*outcome.notes, *notes))
-
-
-def _outcome(arguments: Arguments, planned: Plan) -> Outcome:
-    """What a run finds, from its record where nothing has changed since."""
+def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> Outcome:
+    """What a run finds, from its record where nothing has changed since; what is known is not fixed."""
     means = Means(arguments.jobs or cores(), not arguments.no_cache, arguments.cache_dir)
     honour_comments = not arguments.ignore_noqa
     changing = arguments.fix or arguments.fix_only or arguments.diff
@@ -97,7 +79,7 @@ def _outcome(arguments: Arguments, planned: Plan) -> Outcome:
         return known
     from torchrepro_lint.engine import run_and_see  # and with it all rules, which a recalled run does without
 
-    outcome, seen = run_and_see(planned, changing, honour_comments, terminal.progress, means)
+    outcome, seen = run_and_see(planned, changing, honour_comments, terminal.progress, means, baseline)
     if record:
         keep(record, seen, outcome)
     return outcome

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from torchrepro_lint import catalogue
+from torchrepro_lint.baseline import Baseline
 from torchrepro_lint.checking import Checker, check, link, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
 from torchrepro_lint.files import Plan, Tree
-from torchrepro_lint.fixer import Fixed, fix_tree
+from torchrepro_lint.fixer import Fixed, Reported, fix_tree
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requested import target_of, warning
@@ -33,14 +34,14 @@ def run(plan: Plan, fix: bool, honour_comments: bool, progress: Progress, means:
 
 
 def run_and_see(
-    plan: Plan, fix: bool, honour_comments: bool, progress: Progress, means: Means
+    plan: Plan, fix: bool, honour_comments: bool, progress: Progress, means: Means, baseline: Baseline | None = None
 ) -> tuple[Outcome, dict[str, tuple[State, str]]]:
-    """``run``, and how each file (by absolute path) was when it was read."""
+    """``run``, and how each file (by absolute path) was when it was read. What a ``baseline`` knows is not fixed."""
     prepared = [prepare(tree, honour_comments) for tree in plan.trees]
     advance = progress(sum(len(tree.files) for tree in plan.trees))
     seen: dict[str, tuple[State, str]] = {}
     with collector_off():
-        outcomes = [_run_tree(checker, fix, advance, means, seen) for checker, _ in prepared]
+        outcomes = [_run_tree(checker, fix, advance, means, seen, baseline) for checker, _ in prepared]
     notes = [note for _, target in prepared if (note := warning(target))]
     outcome = Outcome(
         tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=order)),
@@ -60,18 +61,30 @@ def prepare(tree: Tree, honour_comments: bool) -> tuple[Checker, Target]:
 
 
 def _run_tree(
-    checker: Checker, fix: bool, advance: Callable[[], None], means: Means, seen: dict[str, tuple[State, str]]
+    checker: Checker,
+    fix: bool,
+    advance: Callable[[], None],
+    means: Means,
+    seen: dict[str, tuple[State, str]],
+    baseline: Baseline | None,
 ) -> Outcome:
     readings = read_tree(checker.tree, advance, means)
     seen.update(readings.seen)
     fixed = Fixed(readings.files, {}, (), ())
     if fix:
-        fixed = fix_tree(checker, readings.files, checker.tree.root.settings.unsafe_fixes)
+        unsafe = checker.tree.root.settings.unsafe_fixes
+        fixed = fix_tree(checker, readings.files, unsafe, _unknown(checker, baseline) if baseline else None)
     diagnostics, faults = _report(checker, fixed.files)
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *faults)
     count = len(checker.tree.given) - len(readings.errors)
     return Outcome(tuple(diagnostics), count, changes, fixed.settled, (), errors)
+
+
+def _unknown(checker: Checker, baseline: Baseline) -> Reported:
+    """Leaves out the findings that a baseline knows."""
+    places = {path: given.path for path, given in checker.tree.given}
+    return lambda path, lines, findings: baseline.new(places[path], lines, findings)
 
 
 def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnostic], list[str]]:

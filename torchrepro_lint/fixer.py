@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checking import Checker, check, link
 from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import edited
-from torchrepro_lint.text import Edit
+from torchrepro_lint.text import Edit, Lines
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
 from torchrepro_lint.writing import Change
 
 ROUNDS = 10
+
+
+# The findings that are reported, of those of a file: its path from the root, its lines, and all that was found.
+Reported: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 class Fixed(NamedTuple):
@@ -42,22 +46,24 @@ class _State(NamedTuple):
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
 
 
-def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool) -> Fixed:
+def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool, reported: Reported | None = None) -> Fixed:
     """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file.
+
+    Only what is ``reported`` of the findings of a file (None: all) is fixed.
 
     A fix that breaks a file, or after which its finding is still there, is a fault of the tool: it starts again without
     the files that such a fix touches, so that they stay as they were.
     """
     mistakes: dict[str, Mistake] = {}
     while True:
-        state, found = _rounds(checker, files, unsafe, frozenset(mistakes))
+        state, found = _rounds(checker, files, unsafe, frozenset(mistakes), reported)
         if not found:
             return _result(checker, files, state, mistakes)
         mistakes |= found
 
 
 def _rounds(
-    checker: Checker, files: dict[str, Reading], unsafe: bool, frozen: frozenset[str]
+    checker: Checker, files: dict[str, Reading], unsafe: bool, frozen: frozenset[str], reported: Reported | None
 ) -> tuple[_State, dict[str, Mistake]]:
     """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
     state = _State(files)
@@ -65,7 +71,12 @@ def _rounds(
         findings = _check(checker, state.files)
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
-        state, broken = _round(state, findings, offered(checker, findings, unsafe, frozen))
+        wanted = (
+            {path: reported(path, state.files[path].lines, findings[path]) for path in findings}
+            if reported
+            else findings
+        )
+        state, broken = _round(state, findings, offered(checker, wanted, unsafe, frozen))
         if broken or state.last is None:
             return state, broken
     assert state.last is not None
