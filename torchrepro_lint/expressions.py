@@ -33,6 +33,14 @@ def signed(operator: str, value: Expression, start: int, end: int) -> Expression
     return Operation(start, end, operator, (value,))
 
 
+def is_text(expression: Expression) -> bool:
+    """Whether an expression is a literal, or a string that is longer than ``LONGEST_TEXT``: as a statement, documentation."""
+    match expression:
+        case Constant() | Operation(op="f", operands=()):
+            return True
+    return False
+
+
 def joined(left: Expression, right: Expression, start: int, end: int) -> Expression:
     """Adjacent strings."""
     match left, right:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.expressions import is_text
 from torchrepro_lint.facts import (
     Assign,
     Collection,
-    Constant,
     Define,
     Do,
     Expression,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _do(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
     value = collector.convert(scope, node.value)
-    return None if type(value) is Constant else Do(start, end, value)
+    return None if is_text(value) else Do(start, end, value)
 
 
 def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
