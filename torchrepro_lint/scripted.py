@@ -25,7 +25,7 @@ def scripted(project: Project, path: str) -> frozenset[str]:
 
     Where the project scripts a value that nothing is known of, every module class of the same file may be meant.
     """
-    found = set(_decorated(project, path)) | set(_handed_to_script(project, path))
+    found = {*_decorated(project, path), *_handed_to_script(project, path), *_asking(project, path)}
     while True:
         reached = {
             name
@@ -49,6 +49,11 @@ def _decorated(project: Project, path: str) -> Iterator[str]:
         names = {name for decorator in each.decorators for name in project.names(path, decorator)}
         if _SCRIPT_MODULE in project.resolver.ancestry(path + each.name) or "torch.jit.script" in names:
             yield from (path + method for _, method in each.methods)
+
+
+def _asking(project: Project, path: str) -> Iterator[str]:
+    """Who asks whether it is being compiled is compiled by someone."""
+    return (site.function for site in project.calls(path) if "torch.jit.is_scripting" in site.names)
 
 
 def _handed_to_script(project: Project, path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Facts, Operation, Ref, Statement
+from torchrepro_lint.facts import Facts, Operation, Statement
 from torchrepro_lint.helpers import Helper, provide
 from torchrepro_lint.project import Site
 from torchrepro_lint.resources import release
@@ -14,9 +14,10 @@ from torchrepro_lint.rewrites.index_select import Wishes, rewrite
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.rewrites.views import is_viewed
 from torchrepro_lint.scripted import scripted
+from torchrepro_lint.sparse_words import Variable, carriers, makes_sparse, sparse_variables
 from torchrepro_lint.tensors import Tensors
 from torchrepro_lint.text import Edit, Fix
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # From here on indexing takes 32-bit integers: the refusal "must be long, byte or bool" is in the binaries of 1.13.1 and
 # not in the indexing of 2.0.0.
 _INT32_SINCE = "2.0"
+_HOOKS = frozenset({"__getitem__", "index_select"})
 _TITLE = "Index instead of calling index_select"
 
 HELPER = Helper(
@@ -48,7 +50,7 @@ class Fixes:
 
     def fix(self, site: Site, parts: Selecting) -> Fix | None:
         """The fix of a call; None where indexing would not be the same, or the text can not take it."""
-        if self._is_forbidden(site) or self._tensors.unusual(parts.source):
+        if self._is_forbidden(site) or self._may_be_sparse(parts):
             return None
         wishes = Wishes(
             flatten=self._tensors.scalar(parts.by.value),
@@ -79,9 +81,17 @@ class Fixes:
             return self._context.settings.device == "cuda"
         return any(self._project.on_accelerator(program) for program in self._project.reaching(site.function))
 
+    def _may_be_sparse(self, parts: Selecting) -> bool:
+        """Sparse tensors cannot be indexed, and objects that only stand for tensors need not be."""
+        if self._tensors.unusual(parts.source) or makes_sparse(parts.source):
+            return True
+        return not self._sparse.isdisjoint((*carriers(parts.source), *carriers(parts.call)))
+
     def _is_forbidden(self, site: Site) -> bool:
-        """In ``__getitem__`` indexing may lead back to itself; text inside an f-string is not edited."""
-        if "__getitem__" in site.function.replace(":", ".").split("."):
+        """In ``__getitem__`` indexing may lead back to itself, as may ``index_select`` under another name where something
+        takes its place; text inside an f-string is not edited.
+        """
+        if not _HOOKS.isdisjoint(site.function.replace(":", ".").split(".")) or not _is_use(site):
             return True
         return any(start <= site.call.start < end for start, end in self._strings)
 
@@ -97,6 +107,10 @@ class Fixes:
             if any(statement.start <= use < statement.end for use in uses):
                 return statement.start
         return len(self._text)
+
+    @cached_property
+    def _sparse(self) -> frozenset[Variable]:
+        return sparse_variables(self._project, self._path)
 
     @cached_property
     def _scripted(self) -> frozenset[str]:
@@ -117,10 +131,7 @@ class Fixes:
 
 def _is_use(site: Site) -> bool:
     """Whether a call may become one of the helper: by its word, whatever it is called on."""
-    func = site.call.func
-    if isinstance(func, Attribute):
-        return func.name == "index_select"
-    return isinstance(func, Ref) and (*func.roots, *func.path)[-1].rpartition(".")[2] == "index_select"
+    return last_word(site.call.func) == "index_select"
 
 
 def _all_statements(facts: Facts) -> Iterator[Statement]:

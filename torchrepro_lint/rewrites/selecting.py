@@ -13,6 +13,8 @@ _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Libraries whose objects are no torch tensors.
 _OTHERS = re.compile(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
+# Where an import fails, ``object`` takes the place of a module, and has nothing of what the module has.
+_STAND_IN = "builtins.object."
 # What torch also accepts, for numpy's sake.
 ALIASES = {"axis": "dim", "self": "input"}
 
@@ -59,6 +61,8 @@ def _receiver(call: Call) -> Expression | None:
 
 def _may_be_tensor(project: Project, name: str) -> bool:
     """Whether a value of this name may be a tensor: no module, class or function, and no instance of another class."""
+    if name.startswith(_STAND_IN):
+        return True
     if _OTHERS.fullmatch(name):
         return False
     made = name.removesuffix("()")
