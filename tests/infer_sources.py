@@ -137,4 +137,20 @@ import torch
 torch.Generator()  # generator
 torch.Generator().manual_seed(1)  # generator seeded
 """,
+    "the device of a with statement": """
+import torch
+
+def made(name):
+    with torch.device("cuda"):
+        torch.zeros(2)  # tensor floating cuda (2) contiguous no-grad
+        torch.zeros(2, device="cpu")  # tensor floating cpu (2) contiguous no-grad
+        with torch.device("cpu"):
+            torch.arange(2)  # tensor int64 cpu (2) contiguous
+    with torch.device(name):
+        torch.zeros(2)  # tensor floating (2) contiguous no-grad
+    torch.zeros(2)  # tensor floating (2) contiguous no-grad
+    there = torch.device("cuda:1")
+    with there, torch.no_grad():
+        torch.ones(2)  # tensor floating cuda (2) contiguous no-grad
+""",
 }

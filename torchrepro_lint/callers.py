@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Ref, Statement
-from torchrepro_lint.walk import expressions, last_word, parts, statements
+from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
+from torchrepro_lint.handed_on import HandedOn
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache
@@ -34,7 +34,7 @@ class Callers:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
         self._calls: dict[int, Call] = {}
-        self._handed_on: dict[str, bool] = {}
+        self._values = HandedOn(names)
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
@@ -119,35 +119,13 @@ class Callers:
             for number in self._by_word(word)
         )
 
-    def hands_on(self, name: str) -> bool:
-        """Whether a function, or for a constructor its class or an heir, is named anywhere without being called."""
-        if name not in self._handed_on:
-            function = next(iter(self._names.functions(name)), None)
-            method = function is not None and bool(function.owner)
-            words = [] if function is None else self._words(name, function)
-            self._handed_on[name] = any(
-                self._is_value(word, name, method=method) for word in words if word != "__init__"
-            )
-        return self._handed_on[name]
-
-    def _is_value(self, word: str, name: str, *, method: bool) -> bool:
-        """Whether a word is named for a value; a method's may be of any object, a function's only its own."""
-        if word not in self._values:
-            return False
-        if method:
-            return True
-        for path in self._paths:
-            facts = self._names.modules.files[path]
-            if word in facts.summary.values:
-                for each in _named(facts, word):
-                    if name in self._names.names(path, each):
-                        return True
-        return False
-
-    @cached_property
-    def _values(self) -> frozenset[str]:
-        """The last words of what the project names without calling it."""
-        return frozenset(word for path in self._paths for word in self._names.modules.files[path].summary.values)
+    def hands_on(self, name: str, *, kept: bool = True) -> bool:
+        """Whether a function, or for a constructor its class or an heir, is named anywhere without being called; with
+        ``kept`` false, but to be kept in an attribute, from where ``names`` follows it.
+        """
+        function = next(iter(self._names.functions(name)), None)
+        words = [] if function is None else self._words(name, function)
+        return function is not None and self._values.any(name, function, words, kept=kept)
 
     def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by its class's or an heir's.
@@ -182,21 +160,3 @@ class Callers:
             owner = f"{name.partition(':')[0]}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
-
-
-def _named(facts: Facts, word: str) -> Iterator[Expression]:
-    """The references by a word in a file, but for those that are called."""
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
-        for statement in statements(body):
-            for expression in expressions(statement):
-                yield from _uncalled(expression, word)
-
-
-def _uncalled(expression: Expression, word: str) -> Iterator[Expression]:
-    if isinstance(expression, Ref):
-        if last_word(expression) == word:
-            yield expression
-        return
-    for each in parts(expression):
-        if not (isinstance(expression, Call) and each is expression.func and isinstance(each, Ref)):
-            yield from _uncalled(each, word)

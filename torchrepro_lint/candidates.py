@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.facts import Collection as Display
 from torchrepro_lint.infer import kinds_of
-from torchrepro_lint.signatures import Argument, arguments
+from torchrepro_lint.passed_on import not_passed
+from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Spelling
@@ -24,8 +25,9 @@ _DEPTH = 4
 
 def readings(context: Context, spelling: Spelling, site: Site, subjects: Collection[str]) -> Iterator[Argument]:
     """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
+    own = not_passed(context.project, site)
     for call in _written_out(context, site.call):
-        read = arguments(spelling, call)
+        read = _without(own, arguments(spelling, call))
         words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
         found = {word: values for word in words if (values := _candidates(context, site, read(word)))}
         if not found or len(found) > _MOST_VARIABLES:
@@ -34,6 +36,11 @@ def readings(context: Context, spelling: Spelling, site: Site, subjects: Collect
         for chosen in product(*found.values()):
             given = dict(zip(found, chosen, strict=True))
             yield lambda name, read=read, given=given: given.get(name) or read(name)  # type: ignore[misc]
+
+
+def _without(own: frozenset[str], read: Argument) -> Argument:
+    """The arguments, those of these words left out where only a star could give them."""
+    return (lambda word: None if word in own and is_hidden(read(word)) else read(word)) if own else read
 
 
 def _written_out(context: Context, call: Call) -> Iterator[Call]:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Leave, Operation, Ref
-from torchrepro_lint.pipelines import prepares_data
-from torchrepro_lint.runs import entered
-from torchrepro_lint.walk import statements
+from torchrepro_lint.facts import Attribute, Call, Expression, Ref
+from torchrepro_lint.forward_callers import ForwardCallers
+from torchrepro_lint.gradient_modes import mode_at
+from torchrepro_lint.pipelines import trains_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torchrepro_lint.events import Event, Guard
+    from torchrepro_lint.events import Event
     from torchrepro_lint.project import Program, Project, Site
     from torchrepro_lint.runs import Run
 
-_OFF = frozenset(
-    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
-    | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
-)
 _CUT = frozenset({"detach", "detach_", "data"})
 _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
@@ -38,7 +31,7 @@ def without_gradient(project: Project, site: Site) -> bool:
 
 def switched_off(project: Project, site: Site) -> bool:
     """Whether a call stands where no gradient is kept, by the innermost mode around it."""
-    return _mode(project, site.function, site.guards) == "off"
+    return mode_at(project, site.function, site.guards) == "off"
 
 
 def forward_only(project: Project, function: str) -> bool:
@@ -48,11 +41,11 @@ def forward_only(project: Project, function: str) -> bool:
     False where nothing calls it, where it is passed on as a value (then who calls it is not known), and where a program
     runs it otherwise, as through a parameter.
     """
-    if prepares_data(project, function):
+    if trains_nothing(project, function):
         return True
     if "callers" not in project.kept:
-        project.kept["callers"] = _Callers(project)
-    callers: _Callers = project.kept["callers"]
+        project.kept["callers"] = ForwardCallers(project)
+    callers: ForwardCallers = project.kept["callers"]
     return callers.forward_only(function) and all(
         gradient_free(project, program.run, function) for program in project.reaching(function)
     )
@@ -72,8 +65,8 @@ _FREE: WeakKeyDictionary[Run, dict[str, bool]] = WeakKeyDictionary()
 
 
 def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
-    mode = _mode(project, caller, event.guards)
-    if mode or prepares_data(project, caller):
+    mode = mode_at(project, caller, event.guards)
+    if mode or trains_nothing(project, caller):
         return mode != "on"
     # A layer that a module makes for itself runs where the module does.
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
@@ -96,96 +89,6 @@ def is_backward(call: Call, names: tuple[str, ...]) -> bool:
         case Ref(path=(*_, "backward")) | Attribute(name="backward"):
             return True
     return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)
-
-
-class _Callers:
-    """Who calls which function of a project, under which mode."""
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._sites: dict[str, list[tuple[str, Site]]] = defaultdict(list)
-        self._known: dict[str, bool] = {}
-        for path in project.files:
-            for site in project.calls(path):
-                for name in site.names:
-                    for target in entered(project.resolver, name, "call") if ":" in name else ():
-                        self._sites[target].append((path, site))
-
-    def forward_only(self, function: str) -> bool:
-        if function not in self._known:
-            self._known[function] = self._asked(function)
-        return self._known[function]
-
-    def _asked(self, function: str) -> bool:
-        """Follow the callers until a mode is found on each way; a function that only calls itself is on none."""
-        seen, waiting, off = {function}, [function], False
-        while waiting:
-            current = waiting.pop()
-            if prepares_data(self._project, current):
-                off = True
-                continue
-            sites = self._sites.get(current, ())
-            if not sites or self._project.resolver.calls_of.hands_on(current):
-                return False
-            for _, site in sites:
-                mode = _mode(self._project, site.function, site.guards)
-                if mode == "on":
-                    return False
-                off = off or mode == "off"
-                if not mode and site.function not in seen:
-                    seen.add(site.function)
-                    waiting.append(site.function)
-        return off
-
-
-def _mode(project: Project, function: str, guards: Iterable[Guard]) -> str:
-    """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
-    path = function.partition(":")[0]
-    modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
-    decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
-    modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
-    return modes[-1] if modes else ""
-
-
-def switch_of(project: Project, path: str, value: Expression) -> str:
-    """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
-    called = value.func if isinstance(value, Call) else value
-    argument = value.args[0].value if isinstance(value, Call) and value.args else None
-    switched = argument.value if isinstance(argument, Constant) else None
-    for name in project.names(path, called):
-        word = name.rpartition(".")[2]
-        if name in _OFF:
-            return "on" if word == "inference_mode" and switched is False else "off"
-        if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
-            return "on"
-        if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
-            return "off" if switched is False else "on"
-        if ":" in name and _wraps_in_mode(project, name):
-            return "off"
-    return ""
-
-
-def _wraps_in_mode(project: Project, name: str) -> bool:
-    """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
-    path, _, own = name.partition(":")
-    if not project.resolver.functions(name):
-        return False
-    return any(
-        _applies_mode(project, path, value)
-        for function in project.files[path].functions
-        if function.name == f":{own}" or function.name.startswith(f":{own}.<locals>.")
-        for statement in statements(function.body)
-        if isinstance(statement, Leave) and statement.kind == "return"
-        for value in statement.values
-    )
-
-
-def _applies_mode(project: Project, path: str, value: Expression) -> bool:
-    match value:
-        case Call(func=Call(func=mode)):
-            chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)
-            return all(_OFF.intersection(project.names(path, each)) for each in chosen)
-    return False
 
 
 def _input(call: Call) -> Expression | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.determinism import enabled
+from torchrepro_lint.distinct import distinct
 from torchrepro_lint.facts import Constant, span
 from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.project import Site
@@ -40,7 +41,9 @@ def _counts(context: Context, site: Site, parts: Selecting) -> bool:
         return False  # torch refuses out= where anything needs a gradient
     if without_gradient(project, site) or tensors.without_gradient(parts.source):
         return False
-    if forward_only(project, site.function):
+    if tensors.what(parts.source).layout == "sparse":
+        return False  # it has no backward at all
+    if distinct(project, context.path, parts.by.value) or forward_only(project, site.function):
         return False
     return not (_has_deterministic_version(context) and enabled(project, site.function))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Collection, Constant, Expression, Operation, Ref, Subscript
@@ -47,6 +48,21 @@ def annotated(kinds: Kinds, path: str, annotation: Expression) -> What:
             names = _names(kinds, path, annotation)
             return joined(*(class_instance(kinds, each) for each in names)) if names else UNKNOWN
     return UNKNOWN
+
+
+def alternatives(kinds: Kinds, path: str, annotation: Expression) -> Iterator[Expression]:
+    """The annotations that one stands for: each of a union's."""
+    match annotation:
+        case Constant(value=str(text)) if (quoted := unquoted(kinds.project.files[path], text)) is not None:
+            yield from alternatives(kinds, path, quoted)
+        case Operation(op="|", operands=operands):
+            for each in operands:
+                yield from alternatives(kinds, path, each)
+        case Subscript(value=value, indices=indices) if _UNIONS.intersection(_names(kinds, path, value)):
+            for each in indices:
+                yield from alternatives(kinds, path, each)
+        case _:
+            yield annotation
 
 
 def _names(kinds: Kinds, path: str, annotation: Expression) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""What attributes are: of objects of the project's classes, of tensors and arrays, of paths."""
+"""What attributes are: of objects of the project's classes, and by the kind of any other value."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Constant
-from torchrepro_lint.infer import containers
+from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
+from torchrepro_lint.infer import containers, fields
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.outside import instance_of
@@ -59,21 +59,21 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
                 ("attribute", what.name, word, spot.hops), lambda: _of_object(kinds, what, word, spot)
             )
         case "tensor" | "parameter":
-            return _of_tensor(what, word)
+            return fields.of_tensor(what, word)
+        case "loaded" if word in ("data", "T", "mT", "shape", "dtype", "device"):
+            return fields.of_tensor(What("tensor", device=what.device, grad=False), word)
         case "" if word in ("data", "T", "mT"):
-            return _of_tensor(what, word)._replace(kind="")
+            return fields.of_tensor(what, word)._replace(kind="")
         case "" if word in ("device", "dtype"):
             return What(word)
         case "instance" | "class" if word in ("value", "name") and what.value is not None:
             return literal(what.value) if word == "value" else What("str", of=What("str"))
         case "ndarray":
-            return _of_array(what, word)
+            return fields.of_array(what, word)
         case "path":
-            return _PATH.get(word, UNKNOWN)
+            return fields.PATH.get(word, UNKNOWN)
         case "dataframe" | "series":
-            return _PANDAS.get(
-                word, What("series") if what.kind == "dataframe" and word in ("index", "columns") else UNKNOWN
-            )
+            return fields.of_frame(what, word)
         case "tuple" if what.items and word in ("values", "indices") and what.name == "values":
             return what.items[word == "indices"]
     return UNKNOWN
@@ -84,21 +84,9 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
     resolver = kinds.project.resolver
     found, declared = NOTHING, UNKNOWN
     for owner in resolver.ancestry(what.name):
-        if ":" not in owner:
-            continue
-        path = owner.partition(":")[0]
-        for how, _, value in resolver.instance_attributes(owner).get(word, ()):
-            one = kinds.what(value, kinds.spot(path, value.start, spot.hops))
-            found = joined(found, one if how == "=" else containers.element(one) if how == "[]" else found)
-        for how, value in resolver.assigned(f"{owner}.{word}"):
-            if how == ":":
-                declared = annotated(kinds, path, value)
-            else:
-                found = joined(
-                    found, kinds.what(value, kinds.spot(path, value.start, spot.hops)) if how == "=" else UNKNOWN
-                )
-        for one in _registered(kinds, owner, word, spot):
-            found = joined(found, one)
+        if ":" in owner:
+            more, said = _of_class(kinds, owner, word, spot)
+            found, declared = joined(found, more), both(declared, said)
     if what.kind == "class" and found.value is not None and any(map(_is_enum, resolver.ancestry(what.name))):
         return What("instance", name=what.name, value=found.value)
     if found.kind != "nothing" or declared.kind:
@@ -109,6 +97,35 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
 
             return returned(kinds, method, spot) if resolver.is_property(method) else What("function", name=method)
     return UNKNOWN
+
+
+def _of_class(kinds: Kinds, owner: str, word: str, spot: Spot) -> tuple[What, What]:
+    """What one class assigns to an attribute, and what it is annotated with there."""
+    path = owner.partition(":")[0]
+    found, declared = NOTHING, UNKNOWN
+    wrapped = False
+    for how, _, value in kinds.project.resolver.instance_attributes(owner).get(word, ()):
+        one = kinds.what(value, kinds.spot(path, value.start, spot.hops))
+        if how == "=" and not one.kind and _wraps_itself(value, word):
+            wrapped = True
+        elif how in ("=", "[]"):
+            found = joined(found, one if how == "=" else containers.element(one))
+    for how, value in kinds.project.resolver.assigned(f"{owner}.{word}"):
+        if how == ":":
+            declared = annotated(kinds, path, value)
+        else:
+            one = kinds.what(value, kinds.spot(path, value.start, spot.hops)) if how == "=" else UNKNOWN
+            found = joined(found, one)
+    found = joined(found, *_registered(kinds, owner, word, spot))
+    return (UNKNOWN if wrapped and found.kind != "module" else found), declared
+
+
+def _wraps_itself(value: Expression, word: str) -> bool:
+    """``self.net = wrap(self.net)``: what a network is wrapped in runs it, whatever it is."""
+    match value:
+        case Call(args=(Arg(value=Ref(path=(inner,))), *_)):
+            return inner == word
+    return False
 
 
 def _is_enum(name: str) -> bool:
@@ -125,61 +142,3 @@ def _registered(kinds: Kinds, owner: str, word: str, spot: Spot) -> list[What]:
         one = kinds.what(value, kinds.spot(path, value.start, spot.hops))
         found.append(one._replace(grad=False) if method == "register_buffer" and one.is_tensor else one)
     return found
-
-
-def _of_tensor(what: What, word: str) -> What:
-    if word == "data":
-        return what._replace(kind="tensor", grad=False)
-    if word in ("T", "mT", "H", "mH"):
-        sizes = what.sizes[::-1] if what.sizes is not None and len(what.sizes) == 2 else None
-        return what._replace(
-            kind="tensor", sizes=sizes, layout="strided" if what.layout == "contiguous" else what.layout
-        )
-    if word == "shape":
-        return shape(what)
-    if word in ("ndim", "itemsize", "nbytes"):
-        return What("int", value=what.ndim if word == "ndim" else None)
-    if word == "grad":
-        return what._replace(kind="tensor", grad=False, layout="")
-    if word in ("real", "imag"):
-        return What("tensor", family="floating", device=what.device, low=what.low, high=what.high, sizes=what.sizes)
-    return _TENSOR.get(word, UNKNOWN)
-
-
-def shape(what: What) -> What:
-    """The shape of a tensor, as a tuple of as many numbers as it has dimensions."""
-    if what.sizes is not None:
-        return What("tuple", of=What("int"), items=tuple(What("int", value=each) for each in what.sizes))
-    return What("tuple", of=What("int"), items=None if what.ndim is None else (What("int"),) * what.ndim)
-
-
-def _of_array(what: What, word: str) -> What:
-    if word == "T":
-        return what._replace(sizes=None)
-    return {
-        "shape": What("tuple", of=What("int")),
-        "ndim": What("int"),
-        "size": What("int"),
-        "dtype": What("dtype"),
-    }.get(word, UNKNOWN)
-
-
-_TENSOR = {
-    "dtype": What("dtype"),
-    "device": What("device"),
-    **dict.fromkeys(("requires_grad", "is_cuda", "is_leaf", "is_sparse", "is_quantized", "is_nested"), What("bool")),
-}
-_TEXT = What("str", of=What("str"))
-_PATH = {
-    "parent": What("path"),
-    **dict.fromkeys(("name", "stem", "suffix", "anchor", "root", "drive"), _TEXT),
-    "parts": What("tuple", of=_TEXT),
-    "suffixes": What("list", of=_TEXT),
-    "parents": What("tuple", of=What("path")),
-}
-_PANDAS = {
-    "values": What("ndarray"),
-    "iloc": What("dataframe"),
-    "loc": What("dataframe"),
-    "shape": What("tuple", of=What("int")),
-}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Leave, Ref
 from torchrepro_lint.infer import attributes, containers, functions, tensors
 from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.handing import without_gradient
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
 from torchrepro_lint.walk import statements
@@ -94,37 +95,12 @@ def _of_name(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
 
 def _of_function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     if ":" in name:
-        return _without_gradient(kinds, name, call, spot, returned(kinds, name, spot))
+        return without_gradient(kinds, name, call, spot, returned(kinds, name, spot))
     if name.startswith("torch."):
         of_torch = tensors.function(kinds, name, call, spot)
         if of_torch is not None:
             return of_torch
     return functions.result(kinds, name, call, spot)
-
-
-_PLAIN = frozenset({"int", "float", "bool", "str", "none", "device", "dtype", "bytes", "path", "ndarray", "generator"})
-
-
-def _without_gradient(kinds: Kinds, name: str, call: Call, spot: Spot, found: What) -> What:
-    """What a function gives that is no method and is given nothing that needs a gradient: it has none to hand on."""
-    if found.grad is False or found.kind not in ("", "tensor", "tuple"):
-        return found
-    if any(each.owner or ".<locals>." in each.name for each in kinds.project.resolver.functions(name)):
-        return found
-    if any(arg.star for arg in call.args) or not all(_is_free(kinds.what(arg.value, spot)) for arg in call.args):
-        return found
-    if found.items is not None:
-        return found._replace(
-            items=tuple(each._replace(grad=False) if each.is_tensor else each for each in found.items)
-        )
-    return found._replace(grad=False)
-
-
-def _is_free(what: What) -> bool:
-    """Whether no gradient can come in with an argument."""
-    if what.kind in ("list", "tuple", "iterator"):
-        return all(map(_is_free, what.items)) if what.items is not None else _is_free(what.element)
-    return what.kind in _PLAIN or what.grad is False
 
 
 def _made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:

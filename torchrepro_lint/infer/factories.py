@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.infer.dtypes import device_named, family
 from torchrepro_lint.infer.given import Given
+from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.shapes import open_shape
 from torchrepro_lint.infer.what import LOADED, UNKNOWN, What, tensor
 
@@ -14,7 +15,8 @@ def _made(given: Given, kind: str, dtype: str = "", sizes: tuple[int | None, ...
     if asked is not None and asked.kind != "none":
         dtype, kind = asked.dtype, asked.family
     placed = given.what(-1, "device")
-    device = given.kinds.default_device if placed is None or placed.kind == "none" else device_named(placed)
+    plain = placed is None or placed.kind == "none"
+    device = device_around(given.kinds, given.spot) if placed is None or plain else device_named(placed)
     flag = given.value(-1, "requires_grad", default=False)
     grad = False if flag is False else None
     return tensor(kind, dtype=dtype, device=device, sizes=sizes, layout="contiguous", grad=grad)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant
 from torchrepro_lint.infer import containers
+from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 
@@ -87,7 +88,7 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     if name in ("torch.Generator", "numpy.random.RandomState", "random.Random", "numpy.random.default_rng"):
         return _generator(name, call)
     if name == "torch.Tensor":
-        return What("tensor", family="floating", device=kinds.default_device, grad=False)
+        return What("tensor", family="floating", device=device_around(kinds, spot), grad=False)
     if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
         return What("dict")
     return None

@@ -21,9 +21,11 @@ from torchrepro_lint.infer import attributes, calls, containers, indexing, opera
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
 from torchrepro_lint.infer.literals import literal
+from torchrepro_lint.infer.modes import enters_device
 from torchrepro_lint.infer.places import Places
 from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
+from torchrepro_lint.infer.sparsity import shown_sparse
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
@@ -48,6 +50,7 @@ class Kinds:
         # What answers are remembered by, so that no other takes its identity.
         self._kept: dict[int, Env] = {}
         self._shown: dict[Flow, frozenset[Binding]] = {}
+        self._sparse: dict[Flow, frozenset[Binding]] = {}
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> What:
@@ -79,6 +82,15 @@ class Kinds:
             self._shown[flow] = shown_tensors(self, spot.path, flow)
         return self._shown[flow]
 
+    def sparse(self, spot: Spot) -> frozenset[Binding]:
+        """The bindings of a function whose uses show that they are of sparse tensors."""
+        flow = self.places(spot.path).owner(spot.env)
+        if flow is None:
+            return frozenset()
+        if flow not in self._sparse:
+            self._sparse[flow] = shown_sparse(flow)
+        return self._sparse[flow]
+
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""
         if owner not in self._registered:
@@ -94,7 +106,7 @@ class Kinds:
     def default_device(self) -> str:
         """Where tensors are made that name no device: on the CPU, unless the project says otherwise somewhere."""
         changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
-        return "" if changed else "cpu"
+        return "" if changed or enters_device(self.project) else "cpu"
 
     def what(self, expression: Expression, spot: Spot) -> What:
         """What an expression is at a spot; for the other modules of the inference."""

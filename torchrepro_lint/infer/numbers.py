@@ -25,7 +25,7 @@ def sequence(_: Given) -> What:
 
 def size(given: Given) -> What:
     """``x.size()``, ``x.size(dim)``."""
-    from torchrepro_lint.infer.attributes import shape
+    from torchrepro_lint.infer.fields import shape
 
     if not given.call.args:
         return shape(given.tensor)

@@ -33,7 +33,9 @@ def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
         _work_off(kinds, binding, spot)
     found = solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
     if not found.kind and binding in kinds.shown(spot):
-        return found._replace(kind="tensor")
+        found = found._replace(kind="tensor")
+    if found.is_tensor and not found.layout and binding in kinds.sparse(spot):
+        found = found._replace(layout="sparse")
     return found
 
 

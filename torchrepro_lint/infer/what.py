@@ -81,7 +81,9 @@ def join(one: What, other: What) -> What:
     if other.kind == "none":
         return one
     kind = one.kind if one.kind == other.kind else _WIDER.get(frozenset({one.kind, other.kind}), "")
-    return _joined(kind, one, other) if kind or one.kind == other.kind else UNKNOWN
+    # What is unknown but for what it is as a tensor, and a tensor: if it is one, both agree on this much.
+    open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
+    return _joined(kind, one, other) if kind or one.kind == other.kind or open_kinds else UNKNOWN
 
 
 def widened(one: What, other: What) -> What:
@@ -129,7 +131,8 @@ def both(one: What, other: What) -> What:
         return one
     if one.kind in ("", "nothing", "none"):
         return other if other.kind or one.kind == "" else one
-    if one.kind != other.kind and _WIDER.get(frozenset({one.kind, other.kind})) is None:
+    same = one.kind == other.kind or frozenset({one.kind, other.kind}) in _WIDER or (one.is_tensor and not other.kind)
+    if not same:
         return one
     ranges = (max(one.low, other.low), other.high if one.high is None else one.high)
     filled = (b if a == default else a for a, b, default in zip(one, other, UNKNOWN, strict=True))

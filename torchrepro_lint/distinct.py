@@ -1,0 +1,50 @@
+"""Indices that name no element twice: nothing is added up where a gradient goes back through them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call, Expression, Operation, Subscript
+from torchrepro_lint.subjects import receiver
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+# Of what is given with one dimension: an index that is selected by has no more.
+_MAKING = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
+_MAKING_METHODS = frozenset({"argsort", "unique"})
+# ``mask.nonzero()`` has a row for each element of a vector, which is taken out of its brackets.
+_ROWS = frozenset({"nonzero"})
+_OUT_OF_ROWS = frozenset({"view", "flatten", "squeeze", "reshape", "ravel"})
+_KEEPING = frozenset({"to", "cuda", "cpu", "long", "int", "clone", "contiguous", "detach", "type_as", "flip"})
+_DEEPEST = 8
+
+
+def distinct(project: Project, path: str, index: Expression, depth: int = _DEEPEST) -> bool:
+    """Whether each value that an index may have names no element twice."""
+    found = list(project.values(path, index)) if depth else []
+    return bool(found) and all(_is_distinct(project, file, value, depth - 1) for file, value in found)
+
+
+def _is_distinct(project: Project, path: str, value: Expression, depth: int) -> bool:
+    match value:
+        case Subscript(value=inner, indices=(Operation(op=":"),)):
+            return distinct(project, path, inner, depth)
+        case Call(func=func):
+            names, word, on = project.names(path, func), last_word(func), receiver(value)
+            if names and _MAKING.issuperset(names):
+                return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in value.args)
+            if on is None or any(":" in name for name in names):
+                return False
+            if word in _MAKING_METHODS:
+                return not value.args
+            if word in _OUT_OF_ROWS:
+                return _is_rows(project, path, on)
+            return word in _KEEPING and distinct(project, path, on, depth)
+    return False
+
+
+def _is_rows(project: Project, path: str, value: Expression) -> bool:
+    found = [each for _, each in project.values(path, value)]
+    return bool(found) and all(isinstance(each, Call) and last_word(each.func) in _ROWS for each in found)

@@ -1,0 +1,72 @@
+"""Who calls which function of a project, and whether a gradient is kept there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.gradient_modes import mode_at
+from torchrepro_lint.pipelines import trains_nothing
+from torchrepro_lint.runs import entered
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchrepro_lint.project import Project, Site
+
+
+class ForwardCallers:
+    """The calls of a project by what they run. A method is also run by a call of its name on what can not be told, and
+    by one of the method that it overrides.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._sites: dict[str, list[Site]] = defaultdict(list)
+        self._untold: dict[str, list[Site]] = defaultdict(list)
+        self._known: dict[str, bool] = {}
+        for path in sorted(project.files):
+            for site in project.calls(path):
+                for name in site.names:
+                    for target in entered(project.resolver, name, "call") if ":" in name else ():
+                        self._sites[target].append(site)
+                if not site.names:
+                    self._untold[last_word(site.call.func)].append(site)
+
+    def forward_only(self, function: str) -> bool:
+        """Whether some call of a function stands where no gradient is kept, and each does, on each way that leads there."""
+        if function not in self._known:
+            self._known[function] = self._asked(function)
+        return self._known[function]
+
+    def _asked(self, function: str) -> bool:
+        """Follow the callers until a mode is found on each way; a function that only calls itself is on none."""
+        seen, waiting, off = {function}, [function], False
+        while waiting:
+            current = waiting.pop()
+            if trains_nothing(self._project, current):
+                off = True
+                continue
+            sites = list(self._calls(current))
+            if not sites or self._project.resolver.calls_of.hands_on(current, kept=False):
+                return False
+            for site in sites:
+                mode = mode_at(self._project, site.function, site.guards)
+                if mode == "on":
+                    return False
+                off = off or mode == "off"
+                if not mode and site.function not in seen:
+                    seen.add(site.function)
+                    waiting.append(site.function)
+        return off
+
+    def _calls(self, function: str) -> Iterator[Site]:
+        yield from self._sites.get(function, ())
+        resolver = self._project.resolver
+        owner, word = resolver.owner(function), function.rpartition(".")[2]
+        if owner and not word.startswith("__"):
+            yield from self._untold.get(word, ())
+            for above in resolver.ancestry(owner)[1:]:
+                for method in resolver.methods(above, word) if ":" in above else ():
+                    yield from self._sites.get(method, ()) if ":" in method else ()

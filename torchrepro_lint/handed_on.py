@@ -1,0 +1,100 @@
+"""Functions that are named without being called: whoever gets such a value may call it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
+from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
+
+_COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
+
+
+class HandedOn:
+    """Answers for the functions of a project; a file is walked when a word that it names as a value is asked for."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._paths = sorted(names.modules.files)
+        self._known: dict[tuple[str, bool], bool] = {}
+
+    def any(self, name: str, function: Function, words: list[str], *, kept: bool) -> bool:
+        """Whether a function is named as a value by one of these words; ``kept`` counts what is kept in an attribute."""
+        key = (name, kept)
+        if key not in self._known:
+            self._known[key] = any(
+                self._is_value(word, name, function, kept)
+                for word in words
+                if word != "__init__" and word in self._words
+            )
+        return self._known[key]
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The last words of what the project names without calling it."""
+        return frozenset(word for path in self._paths for word in self._names.modules.files[path].summary.values)
+
+    def _is_value(self, word: str, name: str, function: Function, kept: bool) -> bool:
+        for path in self._paths:
+            facts = self._names.modules.files[path]
+            if word in facts.summary.values:
+                for each in _named(facts, word, kept):
+                    if self._may_be(path, each, name, function):
+                        return True
+        return False
+
+    def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
+        """Whether a reference is one to a function: a method's may be of any object, unless that is of another class."""
+        if not function.owner or not each.path:
+            return name in self._names.names(path, each)
+        owner = f"{name.partition(':')[0]}{function.owner}"
+        of = [one.removesuffix("()").removesuffix(".<super>") for one in self._names.receiver(path, each)]
+        return not of or not all(self._names.classes(one) and not self._related(one, owner) for one in of)
+
+    def _related(self, one: str, other: str) -> bool:
+        return other in self._names.ancestry(one) or one in self._names.ancestry(other)
+
+
+def _named(facts: Facts, word: str, kept: bool) -> Iterator[Ref]:
+    """The references by a word in a file, but for those that are called, compared or assigned to."""
+    for body in bodies(facts):
+        for statement in statements(body):
+            for expression in _evaluated(statement, kept):
+                yield from _uncalled(expression, word)
+
+
+def _evaluated(statement: Statement, kept: bool) -> Iterator[Expression]:
+    if not isinstance(statement, Assign):
+        yield from expressions(statement)
+        return
+    keeps = all(isinstance(target, Ref) and len(target.path) == 1 for target in statement.targets)
+    if statement.value is not None and (kept or not keeps or not _chooses(statement.value)):
+        yield statement.value
+    for target in statement.targets:
+        if not isinstance(target, Ref):
+            yield target
+
+
+def _chooses(value: Expression) -> bool:
+    """Whether a value is a name, or one of several by a test."""
+    match value:
+        case Operation(op="if", operands=(_, one, other)):
+            return _chooses(one) and _chooses(other)
+    return isinstance(value, Ref)
+
+
+def _uncalled(expression: Expression, word: str) -> Iterator[Ref]:
+    if isinstance(expression, Ref):
+        if last_word(expression) == word:
+            yield expression
+        return
+    if isinstance(expression, Operation) and expression.op in _COMPARISONS:
+        return
+    for each in parts(expression):
+        if not (isinstance(expression, Call) and each is expression.func and isinstance(each, Ref)):
+            yield from _uncalled(each, word)
