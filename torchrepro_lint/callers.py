@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
 from torchrepro_lint.handed_on import HandedOn
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache
@@ -38,10 +38,10 @@ class Callers:
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
-        return word in self._files_of
+        return word in self._files_of or f"<super>.{word}" in self._files_of
 
     def _by_word(self, word: str) -> Iterator[int]:
-        """The numbers of all calls by a word, in the order of files and text."""
+        """The numbers of all calls by a word (see ``called_word``), in the order of files and text."""
         for number in self._files_of.get(word, ()):
             yield from self._in(number).get(word, ())
 
@@ -54,7 +54,7 @@ class Callers:
                 each for body in (facts.body, *(one.body for one in facts.functions)) for each in self._called(body)
             )
             for index, call in enumerate(calls, number * _PER_FILE):
-                found.setdefault(last_word(call.func), []).append(index)
+                found.setdefault(called_word(call.func), []).append(index)
                 self._calls[index] = call
         return self._walked[number]
 
@@ -91,20 +91,23 @@ class Callers:
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
         runs = self._memo.solve(("calls", "functools.partial"), self._given_in_part)
-        start = f"{name} "
-        for each in (runs[at] for at in range(bisect_left(runs, start), len(runs))):
-            if not each.startswith(start):
-                break
-            number = int(each[len(start) :])
+        for number in _having(runs, name):
             yield self._paths[number // _PER_FILE], self._calls[number]
 
     def _given_in_part(self) -> Iterator[str]:
-        for number in self._by_word("partial"):
+        files = filter(self._may_give, self._files_of.get("partial", ()))
+        for number in (each for file in files for each in self._in(file).get("partial", ())):
             call = self._calls[number]
             if call.args and not call.args[0].star:
                 for target in self._names.names(self._paths[number // _PER_FILE], call.args[0].value):
                     if ":" in target:
                         yield f"{target} {number:012}"
+
+    def _may_give(self, number: int) -> bool:
+        """Whether a file may give a function of the project to ``partial``, as far as can be told without a look inside."""
+        path = self._paths[number]
+        seen = (self._names.outlined(path, *each) for each in self._names.modules.files[path].summary.partials)
+        return any(found is None or any(":" in name for name in found) for found in seen)
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
@@ -114,8 +117,9 @@ class Callers:
             return True
         return any(
             not self._names.names(self._paths[number // _PER_FILE], self._calls[number].func)
-            for word in self._words(name, function)
-            if word != "__init__"
+            for each in self._words(name, function)
+            if each != "__init__"
+            for word in (each, f"<super>.{each}")
             for number in self._by_word(word)
         )
 
@@ -133,20 +137,32 @@ class Callers:
         Which they are is a question like any other, since an answer may lead back to it: see ``memo``.
         """
         found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
+        if function.owner:
+            found.update(self._supers(name, f"{name.partition(':')[0]}{function.owner}"))
         return ((self._paths[number // _PER_FILE], self._calls[number]) for number in sorted(found))
+
+    def _supers(self, name: str, owner: str) -> Iterator[int]:
+        """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
+        word = f"<super>.{name.rpartition('.')[2]}"
+        having = self._files_of.get(word, ())
+        if self._names.secluded:
+            among = set(self._paths)
+        else:
+            among = {each.partition(":")[0] for each in self._names.heirs_of(owner)}
+        for number in having:
+            if self._paths[number] in among:
+                yield from _having(self._super_runs(word, number), name)
+
+    def _super_runs(self, word: str, number: int) -> tuple[str, ...]:
+        return self._memo.solve(("supers", word, number), lambda: self._runs(self._in(number).get(word, ())))
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
-        runs = self._memo.solve(("calls", word), lambda: self._runs(word))
-        start = f"{name} "
-        for each in (runs[at] for at in range(bisect_left(runs, start), len(runs))):
-            if not each.startswith(start):
-                break
-            yield int(each[len(start) :])
+        return _having(self._memo.solve(("calls", word), lambda: self._runs(self._by_word(word))), name)
 
-    def _runs(self, word: str) -> Iterator[str]:
-        """``path:function 12`` for each function that call number 12, by this word, runs."""
-        for number in self._by_word(word):
+    def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
+        """``path:function 12`` for each function that call number 12 runs."""
+        for number in numbers:
             path = self._paths[number // _PER_FILE]
             for target in self._names.names(path, self._calls[number].func):
                 if ":" in target:
@@ -160,3 +176,12 @@ class Callers:
             owner = f"{name.partition(':')[0]}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
+
+
+def _having(runs: tuple[str, ...], name: str) -> Iterator[int]:
+    """The numbers of the calls that run ``name``; ``runs`` is sorted."""
+    start = f"{name} "
+    for at in range(bisect_left(runs, start), len(runs)):
+        if not runs[at].startswith(start):
+            break
+        yield int(runs[at][len(start) :])

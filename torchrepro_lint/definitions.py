@@ -34,6 +34,7 @@ class Definitions:
     def __init__(self, files: Mapping[str, Facts]) -> None:
         self._files = files
         self._tables: dict[str, _Table] = {}
+        self._outlines: dict[str, dict[str, list[tuple[tuple[Expression, ...], tuple[tuple[str, str], ...]]]]] = {}
 
     def top_level(self, module: str) -> tuple[Statement, ...]:
         """The top-level statements of a module (``path:``)."""
@@ -65,14 +66,38 @@ class Definitions:
 
     def defines(self, name: str) -> bool:
         """Whether a name is a function or class of the project."""
+        if self.outlines(name):
+            return True
         path = name.partition(":")[0]
         table, own = self._table(path), name[len(path) :]
         return own in table.functions or own in table.classes
 
+    def outlines(self, name: str) -> bool:
+        """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
+        path = name.partition(":")[0]
+        return name[len(path) :] in self._outline(path)
+
     def all_classes(self) -> Iterator[str]:
         """The names of all classes of the project, file by file."""
         for path in sorted(self._files):
-            yield from dict.fromkeys(path + each.name for each in self._files[path].classes)
+            yield from dict.fromkeys(path + each for each, _, _ in self._files[path].summary.classes)
+
+    def bases(self, name: str) -> tuple[Expression, ...]:
+        """The bases of a class of the project, of all its definitions."""
+        path = name.partition(":")[0]
+        return tuple([base for bases, _ in self._outline(path).get(name[len(path) :], ()) for base in bases])
+
+    def _outline(self, path: str) -> dict[str, list[tuple[tuple[Expression, ...], tuple[tuple[str, str], ...]]]]:
+        """What the summary of a file tells of its functions and classes, without looking into the file."""
+        outline = self._outlines.get(path)
+        if outline is None:
+            facts = self._files.get(path)
+            if facts is None:
+                return {}
+            outline = self._outlines[path] = {name: [] for name in facts.summary.functions}
+            for name, bases, methods in facts.summary.classes:
+                outline.setdefault(name, []).append((bases, methods))
+        return outline
 
     def _table(self, path: str) -> _Table:
         table = self._tables.get(path)

@@ -13,9 +13,6 @@ from torchrepro_lint.source import is_notebook
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
 _WORDS = frozenset({"command", "group", "callback"})
-_COMMAND_PACKAGES = _PACKAGES | {"hydra"}
-# How the names of the file itself, of a relative import and of unbound words begin; no name: an expression.
-_OWN = (":", ".", "?", "")
 
 
 class Entry(NamedTuple):
@@ -89,11 +86,17 @@ def _imports(names: Names, path: str) -> Iterator[str]:
 
 
 def _may_expose(names: Names, path: str) -> bool:
-    """Whether a decorator of a file may be a command line's: of such a package, or of the project."""
-    return any(
-        each[:1] in _OWN or each.partition(".")[0] in _COMMAND_PACKAGES or not names.modules.is_outside(path, each)
-        for each in names.modules.files[path].summary.decorators
-    )
+    """Whether a decorator of a file may be a command line's, as far as can be told without a look inside."""
+    for roots, words in names.modules.files[path].summary.decorators:
+        found = names.outlined(path, roots, words)
+        if found is None or any(map(_is_exposing, found)):
+            return True
+    return False
+
+
+def _is_exposing(name: str) -> bool:
+    package, word = name.partition(".")[0], name.rpartition(".")[2]
+    return name == "hydra.main" or (package in _PACKAGES and word in _WORDS)
 
 
 def _is_command(names: Names, path: str, function: Function) -> bool:
@@ -107,10 +110,8 @@ def _is_command(names: Names, path: str, function: Function) -> bool:
 
 def _exposes(names: Names, path: str, decorator: Expression) -> bool:
     """``click.command``, ``typer.Typer().command``, ``hydra.main``, or ``command`` of a group that is a function."""
-    for name in names.names(path, decorator):
-        package, word = name.partition(".")[0], name.rpartition(".")[2]
-        if name == "hydra.main" or (package in _PACKAGES and word in _WORDS):
-            return True
+    if any(map(_is_exposing, names.names(path, decorator))):
+        return True
     return any(_is_command(names, group.partition(":")[0], each) for group, each in _groups(names, path, decorator))
 
 

@@ -282,12 +282,15 @@ class Summary(NamedTuple):
 
     ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
-    ``calls`` are the last words of what is called (``step`` of ``optimizer.step()``), ``values`` those of what is named
-    without being called, ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
-    ``decorators`` what functions and classes are decorated with. ``options`` are the words of the
+    ``calls`` are the words by which something is called (see ``walk.called_word``), ``values`` the last words of what is
+    named without being called, ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
+    ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
+    ``partials`` those of what ``partial`` is given. ``options`` are the words of the
     command-line options that are declared here, ``properties`` of the methods that run when they are read. ``tables`` are
     the variables in which a function stores its parameter, each with the outermost function that does. ``guarded`` says
     that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
+    ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
+    order of the file, each with its bases and the functions behind its methods' words.
     """
 
     exports: tuple[tuple[str, tuple[str, ...]], ...]
@@ -296,12 +299,15 @@ class Summary(NamedTuple):
     calls: tuple[str, ...]
     values: tuple[str, ...]
     keywords: tuple[str, ...]
-    decorators: tuple[str, ...]
+    decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     options: tuple[str, ...]
     properties: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
     guarded: bool
     acts: bool
+    functions: tuple[str, ...]
+    classes: tuple[tuple[str, tuple[Expression, ...], tuple[tuple[str, str], ...]], ...]
 
 
 class Facts(NamedTuple):

@@ -43,13 +43,20 @@ def from_json(text: str) -> Facts:
 
 
 def summary_json(summary: Summary) -> Any:
-    """A summary as what JSON can hold."""
-    return list(summary)
+    """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
+    writer = _Writer()
+    classes = [[name, [writer.encoded(base) for base in bases], methods] for name, bases, methods in summary.classes]
+    return [*summary[:-1], [writer.words, classes]]
 
 
 def summary_from(value: Any) -> Summary:
     """The summary that ``summary_json`` made a value of."""
-    return Summary(*map(_frozen, value))
+    *plain, (words, classes) = value
+    reader = _Reader([tuple(each) for each in words])
+    found = [
+        (name, tuple([reader.decoded(base) for base in bases]), _frozen(methods)) for name, bases, methods in classes
+    ]
+    return Summary._make([*map(_frozen, plain), tuple(found)])
 
 
 def _frozen(value: Any) -> Any:

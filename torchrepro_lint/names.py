@@ -132,10 +132,8 @@ class Names:
                 continue
             order[current] = None
             path = current.partition(":")[0]
-            for each in self.classes(current):
-                for base in each.bases:
-                    if base.keyword is None and not base.star:
-                        queue += self.names(path, base.value)
+            for base in self._definitions.bases(current):
+                queue += self.names(path, base)
         return tuple(sorted(order, key=lambda each: ":" not in each))
 
     def heirs(self, name: str) -> list[str]:
@@ -189,6 +187,17 @@ class Names:
             if root[0] not in ":.?" and self.modules.is_outside(path, root):
                 return (".".join((root, *expression.path)),)
         return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+
+    def outlined(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
+        """``names`` of a reference, as far as what every file is asked anyway tells; None where it takes a look inside."""
+        found: set[str] = set()
+        for root in roots:
+            for name in self.modules.resolve(path, root):
+                _, colon, rest = name.partition(":")
+                if colon and (words or (rest and not self._definitions.outlines(name))):
+                    return None
+                found.add(".".join((name, *words)))
+        return tuple(sorted(found)) if roots else None
 
     def _names(self, path: str, expression: Expression) -> Iterator[str]:  # noqa: C901  a line or two per kind
         match expression:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Class, Constant, Expression, Function
+from torchrepro_lint.facts import Call, Class, Constant, Expression, Facts, Function
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
@@ -52,6 +52,8 @@ class Registry:
         registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
         for path, facts in sorted(self._names.modules.files.items()) if registers else ():
+            if not self._may_decorate(path, facts, registers):
+                continue
             definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
             for definition in definitions:
                 for decorator in definition.decorators:
@@ -60,6 +62,11 @@ class Registry:
                         key = _key(decorator) or definition.name.rpartition(".")[2].lstrip(":")
                         found.setdefault(name, []).append((key, path + definition.name))
         return found
+
+    def _may_decorate(self, path: str, facts: Facts, registers: set[str]) -> bool:
+        """Whether a file may have a decorator that is one of ``registers``, as far as can be told without a look inside."""
+        seen = (self._names.outlined(path, roots, words) for roots, words in facts.summary.decorators)
+        return any(found is None or not registers.isdisjoint(found) for found in seen)
 
 
 def _key(decorator: Expression) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from torchrepro_lint.events import events
 from torchrepro_lint.facts import (
@@ -23,7 +24,10 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.options import declared_word
 from torchrepro_lint.truth import Setting, is_main_test
-from torchrepro_lint.walk import expressions, last_word, parts, statements
+from torchrepro_lint.walk import called_word, expressions, last_word, parts, statements
+
+# The roots and the path of a reference.
+Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
@@ -48,13 +52,20 @@ def summarise(
         calls=tuple(sorted(words.calls)),
         values=tuple(sorted(words.values)),
         keywords=tuple(sorted(words.keywords)),
-        decorators=tuple(sorted({name for each in definitions for name in _decorators(each)})),
+        decorators=tuple(sorted({_named(_undone(one)) for each in definitions for one in each.decorators})),
+        partials=tuple(sorted(words.partials)),
         options=tuple(sorted(words.options)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
         tables=tuple(sorted({table for each in functions for table in _tables(each)})),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
+        functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
+        classes=tuple((each.name, _bases(each), each.methods) for each in classes),
     )
+
+
+def _bases(definition: Class) -> tuple[Expression, ...]:
+    return tuple(base.value for base in definition.bases if base.keyword is None and not base.star)
 
 
 def is_property(function: Function) -> bool:
@@ -74,6 +85,7 @@ class _Words:
         self.values: set[str] = set()
         self.keywords: set[str] = set()
         self.options: set[str] = set()
+        self.partials: set[Named] = set()
 
     def add(self, statement: Statement) -> None:
         if isinstance(statement, Import):
@@ -95,20 +107,24 @@ class _Words:
                 self._look(each)
 
     def _call(self, call: Call) -> None:
-        self.calls.add(last_word(call.func))
-        if word := declared_word(call):
-            self.options.add(word)
+        word = called_word(call.func)
+        self.calls.add(word)
+        if word == "partial" and call.args and not call.args[0].star:
+            self.partials.add(_named(call.args[0].value))
+        if option := declared_word(call):
+            self.options.add(option)
         self.keywords.update(arg.keyword for arg in call.args if arg.keyword is not None)
         for each in parts(call):
             if each is not call.func or type(each) is not Ref:
                 self._look(each)
 
 
-def _decorators(definition: Function | Class) -> Iterator[str]:
-    for decorator in definition.decorators:
-        named = decorator.func if isinstance(decorator, Call) else decorator
-        roots, path = (named.roots, named.path) if isinstance(named, Ref) else (("",), ())
-        yield from (".".join((root, *path)) for root in roots)
+def _undone(decorator: Expression) -> Expression:
+    return decorator.func if isinstance(decorator, Call) else decorator
+
+
+def _named(expression: Expression) -> Named:
+    return (expression.roots, expression.path) if isinstance(expression, Ref) else ((), ())
 
 
 def _tables(function: Function) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,15 @@ def last_word(named: Expression) -> str:
     return named.name if type(named) is Attribute else ""
 
 
+def called_word(func: Expression) -> str:
+    """The word by which something is called: the last one, for a method of a base class as ``<super>.step``."""
+    if type(func) is Attribute and type(func.value) is Call and type(func.value.func) is Ref:
+        root = func.value.func.roots[0]
+        if root.endswith(".<super>"):
+            return f"<super>.{func.name}"
+    return last_word(func)
+
+
 def statements(body: Iterable[Statement]) -> Iterator[Statement]:
     """All statements of a body, nested blocks included; definitions' own bodies are other functions' business."""
     for statement in body:
