@@ -61,10 +61,14 @@ APPENDED = [
     ("f(\n    a,\n    b)", "f(\n    a,\n    b,\n    g=g)"),
     ("f(a,\n  b)", "f(a,\n  b,\n  g=g)"),
     ("f(\n    a,  # one\n    b,  # two\n)", "f(\n    a,  # one\n    b,  # two\n    g=g,\n)"),
-    ("f(\n    a,  # one\n    b  # two\n)", "f(\n    a,  # one\n    b,\n    g=g  # two\n)"),
+    ("f(\n    a,  # one\n    b  # two\n)", "f(\n    a,  # one\n    b,  # two\n    g=g\n)"),
     ("f(\n    a, b,  # both, of them\n)", "f(\n    a, b, g=g,  # both, of them\n)"),
     ("f(\n    # nothing\n)", "f(g=g\n    # nothing\n)"),
-    ("f(\n    a,\n    **k,\n)", "f(\n    a,\n    g=g, **k,\n)"),
+    ("f(\n    a,\n    **k,\n)", "f(\n    a,\n    g=g,\n    **k,\n)"),
+    ("f(a,**k)", "f(a, g=g, **k)"),
+    ("f(\n    # all\n    **k  # of them\n)", "f(\n    # all\n    g=g,\n    **k  # of them\n)"),
+    ("f(a,  # one\n  **k)", "f(a,  # one\n  g=g,\n  **k)"),
+    ("f(\n    a, b  # both\n)", "f(\n    a, b, g=g  # both\n)"),
     ("f(\r\n    a,\r\n)", "f(\r\n    a,\r\n    g=g,\r\n)"),
     ("f(a  # one, two\n)", "f(a, g=g  # one, two\n)"),
 ]
@@ -73,6 +77,30 @@ APPENDED = [
 @pytest.mark.parametrize(("before", "after"), APPENDED)
 def test_an_argument_is_appended(before: str, after: str) -> None:
     assert applied(before, append_argument(call_of(before), before, "g=g")) == after
+
+
+A, B = "a" * 60, "b" * 33
+LONG = [
+    (f"f({A}, {B})", f"f({A}, {B},\n  g=g)"),
+    (f"f({A}, b)", f"f({A}, b, g=g)"),
+    (f"f({A}, {B})  # why", f"f({A}, {B},\n  g=g)  # why"),
+    (f"f({A}, {B}, **k)", f"f({A}, {B}, g=g,\n  **k)"),
+    (f"f(\n    {A}, {B})", f"f(\n    {A}, {B},\n    g=g)"),
+    (f"f(\n    {A}, {B},\n)", f"f(\n    {A}, {B},\n    g=g,\n)"),
+    (f"f({A},\n  {B}, {B}, cc, dddddd)", f"f({A},\n  {B}, {B}, cc, dddddd, g=g)"),
+    (f"f({A}, {B})\r\n", f"f({A}, {B},\r\n  g=g)\r\n"),
+    # as long as another line is, up to 120
+    (f"f({A}, {B})\n# {'x' * 104}", f"f({A}, {B}, g=g)\n# {'x' * 104}"),
+    (f"f({A}, {A})\n# {'x' * 200}", f"f({A}, {A},\n  g=g)\n# {'x' * 200}"),
+    # no room below the first argument either
+    (f"{A}({B}, c)", f"{A}({B}, c, g=g)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), LONG)
+def test_an_argument_gets_a_line_where_that_of_the_others_would_be_too_long(before: str, after: str) -> None:
+    call = call_of(before)
+    assert applied(before, append_argument(call, before, "g=g")) == after
 
 
 REMOVED = [

@@ -6,36 +6,41 @@ import re
 
 from torchrepro_lint.facts import Arg, Call, Comprehension
 from torchrepro_lint.gaps import argument_span, gaps, has_comma, has_comment, has_line_end, last_indent
-from torchrepro_lint.text import Edit, Span
+from torchrepro_lint.layout import line_end, newline
+from torchrepro_lint.text import Edit, Lines, Span
 
 _COMMENT = re.compile(r"#[^\r\n]*")
+# Lines may become so long, and as long as the longest of the file, but no longer than most linters admit.
+_ROOM, _MOST = 100, 120
 
 
 def append_argument(call: Call, text: str, argument: str) -> Edit:
     """Write one more argument (``"generator=g"``) after the others, but before a ``**kwargs`` that ends them.
 
-    Where the others stand one to a line, so does the new one, and a trailing comma stays trailing.
+    Where the others stand one to a line, so does the new one, and a trailing comma stays trailing. It also gets a line of its
+    own where that of the others would become too long.
     """
     if not call.args:
         return _only_argument(call, text, argument)
+    last, spread = call.args[-1], gaps(text, call)
+    broken = _break(call, text, len(argument))
     double = next((arg for arg in call.args if arg.star == "**"), None)
     if double is not None:
-        start = argument_span(text, call, double).start
-        return Edit(Span(start, start), f"{argument}, ")
-    last, spread = call.args[-1], gaps(text, call)
+        return _before_double(call, text, double, argument, broken)
     if _bare_generator(call):
         body = text[last.start : last.end]
         return Edit(Span(last.start, last.end), f"({body}), {argument}")
-    own_line = last_indent(spread.before[-1]) if has_line_end(spread.before[-1]) else ""
-    separator = own_line or " "
-    if not has_comma(spread.after):
-        return Edit(Span(last.end, last.end), f",{separator}{argument}")
-    comma = _comma_after(text, last.end)
+    own_line = last_indent(spread.before[-1]) if has_line_end(spread.before[-1]) else broken
+    comma = _comma_after(text, last.end) if has_comma(spread.after) else None
     if not own_line:
-        return Edit(Span(comma, comma), f", {argument}")
+        place = last.end if comma is None else comma
+        return Edit(Span(place, place), f", {argument}")
     # A comment on the last argument's line speaks of that argument, so the new line starts below it.
-    line = _line_rest(text, comma + 1, call.end - 1)
-    return Edit(Span(line, line), f"{own_line}{argument},")
+    if comma is not None:
+        line = _line_rest(text, comma + 1, call.end - 1)
+        return Edit(Span(line, line), f"{own_line}{argument},")
+    line = _line_rest(text, last.end, call.end - 1)
+    return Edit(Span(last.end, line), f",{text[last.end : line]}{own_line}{argument}")
 
 
 def replace_argument(arg: Arg, value: str) -> Edit:
@@ -65,6 +70,32 @@ def _only_argument(call: Call, text: str, argument: str) -> Edit:
     if not has_comment(inside):
         return Edit(Span(call.open, call.end - 1), argument)
     return Edit(Span(call.open, call.open), argument)
+
+
+def _before_double(call: Call, text: str, double: Arg, argument: str, broken: str) -> Edit:
+    """Before ``**kwargs``, which keeps its own line."""
+    start = argument_span(text, call, double).start
+    gap = gaps(text, call).before[call.args.index(double)]
+    own_line = last_indent(gap) if has_line_end(gap) else broken
+    space = " " if text[start - 1] == "," else ""
+    return Edit(Span(start, start), f"{space}{argument},{own_line or ' '}")
+
+
+def _break(call: Call, text: str, more: int) -> str:
+    """A line end with indentation, where the last argument's line would be too long with so many characters ``more``.
+
+    It goes below the first argument of a line, or of the call. Empty where there is room enough, or hardly more below.
+    """
+    lines = Lines(text)
+    start, end = lines.start_of_line(call.args[-1].end - 1), line_end(text, call.args[-1].end)
+    longest = max(len(line) for line in text.splitlines())
+    if end - start + len(", ") + more <= max(_ROOM, min(longest, _MOST)):
+        return ""
+    inside = text[call.open : call.args[-1].start]
+    if has_line_end(inside):
+        return last_indent(inside)
+    column = call.open - lines.start_of_line(call.open)
+    return f"{newline(text)}{' ' * column}" if column <= _ROOM // 2 else ""
 
 
 def _bare_generator(call: Call) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
 from torchrepro_lint.loaders import Loader, by_site, loaders
+from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rewrites.fix_workers import fix_workers
@@ -19,29 +20,21 @@ if TYPE_CHECKING:
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
 WORKERS_SEED_NUMPY = (1, 9)
-# What a generator of the loader leaves as it is, from that release on and before it.
-_LEFT = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
     before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
     for each in by_site(loaders(context.project, context.path)):
-        found = next(((loader, draws) for loader in each if (draws := _loose(context, loader, before=before))), None)
+        found = next(
+            ((loader, draws) for loader in each if (draws := loose_draws(context.project, loader, before=before))), None
+        )
         if found is not None:
             loader, draws = found
             severity = "note" if seeded_first(context, loader.site.function) else ""
             message = _message(loader, before=before, owns="own" in draws)
             fix = _fix(context, loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
-
-
-def _loose(context: Context, loader: Loader, *, before: bool) -> frozenset[str]:
-    """What the workers of a loader may draw from that its call does not fix."""
-    if not loader.has_workers or loader.passes("worker_init_fn") or _seeds_its_workers(context, loader):
-        return frozenset()
-    draws = context.project.fetching.of_loader(loader)
-    return draws & _LEFT[before] if loader.passes("generator") else draws
 
 
 def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | None:
@@ -58,11 +51,6 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
         cause = "workers share numpy's state, so each repeats the same draws"
         return f"{loader.label}: {cause}; pass a worker_init_fn that seeds numpy and random, and a seeded generator"
     return f"{loader.label} workers take their seeds from the global generator; {_GENERATOR} (or worker_init_fn)"
-
-
-def _seeds_its_workers(context: Context, loader: Loader) -> bool:
-    """MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders."""
-    return loader.kind.seeds_workers or context.project.seeds_workers
 
 
 def generator(context: Context) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from torchrepro_lint.layout import newline
 from torchrepro_lint.merging import joined
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
+from torchrepro_lint.rewrites.seed_blocks import last_of_block
 from torchrepro_lint.rewrites.seed_calls import existing, fix_in, is_conditional
 from torchrepro_lint.text import Edit, Fix, Lines
 from torchrepro_lint.walk import statements
@@ -34,7 +35,8 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
         path, function = seed.happening.path, seed.happening.function.partition(":")[2]
         facts, text = project.files[path], project.text(path)
         torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "")
-        edit = insert_below(text, span(seed.happening.event.statement), f"{torch}.{word}(True)")
+        last = last_of_block(project, path, seed.happening.event.statement)
+        edit = insert_below(text, span(last), f"{torch}.{word}(True)")
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", joined((*imports, edit)))
     place = entry_place(project, program, first)
     if place is None:

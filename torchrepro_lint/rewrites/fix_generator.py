@@ -9,6 +9,7 @@ from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Lambda, Loop, Ref
 from torchrepro_lint.insertions import ensure_import, free_name, insert_statement
 from torchrepro_lint.loaders import Loader, loaders
+from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import Level, is_elif, level_of
 from torchrepro_lint.repeats import function_runs_often
@@ -124,7 +125,7 @@ def _needing(project: Project, path: str, level: Level) -> list[int]:
     """Where the function calls what draws from a generator and is given none."""
     known = _KNOWN.setdefault(project, {})
     if path not in known:
-        sites = [loader.site for loader in loaders(project, path) if _needs(loader)]
+        sites = [loader.site for loader in loaders(project, path) if _needs(project, loader)]
         sites += [site for site, _ in random_splits(project, path)]
         known[path] = tuple((site.function, site.call.start) for site in sites)
     function = f"{path}{level.function.name}" if level.function else f"{path}:"
@@ -134,8 +135,8 @@ def _needing(project: Project, path: str, level: Level) -> list[int]:
 _KNOWN: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, int], ...]]] = WeakKeyDictionary()
 
 
-def _needs(loader: Loader) -> bool:
-    return not loader.passes(_KEYWORD) and (loader.shuffles or loader.has_workers)
+def _needs(project: Project, loader: Loader) -> bool:
+    return not loader.passes(_KEYWORD) and (loader.shuffles or bool(loose_draws(project, loader, before=False)))
 
 
 def _passing(project: Project, path: str, call: Call, word: str) -> Edit:

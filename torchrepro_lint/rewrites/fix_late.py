@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Constant, Define, Do, Expression, If, Import, Loop, Ref, Statement, With
+from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Import, Loop, Ref, Statement, With
 from torchrepro_lint.layout import comments_above, line_end, newline
 from torchrepro_lint.nesting import Level, Spot, in_loop, is_elif
 from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, first_offset
 from torchrepro_lint.rewrites.fix_unseeded import fix_start
+from torchrepro_lint.rewrites.seed_blocks import only_seeds
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.text import Edit, Fix, Lines, Span
-from torchrepro_lint.walk import blocks, expressions, statements, within
+from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
@@ -30,7 +31,6 @@ class _Move(NamedTuple):
 
 # Putting back a state belongs where it stands, after the model is built.
 _RESTORES = re.compile(r"state$")
-_FLAGS = "torch.backends."
 _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
@@ -73,12 +73,12 @@ def _move_of(project: Project, program: Program, draw: Draw, seed: Seed) -> _Mov
         return None
     drawing, seeding, function = here
     block = drawing.block
-    if in_loop(function) or not _seeds(project, path, seeding.statement) or drawing.at > seeding.at:
+    if in_loop(function) or not only_seeds(project, path, seeding.statement) or drawing.at > seeding.at:
         return None
     first = last = seeding.at
-    while first - 1 > drawing.at and _seeds(project, path, block[first - 1]):
+    while first - 1 > drawing.at and only_seeds(project, path, block[first - 1]):
         first -= 1
-    while last + 1 < len(block) and _seeds(project, path, block[last + 1]):
+    while last + 1 < len(block) and only_seeds(project, path, block[last + 1]):
         last += 1
     while first <= seeding.at and _bound_between(block, drawing.at, first, last):
         first += 1
@@ -96,22 +96,6 @@ def _parting(draw: list[Level], seed: list[Level]) -> tuple[Spot, Spot, Level] |
             if here.at != there.at:
                 return here, there, Level(one.function, one.spots[: number + 1])
     return None
-
-
-def _seeds(project: Project, path: str, statement: Statement) -> bool:
-    """Whether a statement only seeds or sets torch's switches, in a branch or not."""
-    match statement:
-        case Do(value=Call() as call):
-            return project.only_seeds(path, call)
-        case Assign(targets=targets, value=Constant()):
-            return all(any(name.startswith(_FLAGS) for name in project.names(path, target)) for target in targets)
-        case If(orelse=()):
-            return any(
-                project.only_seeds(path, each.value)
-                for each in statements((statement,))
-                if isinstance(each, Do) and isinstance(each.value, Call)
-            ) and all(_seeds(project, path, each) for block in blocks(statement) for each in block)
-    return False
 
 
 def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: int) -> bool:
