@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Assign, Call, Constant, Define, Do, If, Import, Leave, Loop, Ref, Statement, Try
 from torchrepro_lint.facts import span as span_of
 from torchrepro_lint.insertions import insert_below, insert_paragraph, insert_statement
+from torchrepro_lint.layout import newline
 from torchrepro_lint.nesting import Level, in_loop, level_of
 from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
@@ -136,9 +137,11 @@ def _below_constants(before: tuple[Statement, ...], after: Statement) -> Stateme
 
 
 def _before_first(text: str, block: tuple[Statement, ...], lines: str) -> Edit:
-    """Before the first statement of a block that is no import."""
+    """Before the first statement of a block that is no import; above comments on that one, with a blank line."""
     first = next((each for each in block if not isinstance(each, Import)), block[-1])
-    return insert_statement(text, first_offset(text, first), lines)
+    edit = insert_statement(text, first_offset(text, first), lines)
+    commented = text[edit.span.start : first.start].lstrip().startswith("#")
+    return edit._replace(text=edit.text + newline(text)) if commented else edit
 
 
 def first_offset(text: str, statement: Statement) -> int:

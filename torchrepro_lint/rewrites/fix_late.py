@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Import, Loop, Ref, Statement, With
 from torchrepro_lint.layout import comments_above, line_end, newline
 from torchrepro_lint.nesting import Level, Spot, in_loop, is_elif
+from torchrepro_lint.rewrites.drawn_seed import fix_drawn
 from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, first_offset
 from torchrepro_lint.rewrites.fix_unseeded import fix_start
 from torchrepro_lint.rewrites.seed_blocks import only_seeds
@@ -39,8 +40,11 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
 
     ``late`` are the draws of all families that come before their seeders, ``draw`` is the one to settle; calls that stand
     together move together, above the first of the draws. Where something that they use is defined in between, where they
-    stand in a loop, or where no block holds both, the program is seeded at its start instead, too.
+    stand in a loop, or where no block holds both, the program is seeded at its start instead, too. A draw that makes the
+    seed is replaced.
     """
+    if drawn := fix_drawn(program, draw):
+        return drawn
     moves = {}
     for other, seed in sorted(late.values(), key=lambda each: each[0].order):
         if (move := _move_of(project, program, other, seed)) is not None:
@@ -149,6 +153,17 @@ def _move(text: str, before: Statement, first: Statement, last: Statement) -> _M
     moved = text[start:end]
     if (after := _BLANK.match(text, end)) is not None:
         end = after.end()
-    if _BLANK.fullmatch(lines.line(max(1, lines.position(start).row - 1)) + "\n") and (more := _BLANK.match(text, end)):
+    paragraph = not _line_above(lines, start).strip()
+    if paragraph and (more := _BLANK.match(text, end)):
         end = more.end()
-    return _Move(place, moved + newline(text), Span(start, end))
+    if not paragraph:
+        return _Move(place, moved + newline(text), Span(start, end))
+    # What stands as a paragraph stays one.
+    beside = _line_above(lines, place)
+    above = newline(text) if beside[len(indent) :].strip() and not beside[len(indent) :][0].isspace() else ""
+    return _Move(place, above + moved + newline(text) * 2, Span(start, end))
+
+
+def _line_above(lines: Lines, start: int) -> str:
+    row = lines.position(start).row
+    return lines.line(row - 1) if row > 1 else ""

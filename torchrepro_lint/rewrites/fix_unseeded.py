@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Facts, Import
 from torchrepro_lint.merging import joined
+from torchrepro_lint.rewrites.drawn_seed import fix_drawn
 from torchrepro_lint.rewrites.entry_place import Place, entry_place, insertion
 from torchrepro_lint.rewrites.seed_calls import beside, existing, fix_in, names_of, seeding
 from torchrepro_lint.text import Edit, Fix
@@ -26,6 +27,8 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     draws = [(family, draw) for family, draw in draws if family not in program.effects.entropic]
     families = [family for family, _ in draws]
     first = min((draw for _, draw in draws), key=lambda draw: draw.order)
+    if drawn := fix_drawn(program, first):
+        return drawn
     seed = existing(project, program.effects, first.happening, first.order)
     found = beside(project, seed, families) if seed else None
     if seed and found:

@@ -1,0 +1,37 @@
+"""A seed that is drawn itself: ``args.seed = random.randint(1, 10000)``. A constant in its place is what a person writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Expression, Operation, span
+from torchrepro_lint.rewrites.seed_calls import fix_in
+from torchrepro_lint.rewrites.seed_fields import FALLBACK, WORD
+from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw
+    from torchrepro_lint.project import Program
+
+
+def fix_drawn(program: Program, draw: Draw) -> Fix | None:
+    """Write a constant for a draw whose result is a seed; None where it is something else."""
+    statement, call = draw.happening.event.statement, draw.happening.event.value
+    if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None or call is None:
+        return None
+    if not all(WORD.fullmatch(last_word(target)) for target in statement.targets):
+        return None
+    drawn = _drawn(statement.value, call)
+    if drawn is None:
+        return None
+    edit = Edit(span(drawn), FALLBACK)
+    return fix_in(draw.happening.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))
+
+
+def _drawn(value: Expression, call: Expression) -> Expression | None:
+    """The part of ``args.seed or random.randint(…)`` that draws; the test of a conditional expression is none."""
+    if isinstance(value, Operation) and value.op in ("or", "if"):
+        found = [each for each in value.operands[-2:] if each.start <= call.start < each.end]
+        return _drawn(found[0], call) if found else None
+    return value if value.start <= call.start < value.end else None
