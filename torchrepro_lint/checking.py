@@ -40,10 +40,13 @@ class Checker(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What is found in one file, by place and code; ``errors`` are faults of the tool."""
+    """What is found in one file, by place and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
+    comments suppress.
+    """
 
     findings: tuple[Finding, ...]
     errors: tuple[str, ...] = ()
+    hidden: int = 0
 
 
 def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
@@ -92,15 +95,19 @@ def check(checker: Checker, path: str, reading: Reading, project: Project) -> Ch
     floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
     lines = reading.lines
     hiding = suppressions(lines) if checker.honour_comments and raw.findings else ()
-    findings = [
-        finding._replace(fix=_fix(reading, finding.fix) if finding.code in checker.fixable else None)
+    heavy = [
+        finding
         for finding in raw.findings
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
-        and not any(
+    ]
+    findings = [
+        finding._replace(fix=_fix(reading, finding.fix) if finding.code in checker.fixable else None)
+        for finding in heavy
+        if not any(
             one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name) for one in hiding
         )
     ]
-    return Checked(_in_order(findings), raw.errors)
+    return Checked(_in_order(findings), raw.errors, len(heavy) - len(findings))
 
 
 def _fix(reading: Reading, fix: Fix | None) -> Fix | None:

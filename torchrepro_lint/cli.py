@@ -16,6 +16,7 @@ import click
 from torchrepro_lint import __version__
 from torchrepro_lint.commands import clean, explain, ops, server, trace
 from torchrepro_lint.completion import complete_paths, complete_rules
+from torchrepro_lint.report_command import report
 
 # Those of ``settings``, which imports more than --help needs.
 FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
@@ -25,6 +26,7 @@ Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint explain MESSAGE    say what torch's error about determinism means and where it comes from
   torchrepro-lint clean              remove what was kept of earlier runs
   torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
+  torchrepro-lint report [PATHS]     write one page on a project: entry points, timelines, findings, operations
   torchrepro-lint trace ENTRY        show what a run does to generators, flags and variables, in order
   torchrepro-lint server             serve an editor as a language server
 
@@ -161,6 +163,7 @@ COMMANDS: dict[str, click.Command] = {
     "clean": clean,
     "explain": explain,
     "ops": ops,
+    "report": report,
     "rule": rule,
     "server": server,
     "trace": trace,

@@ -1,4 +1,4 @@
-"""The commands beside ``check``: ``explain``, ``ops``, ``clean`` and ``server``. As in ``cli``, only click is imported here."""
+"""The commands beside ``check`` and ``report``: ``explain``, ``ops``, ``clean``, ``trace`` and ``server``. As in ``cli``, only click is imported here."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 # Those of ``cli.COMMANDS``, which imports this.
-COMMANDS = ("check", "clean", "explain", "ops", "rule", "server", "trace")
+COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "server", "trace")
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint import catalogue
 from torchrepro_lint.baseline import Baseline
@@ -20,6 +20,9 @@ from torchrepro_lint.requested import target_of, warning
 from torchrepro_lint.states import State
 from torchrepro_lint.target import Target
 from torchrepro_lint.trees import ALONE, Means, read_tree
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
 
 
 class Progress(Protocol):
@@ -74,11 +77,11 @@ def _run_tree(
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
         fixed = fix_tree(checker, readings.files, unsafe, _unknown(checker, baseline) if baseline else None)
-    diagnostics, faults = _report(checker, fixed.files)
+    found = report_on(checker, fixed.files, link(checker, fixed.files))
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
-    errors = (*readings.errors, *fixed.errors, *faults)
+    errors = (*readings.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(readings.errors)
-    return Outcome(tuple(diagnostics), count, changes, fixed.settled, (), errors)
+    return Outcome(found.diagnostics, count, changes, fixed.settled, (), errors)
 
 
 def _unknown(checker: Checker, baseline: Baseline) -> Reported:
@@ -87,9 +90,18 @@ def _unknown(checker: Checker, baseline: Baseline) -> Reported:
     return lambda path, lines, findings: baseline.new(places[path], lines, findings)
 
 
-def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnostic], list[str]]:
+class Said(NamedTuple):
+    """What is to be said of a tree's files, the faults of the tool, and how many findings comments suppress, by path."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    faults: tuple[str, ...]
+    hidden: dict[str, int]
+
+
+def report_on(checker: Checker, files: Mapping[str, Reading], project: Project) -> Said:
+    """Run the rules on the files that are given; ``project`` is what all ``files`` make."""
     rules = {rule.code: rule for rule in RULES}
-    project = link(checker, files)
+    hidden: dict[str, int] = {}
     diagnostics: list[Diagnostic] = []
     faults: dict[str, list[str]] = {}
     for path, given in checker.tree.given:
@@ -103,7 +115,10 @@ def _report(checker: Checker, files: dict[str, Reading]) -> tuple[list[Diagnosti
         )
         for error in checked.errors:
             faults.setdefault(error, []).append(given.display)
-    return diagnostics, [_fault(error, where) for error, where in sorted(faults.items())]
+        if checked.hidden:
+            hidden[path] = checked.hidden
+    told = tuple(_fault(error, where) for error, where in sorted(faults.items()))
+    return Said(tuple(diagnostics), told, hidden)
 
 
 def _fault(error: str, where: list[str]) -> str:

@@ -56,6 +56,13 @@ def console_scripts(root: Path) -> tuple[str, ...]:
     return tuple(sorted({target for table in tables for target in table.values() if isinstance(target, str)}))
 
 
+def project_name(root: Path) -> str:
+    """What pyproject.toml calls the project; empty where it does not."""
+    data = _toml(root / "pyproject.toml")
+    names = (_table(data, "project").get("name"), _table(_table(data, "tool"), "poetry").get("name"))
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def _demand(file: str, text: str) -> Iterator[Demand]:
     """A requirement by PEP 508, where it is one of torch."""
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from torchrepro_lint.problem import UsageError
+from torchrepro_lint.saving import save as write_file
 
 _WIDTH = 30
 _PATIENCE = 1.0
@@ -27,10 +28,9 @@ def note(text: str) -> None:
 
 
 def save(text: str, file: Path) -> None:
-    """Write a file, and the folder that it is to lie in. Raises ``UsageError``."""
+    """Write a file whole or not at all, and the folder that it is to lie in. Raises ``UsageError``."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(_encode(text, "utf-8"))
+        write_file(_encode(text, "utf-8"), file)
     except OSError as error:
         raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from None
 

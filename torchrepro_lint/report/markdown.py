@@ -28,7 +28,7 @@ def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
 
 def _row(one: Diagnostic) -> str:
     rule = f"[{one.code}]({url(one.code, one.name)}) {one.name}"
-    return f"| {_code(_place(one))} | {one.severity} | {rule} | {_escaped(one.message)} |\n"
+    return f"| {code_span(_place(one))} | {one.severity} | {rule} | {escaped(one.message)} |\n"
 
 
 def _details(one: Diagnostic) -> str:
@@ -38,11 +38,11 @@ def _details(one: Diagnostic) -> str:
 
 def _body(one: Diagnostic) -> Iterator[str]:
     for number, step in enumerate(one.steps, 1):
-        yield f"{number}. {_code(place_of_step(step))} {_escaped(step.text)}"
+        yield f"{number}. {code_span(place_of_step(step))} {escaped(step.text)}"
     if one.fix is not None:
         if one.steps:
             yield ""
-        yield f"Fix{'' if one.fix.safe else ' (unsafe)'}: {_escaped(one.fix.title)}"
+        yield f"Fix{'' if one.fix.safe else ' (unsafe)'}: {escaped(one.fix.title)}"
         lines = [f"{line.sign} {line.text}" for line in changes(one)]
         fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
         yield from ("", f"{fence}diff", *lines, fence)
@@ -52,14 +52,14 @@ def _place(one: Diagnostic) -> str:
     return plain(f"{one.display}:{one.start}")
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """A code span in a table: a bar ends a cell even there, unless it is escaped."""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{plain(text)}{pad}{fence}".replace("|", "\\|")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that is shown as it is: no mark-up, no tags, and nobody is mentioned."""
     return _html(_SPECIAL.sub(r"\\\g<0>", plain(text)))
 

@@ -1,0 +1,178 @@
+"""The command ``report``: its formats say the same, and the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Ran
+from html_text import Taken
+from overview_projects import STEADY, STUDY, many, overview_of
+from torchrepro_lint.report import page_html, page_json, page_markdown
+
+Project = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+
+
+def test_the_suffix_or_the_option_says_the_format(project: Project, lint: Lint) -> None:
+    place = project({"run.py": STEADY})
+    starts = {"a.html": "<!doctype html>", "b.json": "{", "c.md": "# ", "d": "<!doctype html>"}
+    for name, start in starts.items():
+        assert lint("report", "-o", name).status == 0
+        assert (place / name).read_text(encoding="utf-8").startswith(start)
+    assert lint("report", "-o", "e.html", "--output-format", "json").status == 0
+    assert json.loads((place / "e.html").read_text())["schema"] == 1
+    assert lint("report", "--output-format", "markdown").out == (place / "c.md").read_text(encoding="utf-8")
+
+
+def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint) -> None:
+    project({**STUDY, "broken.py": "def ("})
+    ran = lint("report", "steady.py")
+    assert (ran.status, ran.err) == (0, "1 entry point, 0 findings\n")
+    assert lint("report", "-o", "page.html").status == 1
+    assert lint("report", "-o", "page.html", "--exit-zero").status == 0
+    assert lint("report", "--select", "TRL102", "helpers.py").status == 0
+    missing = lint("report", "nowhere.py", "steady.py")
+    assert (missing.status, "nowhere.py: no such file" in missing.err) == (2, True)
+    for wrong in (["--torch-version", "x"], ["--select", "TRL999"], ["--compare", "none.json"]):
+        ran = lint("report", *wrong)
+        assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
+    project(STUDY)
+    found = json.loads(
+        lint("report", "--output-format", "json", "--torch-version", "2.0", "--device", "cpu", "--title", "Ours").out
+    )
+    assert (found["title"], found["aims"][0]["torch"]) == ("Ours", "2.0")
+    assert {entry["device"] for entry in found["entries"]} == {"cpu"}
+    found = json.loads(lint("report", "--output-format", "json", "--select", "TRL102,TRL201").out)
+    assert {item["code"] for item in found["findings"]} == {"TRL102", "TRL201"}
+    assert found["title"] == "study"
+
+
+def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = project({"run.py": STEADY, "page.html": "old"})
+    (place / "page.html").chmod(0o640)
+    (place / "link.html").symlink_to("page.html")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", fail)
+        ran = lint("report", "-o", "page.html")
+    assert (ran.status, "page.html cannot be written: No space left" in ran.err) == (2, True)
+    assert (place / "page.html").read_text() == "old"
+    assert sorted(path.name for path in place.iterdir()) == ["link.html", "page.html", "run.py"]
+    assert lint("report", "-o", "link.html").status == 0
+    assert (place / "link.html").is_symlink()
+    assert (place / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (place / "page.html").stat().st_mode & 0o777 == 0o640
+    assert lint("report", "-o", "new/page.html").status == 0
+    assert (place / "new" / "page.html").exists()
+
+
+def strings(record: Any, *keys: str) -> Iterator[str]:
+    """The texts under these keys, wherever they stand."""
+    if isinstance(record, dict):
+        for key, value in record.items():
+            if key in keys and isinstance(value, str):
+                yield value
+            yield from strings(value, *keys)
+    elif isinstance(record, list):
+        for each in record:
+            yield from strings(each, *keys)
+
+
+SHOWN = ("says", "because", "message", "why", "what", "operation", "code", "severity")
+
+
+def test_page_and_markdown_say_what_the_json_says(project: Project) -> None:
+    overview = overview_of(
+        project({**STUDY, "broken.py": "def (", "pkg/quiet.py": "import torch\ntorch.rand(2)  # noqa\n"})
+    )
+    record = json.loads(page_json.render(overview))
+    page = Taken(page_html.render(overview)).text
+    plain = re.sub(r"\\(?=[\\`*_{}\[\]|~^$])", "", page_markdown.render(overview)).replace("&#35;", "#").lower()
+    plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").replace("&#64;", "@")
+    texts = sorted(set(strings(record, *SHOWN)))
+    assert len(texts) > 60
+    for text in texts:
+        # A sentence begins with a capital.
+        assert " ".join(text.split()).lower() in page.lower(), text
+        assert text.lower() in plain or text in ("", "set", "hidden", "package", "rule"), text
+    for entry in overview.entries:
+        assert all(moment.text in page for moment in entry.timeline.moments)
+
+
+def test_places_and_fixes_are_in_all_formats(project: Project) -> None:
+    overview = overview_of(project(STUDY))
+    page, told = page_html.render(overview), page_markdown.render(overview)
+    for item in overview.findings:
+        assert f'id="{item.id}"' in page
+        assert str(item.place) in told
+        for line in item.fix.changes if item.fix else ():
+            assert f"{line.sign} {line.text}" in told
+    assert page.count('class="diff"') == sum(item.fix is not None for item in overview.findings)
+
+
+def test_every_link_leads_somewhere(project: Project) -> None:
+    taken = Taken(page_html.render(overview_of(project(STUDY))))
+    assert len(taken.ids) == len(set(taken.ids))
+    inner = {value[1:] for tag, name, value in taken.values if name == "href" and value.startswith("#")}
+    assert inner <= set(taken.ids)
+    outer = {value for _, name, value in taken.values if name in ("href", "src") and not value.startswith("#")}
+    assert all(value.startswith("https://github.com/torchrepro/") for value in outer)
+    labels = {
+        one
+        for _, name, value in taken.values
+        if name in ("aria-labelledby", "aria-describedby")
+        for one in value.split()
+    }
+    assert labels <= set(taken.ids)
+    assert taken.open == []
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    pages = []
+    for seed, name in (("0", "here"), ("1", "elsewhere/and/deeper")):
+        place = tmp_path / name
+        for path, text in sorted(STUDY.items(), reverse=seed == "1"):
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_text(text)
+        given = ["."] if seed == "0" else [str(place)]
+        cwd = place if seed == "0" else tmp_path
+        outputs = []
+        for kind in ("html", "json", "markdown"):
+            command = [sys.executable, "-m", "torchrepro_lint", "report", *given, "--output-format", kind, "--no-cache"]
+            environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=False)
+            assert ran.returncode == 1, ran.stderr
+            outputs.append(ran.stdout)
+        pages.append(outputs)
+        shutil.rmtree(place)
+    assert pages[0] == pages[1]
+    assert not any(str(tmp_path).encode() in text for text in pages[0])
+
+
+def test_a_page_grows_with_what_is_in_it_and_no_faster(project: Project, tmp_path: Path) -> None:
+    place = project({})
+    sizes = []
+    for number in (30, 60):
+        for path, text in many(number, 2).items():
+            (place / path).parent.mkdir(exist_ok=True)
+            (place / path).write_text(text)
+        overview = overview_of(place)
+        assert len(overview.entries) == number
+        sizes.append(len(page_html.render(overview)))
+    assert sizes[1] < 2 * sizes[0]

@@ -1,0 +1,1 @@
+"""A project at a glance: entry points against controls, findings, operations, and what was not analysed."""

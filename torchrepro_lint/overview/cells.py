@@ -1,0 +1,79 @@
+"""What is said of one entry point and each control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.overview.controls import CONTROLS, STATES, WORDS
+from torchrepro_lint.overview.loader_cells import loader_cells
+from torchrepro_lint.overview.records import Cell, Item
+from torchrepro_lint.overview.seed_cells import seed_cells
+from torchrepro_lint.overview.switch_cells import switch_cells
+from torchrepro_lint.reached import on_request, raising
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Program
+    from torchrepro_lint.rule import Context
+    from torchrepro_lint.timeline import Timeline
+
+_WEIGHTS = ("note", "warning", "error")
+
+
+def cells(context: Context, program: Program, timeline: Timeline, items: Iterable[Item]) -> tuple[Cell, ...]:
+    """In the order of ``CONTROLS``; ``items`` are the findings that the run comes by.
+
+    What the run does decides, and findings make it no better: so a cell and its findings never disagree.
+    """
+    by_control: dict[str, list[Item]] = {}
+    for item in items:
+        by_control.setdefault(item.control, []).append(item)
+    found = {each.control: each for each in _all(context, program, timeline, by_control)}
+    return tuple(_with_findings(found[each.key], by_control.get(each.key, ())) for each in CONTROLS)
+
+
+def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterable[Cell]:
+    yield from seed_cells(program, timeline, items)
+    yield from switch_cells(context, program, timeline, items)
+    yield from loader_cells(context, program)
+    yield _operations(context, program)
+    yield Cell(
+        "order",
+        "good",
+        "none decides anything",
+        "No order of a set, a directory or a hash was found to decide anything.",
+    )
+
+
+def _operations(context: Context, program: Program) -> Cell:
+    stopping = {each.row.operation for each in raising(context, program)}
+    if stopping:
+        named = ", ".join(sorted(stopping))
+        return Cell("operations", "risk", "one that no setting repeats", f"Deterministic mode stops at {named}.")
+    waiting = {each.row.operation for each in on_request(context, program)}
+    if waiting:
+        count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"
+        told = f"{count} a deterministic implementation, which deterministic mode asks for; none lacks one."
+        return Cell("operations", "good", "none raises", told)
+    return Cell(
+        "operations", "unused", "none of the listed", "No operation was found that torch has trouble repeating."
+    )
+
+
+def _with_findings(cell: Cell, items: Sequence[Item]) -> Cell:
+    if not items:
+        return cell
+    ids = tuple(item.id for item in items)
+    worst = max(items, key=lambda item: _WEIGHTS.index(item.severity))
+    state = "risk" if worst.severity == "note" else "bad"
+    if STATES[cell.state].rank < STATES[state].rank:
+        return cell._replace(findings=ids)
+    more = f" And {len(items) - 1} more." if len(items) > 1 else ""
+    return Cell(cell.control, state, WORDS[worst.code], f"{sentence(worst.message)}{more}", ids)
+
+
+def sentence(message: str) -> str:
+    """A message as a sentence: names of code at its beginning keep their letters."""
+    word = message.partition(" ")[0]
+    begun = message[:1].upper() + message[1:] if word.isalpha() and word.islower() else message
+    return begun if begun.endswith((".", "…")) else f"{begun}."

@@ -1,0 +1,125 @@
+"""An older report beside a new one: what got better, what got worse, what came and what went."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchrepro_lint.overview.controls import STATES, TITLES
+from torchrepro_lint.overview.records import CellChange, Comparison, Overview
+from torchrepro_lint.problem import UsageError
+
+# Of the JSON of an overview. Raised when a key changes its meaning or goes; new keys do not count.
+SCHEMA = 1
+
+
+class _Known(NamedTuple):
+    """A finding as it is known again: by its rule, its file, and the text of its line."""
+
+    code: str
+    path: str
+    line: str
+
+
+class Older(NamedTuple):
+    """What is read of an older report: by entry point (its path and function) each control's state and words; findings with
+    how often they are there; and what torch it was made for.
+    """
+
+    cells: dict[tuple[str, str], dict[str, tuple[str, str]]]
+    findings: Counter[_Known]
+    torch: tuple[str, ...]
+
+
+def read(file: Path) -> Older:
+    """An older report. Raises ``UsageError`` for what ``report --output-format json`` did not write."""
+    try:
+        data = json.loads(file.read_bytes())
+        if _is_other(data):
+            raise UsageError(f"{file}: a report of another version of the tool: make it anew with this one")
+        return _older(data)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        told = "not a report: --compare takes what torchrepro-lint report --output-format json writes"
+        raise UsageError(f"{file}: {told}") from None
+
+
+def compare(overview: Overview, older: Older) -> Comparison:
+    """What changed from the older report to the overview."""
+    known = {(entry.path, entry.function): entry for entry in overview.entries}
+    gone = sorted(older.cells.keys() - known.keys())
+    new, left = _findings(overview, older)
+    return Comparison(
+        tuple(_cells(overview, older)),
+        tuple(entry.id for key, entry in known.items() if key not in older.cells),
+        tuple(f"{path}, {function}" if function else path for path, function in gone),
+        new,
+        left,
+        tuple(_notes(overview, older)),
+    )
+
+
+def _is_other(data: Any) -> bool:
+    """Whether it looks like a report, of another schema."""
+    return isinstance(data["schema"], int) and data["schema"] != SCHEMA and isinstance(data["entries"], list)
+
+
+def _older(data: Any) -> Older:
+    if data["schema"] != SCHEMA or isinstance(data["schema"], bool):
+        raise ValueError("no schema of ours")
+    cells = {
+        (_text(entry["path"]), _text(entry["function"])): {
+            _text(cell["control"]): (_state(cell["state"]), _text(cell["says"])) for cell in entry["cells"]
+        }
+        for entry in data["entries"]
+    }
+    findings = Counter(
+        _Known(_text(one["code"]), _text(one["place"]["path"]), _text(one["line"])) for one in data["findings"]
+    )
+    return Older(cells, findings, tuple(_text(aim["torch"]) for aim in data["aims"]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _state(value: Any) -> str:
+    if value not in STATES:
+        raise ValueError("no state")
+    return str(value)
+
+
+def _cells(overview: Overview, older: Older) -> Iterator[CellChange]:
+    for entry in overview.entries:
+        before = older.cells.get((entry.path, entry.function), {})
+        for cell in entry.cells:
+            state, said = before.get(cell.control, (cell.state, ""))
+            change = STATES[cell.state].rank - STATES[state].rank
+            if change and cell.control in TITLES:
+                verdict = "better" if change > 0 else "worse"
+                yield CellChange(entry.id, cell.control, verdict, state, cell.state, said)
+
+
+def _findings(overview: Overview, older: Older) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
+    """The ids of the new ones, and those that are gone; of equal ones as many as there are more, or fewer."""
+    left = Counter(older.findings)
+    new = []
+    for item in overview.findings:
+        known = _Known(item.code, item.place.path, item.line)
+        if left[known]:
+            left[known] -= 1
+        else:
+            new.append(item.id)
+    return tuple(new), tuple(tuple(known) for known in sorted(left.elements()))  # type: ignore[misc]
+
+
+def _notes(overview: Overview, older: Older) -> Iterator[str]:
+    now = tuple(aim.torch for aim in overview.aims)
+    if now != older.torch:
+        yield f"The older report is for torch {', '.join(older.torch)}, this one for torch {', '.join(now)}."

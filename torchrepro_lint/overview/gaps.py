@@ -1,0 +1,133 @@
+"""What was not analysed, or only in part, and why: what a reader of an overview must know before trusting it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.entrypoints import is_test
+from torchrepro_lint.exclusion import Exclusion, relative
+from torchrepro_lint.overview.records import Gap, Place
+from torchrepro_lint.requirements import console_scripts
+
+if TYPE_CHECKING:
+    from torchrepro_lint.checking import Checker
+    from torchrepro_lint.files import Tree
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.reading import Reading
+
+# The kinds, in the order in which they matter to a reader, and what each means.
+KINDS: Mapping[str, str] = {
+    "fault": "The tool failed here",
+    "unreadable": "Files that cannot be read",
+    "syntax": "Files that cannot be parsed",
+    "entry": "Entry points that were not found",
+    "idle": "Entry points in which nothing was found to happen",
+    "excluded": "Left out by the settings or by git",
+    "hidden": "Findings that comments hide",
+    "ignored": "Findings that the settings ignore",
+    "rule": "Rules that did not run",
+    "package": "Packages whose code is not read",
+}
+# Standard modules that came or went while the tool's Pythons changed: the same names under each of them.
+_MOVED = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"})
+_MOST_NAMED = 5
+# Folders of tools, whose absence nobody wonders at.
+_TOOLS = ("__pycache__", "node_modules")
+
+
+def gaps(
+    checker: Checker, readings: Mapping[str, Reading], project: Project, hidden: Mapping[str, int], prefix: str
+) -> Iterator[Gap]:
+    """Those of one project; ``hidden`` counts by path the findings that comments suppress."""
+    tree = checker.tree
+    for path, _ in tree.given:
+        reading = readings.get(path)
+        if reading is not None and reading.problem is not None:
+            place = Place(prefix + path, *reading.lines.place(reading.problem.offset))
+            yield Gap("syntax", str(place), reading.problem.message)
+    yield from _entries(tree, project, prefix)
+    yield from (Gap("excluded", prefix + path, why) for path, why in _excluded(tree))
+    for path, count in sorted(hidden.items()):
+        yield Gap("hidden", prefix + path, f"{count} finding{'s' * (count != 1)}, by noqa or torchrepro: ignore")
+    settings = tree.root.settings
+    for pattern, selectors in settings.per_file_ignores:
+        yield Gap("ignored", pattern, f"per-file-ignores: {', '.join(selectors)}")
+    if settings.min_severity != "note":
+        yield Gap("ignored", f"below {settings.min_severity}", "min-severity")
+    yield from _packages(tree, project)
+
+
+def _entries(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
+    known = {entry.function or "" for entry in project.entries}
+    for script in console_scripts(Path(tree.root.path)):
+        word = f":{script.partition(':')[2].partition('.')[0]}"
+        if not any(name.endswith(word) for name in known):
+            yield Gap("entry", script, "pyproject.toml names it as a command, and it was not found")
+    started = {entry.path for entry in project.entries}
+    given = dict(tree.given)
+    if not started & set(given):
+        told = "nothing in these files starts a run: no __main__ block, no script, no command"
+        yield Gap(
+            "entry", prefix or "all of it", f"{told}; name files that are started in entry-points of the settings"
+        )
+    tests = sorted(path for path in given if path in project.files and is_test(path, project.files[path]))
+    if tests:
+        named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
+        more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
+        yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
+
+
+def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Folders and Python files that are left out, but for those of tools; what lies in such a folder is not looked at."""
+    settings, root = tree.root.settings, tree.root.path
+    exclusion = Exclusion(root, (*settings.exclude, *settings.extend_exclude))
+    waiting, found = [tree.root.top], []
+    while waiting:
+        for entry in _entries_of(waiting.pop()):
+            folder = entry.is_dir(follow_symlinks=False)
+            if not folder and not entry.name.endswith((".py", ".ipynb")):
+                continue
+            if entry.name.startswith(".") or entry.name in _TOOLS:
+                continue
+            if not exclusion.excludes(entry.path, folder):
+                if folder:
+                    waiting.append(entry.path)
+                continue
+            why = "exclude of the settings" if exclusion.matches(entry.path, folder) else ".gitignore"
+            found.append((relative(entry.path, root) + "/" * folder, why))
+    yield from sorted(found)
+
+
+def _entries_of(directory: str) -> Sequence[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return ()
+
+
+def _packages(tree: Tree, project: Project) -> Iterator[Gap]:
+    """What the given files import that is neither of the project nor of Python: only the tables know what it does."""
+    standard = frozenset(sys.stdlib_module_names) | _MOVED | {"torch"}
+    files: Counter[str] = Counter()
+    for path, _ in tree.given:
+        if path in project.files:
+            modules = {each for each in project.files[path].summary.imports if not each.startswith(".")}
+            own = {each.partition(".")[0] for each in modules if project.resolver.modules.loaded(path, each)}
+            files.update({each.partition(".")[0] for each in modules} - own - standard)
+    if files:
+        named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
+        why = "of these, with how many files import them, only what the tool's tables say is known"
+        yield Gap("package", named, why)
+
+
+def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Gap]:
+    """The rules, by code and name, that do not run in a project."""
+    running = {rule.code for rule in checker.rules}
+    off = [f"{code} {name}" for code, name in every if code not in running]
+    if off:
+        yield Gap("rule", ", ".join(off), "off by default, or by the settings")
