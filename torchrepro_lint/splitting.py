@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.facts import Call
+from torchrepro_lint.facts import Call, Constant, Expression
 from torchrepro_lint.loaders import hands_on, scopes
 from torchrepro_lint.passing import passes, read_arguments
 from torchrepro_lint.scoped import Scoped
@@ -34,7 +34,8 @@ def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:
 
 def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
     """The function or class that a call leads to without a generator."""
-    if not _is_known(project, name):
+    made = project.resolver.owner(site.function) if name.endswith(".__init__") else name
+    if not _is_known(project, name) or _orders_itself(project, made):
         return None
     for scope in scopes(project, site):
         call = Scoped(path, site.call, scope)
@@ -45,6 +46,27 @@ def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
             if given.complete and not passes(project.origins, given, "generator"):
                 return word
     return None
+
+
+def _orders_itself(project: Project, name: str) -> bool:
+    """Whether a subclass gives itself a generator (``self.generator = …``), or goes along in an order of its own.
+
+    torch's samplers draw from ``self.generator`` where it is there, whatever their constructor was given.
+    """
+    own = [each for each in project.resolver.ancestry(name) if ":" in each]
+    if any(_is_given(project.resolver.instance_attributes(each).get("generator", ())) for each in own):
+        return True
+    iterating = next((word for each in own for word in project.resolver.methods(each, "__iter__") if ":" in word), None)
+    return iterating is not None and not any(
+        each.endswith(".__iter__") and each.removesuffix(".__iter__").removesuffix("()") in _KNOWN
+        for site in project.calls(iterating.partition(":")[0])
+        if site.function == iterating
+        for each in site.names
+    )
+
+
+def _is_given(assigned: Iterable[tuple[str, str, Expression]]) -> bool:
+    return any(not (isinstance(value, Constant) and value.value is None) for _, _, value in assigned)
 
 
 def _is_known(project: Project, name: str) -> bool:

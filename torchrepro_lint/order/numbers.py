@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Operation, Ref, Subscript
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.facts import Call, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-
-# Methods that only tensors have: what they are called on is one.
-_OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
 
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
@@ -37,7 +34,9 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
         case Call(func=func, args=(arg, *_)) if not _KEEPING.isdisjoint(project.names(path, func)):
             return _holds(project, path, arg.value, seen)
         case Call(func=func) if last_word(func) in ("tolist", "unique"):
-            return _is_of_tensor(project, path, func)
+            return is_of_tensor(project, path, func)
+        case Comprehension() | Ref() if elements_are_numerals(project, path, expression):
+            return True
         case Ref() if _is_declared(project, path, expression):
             return True
         case Ref():
@@ -61,17 +60,3 @@ def _is_declared(project: Project, path: str, ref: Ref) -> bool:
 
 def _is_number(annotation: Expression) -> bool:
     return isinstance(annotation, Ref) and annotation.roots in (("builtins.int",), ("builtins.float",))
-
-
-def _is_of_tensor(project: Project, path: str, func: Expression) -> bool:
-    receiver: Expression | None = None
-    match func:
-        case Attribute(value=value):
-            receiver = value
-        case Ref(path=(*words, _)):
-            receiver = func._replace(path=tuple(words))
-    if receiver is None:
-        return False
-    if isinstance(receiver, Call):
-        return last_word(receiver.func) in _OF_TENSORS or _is_of_tensor(project, path, receiver.func)
-    return kinds_of(project).of(path, receiver).is_tensor

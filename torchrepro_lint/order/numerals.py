@@ -1,0 +1,169 @@
+"""Whether what a container holds are numbers, or tuples of them, that were worked out from what tensors hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchrepro_lint.facts import (
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+_NUMBERS = frozenset({"int", "float", "bool"})
+_ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
+# Methods that only tensors have: what they are called on is one.
+_OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
+_ADDING = ("add", "append")
+_EXTENDING = ("update", "symmetric_difference_update", "extend")
+_MOST = 60
+
+_Places: TypeAlias = "tuple[int | None, ...]"
+
+
+def elements_are_numerals(project: Project, path: str, expression: Expression) -> bool:
+    """Whether all that a container may hold are numbers. That what ``tolist`` gave can be put into a set is taken for granted:
+    then it is a number, however many dimensions the tensor has.
+    """
+    return _Look(project, path).at(expression, (None,))
+
+
+def is_of_tensor(project: Project, path: str, func: Expression) -> bool:
+    """Whether a function is a method of a tensor (or of the array that one gave)."""
+    receiver: Expression | None = None
+    match func:
+        case Attribute(value=value):
+            receiver = value
+        case Ref(path=(*words, _)):
+            receiver = func._replace(path=tuple(words))
+    if receiver is None:
+        return False
+    if isinstance(receiver, Call):
+        return last_word(receiver.func) in _OF_TENSORS or is_of_tensor(project, path, receiver.func)
+    return kinds_of(project).of(path, receiver).is_tensor
+
+
+class _Look:
+    """One look in a file; a variable that is worked out from itself is what the rest of it is."""
+
+    def __init__(self, project: Project, path: str) -> None:
+        self._project, self._path = project, path
+        self._assignments = project.origins.assignments(path)
+        self._seen: set[tuple[str, _Places]] = set()
+
+    def number(self, expression: Expression) -> bool:
+        match expression:
+            case Operation(op="if", operands=(_, one, other)):
+                return self.number(one) and self.number(other)
+            case Operation(op="*", operands=(one, other)):
+                return self.number(one) and self.number(other)
+            case Operation(op=op, operands=operands) if op in _ARITHMETIC:
+                return any(self.number(each) for each in operands) and all(self._may_be(each) for each in operands)
+            case Collection(kind="tuple", items=items):
+                return all(item is not None and self.number(item) for item in items)
+            case Subscript() if (found := _peeled(expression)) is not None:
+                return self.at(*found)
+            case Ref(roots=roots, path=()) if self._of_variable(roots, ()):
+                return True
+        return kinds_of(self._project).of(self._path, expression).kind in _NUMBERS
+
+    def _may_be(self, operand: Expression) -> bool:
+        """What is added to a number is one, too, unless it is known to be something else (an array, a tensor)."""
+        made_up = isinstance(operand, Subscript) and _peeled(operand) is not None
+        return made_up or kinds_of(self._project).of(self._path, operand).kind in ("", *_NUMBERS)
+
+    def _of_variable(self, roots: tuple[str, ...], places: _Places) -> bool:
+        """Whether all that variables of a function are bound to, and that is put into them, has numbers there."""
+        if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
+            return False
+        known = [root for root in roots if (root, places) not in self._seen]
+        self._seen.update((root, places) for root in known)
+        parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
+        parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
+        filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value))]
+        return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
+
+    def _put_into(self, root: str, places: _Places) -> Iterator[tuple[Expression, _Places]]:
+        """What methods and operators put into a container, with the places that are left in it."""
+        if not places:
+            return
+        for how, value in self._project.resolver.assigned(self._path + root):
+            if how in ("|=", "^=", "+="):
+                yield value, places
+        spots = self._project.orders.uses.spots(self._path)
+        for read in (each for each in spots.reads(root) if len(each.path) == 1):
+            spot = spots.of(read)
+            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
+                rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
+                yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
+
+    def at(self, whole: Expression, places: _Places) -> bool:
+        """Whether there are numbers at the places of a value, one container after the other; None is any of its elements."""
+        if not places:
+            return self.number(whole)
+        match whole:
+            case Call(func=func) if last_word(func) == "tolist":
+                return is_of_tensor(self._project, self._path, func)
+            case Call(func=func, args=args):
+                return self._called(last_word(func), [arg.value for arg in args], places)
+            case Comprehension(kind="list" | "set" | "generator", elements=(element,)):
+                return self.at(element, places[1:])
+            case Collection(kind="tuple" | "list" | "set", items=items):
+                kept = items if places[0] is None else items[places[0] : places[0] + 1]
+                return all(item is not None and self.at(item, places[1:]) for item in kept)
+            case Subscript() if (found := _peeled(whole)) is not None:
+                return self.at(found[0], (*found[1], *places))
+            case Ref(roots=roots, path=()):
+                return self._of_variable(roots, places)
+        return False
+
+    def _called(self, word: str, args: list[Expression], places: _Places) -> bool:
+        match word, places:
+            case "range", _:
+                return True
+            case ("enumerate", (_, 0, *_)):
+                return True
+            case ("enumerate", (_, 1, *rest)) if args:
+                return self.at(args[0], (None, *rest))
+            case ("zip", (_, int(index), *rest)) if index < len(args):
+                return self.at(args[index], (None, *rest))
+            case ("tqdm" | "list" | "sorted" | "set" | "reversed", _) if args:
+                return self.at(args[0], places)
+        return False
+
+
+def _is_empty(value: Expression) -> bool:
+    match value:
+        case Call(func=func, args=()):
+            return last_word(func) in ("set", "frozenset", "list")
+        case Collection(kind="list", items=()):
+            return True
+    return False
+
+
+def _peeled(expression: Subscript) -> tuple[Expression, _Places] | None:
+    """A part of a value that no text spells, as ``assignments`` has it: the value, and the places down to the part."""
+    inner: Expression = expression
+    places: list[int | None] = []
+    while isinstance(inner, Subscript):
+        match inner.indices:
+            case ():
+                return inner.value, (None, *reversed(places))
+            case (Constant(value=int(index)),):
+                places.append(index)
+            case _:
+                return None
+        inner = inner.value
+    return None
