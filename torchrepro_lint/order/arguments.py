@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, Ref
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
+from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
 from torchrepro_lint.walk import last_word
@@ -133,7 +134,8 @@ class Arguments:
                     came = (*(here.came or ())[-_MOST_CALLS:], (target, here.path, call))
                     shape = held(here.shape) if word.startswith("*") else here.shape
                     for file, ref, words in self._orders.uses.of_parameter(path, function, word.lstrip("*")):
-                        yield Here(file, ref, shape, words, came)
+                        if not is_kept_from(self._orders.uses.spots(file), ref, shape):
+                            yield Here(file, ref, shape, words, came)
             if ":" in name and self._orders.names.classes(name) and not self._orders.names.functions(target):
                 yield from self._to_outside(here, call)
 

@@ -9,6 +9,7 @@ from torchrepro_lint.facts import Ref
 from torchrepro_lint.order.arguments import Arguments
 from torchrepro_lint.order.loops import Loops
 from torchrepro_lint.order.methods import Methods
+from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
 from torchrepro_lint.order.steps import Here, Taken, flat, steps
@@ -47,7 +48,8 @@ class Orders:
             if isinstance(here, Taken):
                 yield here
                 continue
-            key = (here.path, id(here.node), here.shape, here.words, tuple(id(call) for _, _, call in here.came or ()))
+            came = tuple(id(call) for _, _, call in here.came or ())
+            key = (here.path, id(here.node), here.shape, here.words, came, here.of)
             if key in seen or len(seen) > _MOST_PLACES or depth(here.shape) > _DEEPEST:
                 continue
             seen.add(key)
@@ -56,7 +58,8 @@ class Orders:
     def reads(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
         """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
         for file, read, words in self.uses.of_variable(path, ref, spot, after):
-            yield Here(file, read, shape, words)
+            if not is_kept_from(self.uses.spots(file), read, shape):
+                yield Here(file, read, shape, words)
         for owner, word in self._attributes(path, ref):
             if self.uses.stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
                 for file, expression, rest in self.uses.of_attribute(owner, word):
@@ -80,4 +83,7 @@ class Orders:
 
 
 def _further(here: Here, step: Here | Taken) -> Here | Taken:
-    return step._replace(came=here.came) if isinstance(step, Here) and step.came is None else step
+    if isinstance(step, Taken):
+        return step
+    came = here.came if step.came is None else step.came
+    return step._replace(came=came, of=here.of if step.of is None else step.of)

@@ -37,13 +37,31 @@ class Returns:
             _, file, call = here.came[-1]
             yield Here(file, call, shape, (), here.came[:-1])
             return
-        callers = [Here(file, call, shape, (), ()) for file, call in self._orders.uses.of_result(name)]
+        of = self._class_of(name, here.of or "")
+        callers = [
+            Here(file, call, shape, (), (), of)
+            for file, call in self._orders.uses.of_result(name)
+            if self._is_of(of, file, call)
+        ]
         if self._orders.names.is_property(name):
-            owner = self._orders.names.owner(name)
-            callers += [Here(*read[:2], shape, read[2], ()) for read in self._orders.uses.of_attribute(owner, word)]
+            callers += [Here(*read[:2], shape, read[2], (), of) for read in self._orders.uses.of_attribute(of, word)]
         yield from callers
         if not callers and shape.is_decided:
             yield Taken(path, here.node, "returned")
+
+    def _class_of(self, method: str, known: str) -> str:
+        """The class of the object whose method returns, as far as it is known; empty for a function."""
+        names = self._orders.names
+        owner = names.owner(method)
+        return known if owner and owner in names.ancestry(known) else owner
+
+    def _is_of(self, of: str, path: str, call: Call) -> bool:
+        """Whether a method may be called of an object of that class."""
+        names = self._orders.names
+        owners = [each.removesuffix("()") for each in names.receiver(path, call.func) if names.classes(each[:-2])]
+        if not of or not owners:
+            return True
+        return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
 
     def _from_lambda(self, path: str, function: str, shape: Shape) -> Iterator[Step]:
         """``map(lambda d: os.listdir(d), folders)`` holds what the lambda returns; of others nothing is known."""

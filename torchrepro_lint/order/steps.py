@@ -32,7 +32,8 @@ class Here(NamedTuple):
     """A value of a shape at an expression; ``words`` are attributes of it that the expression reads.
 
     ``came`` are the calls by which it came into functions, outermost first: function, calling file, call. What such a
-    function returns goes back to that call. None stands for those of the step before.
+    function returns goes back to that call. None stands for those of the step before. ``of`` is the class of the object by
+    whose methods it came: its own and its bases' go on with it, those of another heir do not.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Here(NamedTuple):
     shape: Shape
     words: tuple[str, ...] = ()
     came: tuple[tuple[str, str, Call], ...] | None = None
+    of: str | None = None
 
 
 class Taken(NamedTuple):
