@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import browser
+from browser import Browser
 
 
 class Ran(NamedTuple):
@@ -98,3 +103,25 @@ def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..
             yield Finding(code, span, f"{word} is not {better or 'wanted'}", fix)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless browser, one for all tests of pages."""
+    with browser.start(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, which looks for what keeps people out."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm to get axe-core with")
+    place = tmp_path_factory.mktemp("axe")
+    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(place), "axe-core@4"]
+    try:
+        subprocess.run(install, check=True, capture_output=True, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.skip("axe-core cannot be had from the registry")
+    return (place / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")

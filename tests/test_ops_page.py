@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +19,6 @@ pytestmark = [
 ]
 ALL = len(histories())
 LEFT, RIGHT, DOWN, ENTER, ESCAPE = "\ue012", "\ue014", "\ue015", "\ue007", "\ue00c"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser.start(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.fixture
@@ -143,20 +135,6 @@ def test_nothing_is_wider_than_the_screen(page: Browser, width: int, height: int
         "return [Math.min(...cells.map(c => c.left)), Math.max(...cells.map(c => c.right))]"
     )
     assert 0 <= low < high <= width
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("no npm to get axe-core with")
-    place = tmp_path_factory.mktemp("axe")
-    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(place), "axe-core@4"]
-    try:
-        subprocess.run(install, check=True, capture_output=True, timeout=120)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        pytest.skip("axe-core cannot be had from the registry")
-    return (place / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("width", [390, 1440])
