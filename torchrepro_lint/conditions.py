@@ -99,7 +99,8 @@ def _may_read(expression: Expression | None, value: Scalar) -> bool:
 
 def _within(bounds: Between, condition: Condition) -> Truth:
     """A test of a number between bounds: it holds, or fails, where it does for each number that may be meant."""
-    high = bounds.high if bounds.high is not None else max(bounds.low, *(int(v) for v in condition.values)) + 1
+    limits = (int(value) for value in condition.values if isinstance(value, int | float))
+    high = bounds.high if bounds.high is not None else max(bounds.low, *limits, 0) + 1
     truths = {_TESTS[condition.test](number, condition.values) for number in range(bounds.low, high + 1)}
     return truths.pop() if len(truths) == 1 else Truth.UNKNOWN
 

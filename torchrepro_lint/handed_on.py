@@ -61,18 +61,29 @@ class HandedOn:
 
 
 def _named(facts: Facts, word: str, kept: bool) -> Iterator[Ref]:
-    """The references by a word in a file, but for those that are called, compared or assigned to."""
+    """The references by a word in a file, but for those that are called, compared or assigned to.
+
+    Without what is ``kept``, those are left out, too, that are kept in an attribute, or before something takes their place.
+    """
     for body in bodies(facts):
-        for statement in statements(body):
-            for expression in _evaluated(statement, kept):
+        inside = list(statements(body))
+        replaced = not kept and any(_replaces(each, word) for each in inside)
+        for statement in inside:
+            for expression in _evaluated(statement, kept, replaced):
                 yield from _uncalled(expression, word)
 
 
-def _evaluated(statement: Statement, kept: bool) -> Iterator[Expression]:
+def _replaces(statement: Statement, word: str) -> bool:
+    """``net.run = wrapped``: who keeps ``net.run`` before that calls it when the other is called."""
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    return any(isinstance(target, Ref) and target.path[-1:] == (word,) for target in targets)
+
+
+def _evaluated(statement: Statement, kept: bool, replaced: bool) -> Iterator[Expression]:
     if not isinstance(statement, Assign):
         yield from expressions(statement)
         return
-    keeps = all(isinstance(target, Ref) and len(target.path) == 1 for target in statement.targets)
+    keeps = all(isinstance(target, Ref) and (replaced or len(target.path) == 1) for target in statement.targets)
     if statement.value is not None and (kept or not keeps or not _chooses(statement.value)):
         yield statement.value
     for target in statement.targets:

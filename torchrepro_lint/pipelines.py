@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.facts import Arg, Attribute, Call, Constant
+from torchrepro_lint.walk import expressions, within
+
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.facts import Expression
+    from torchrepro_lint.project import Project, Site
 
 # Short names of base classes, the project's or a library's. Modules among them belong to a network.
 _PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
+# What functions are called that make one layer of several, whose gradients nobody asks for any more.
+_FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
 # What packages and modules are called that hold such code alone.
 _WORDS = re.compile(
     r"data|data_?sets?|data_?loaders?|loaders?|samplers?|visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export"
@@ -27,6 +33,23 @@ def trains_nothing(project: Project, function: str) -> bool:
     if any(_word(each).endswith(_PREPARING) for each in ancestry[1:]):
         return True
     return any(map(_WORDS.fullmatch, path.removesuffix(".py").split("/")))
+
+
+def made_for_inference(site: Site) -> bool:
+    """Whether a layer is made without a gradient at once, or by a function that folds layers into one for inference."""
+    if _FOLDING.fullmatch(_word(site.function)):
+        return True
+    return any(_is_switched_off(each, site.call) for value in expressions(site.statement) for each in within(value))
+
+
+def _is_switched_off(each: Expression, made: Call) -> bool:
+    """``nn.Conv2d(...).to(device).requires_grad_(False)``."""
+    match each:
+        case Call(func=Attribute(value=value, name="requires_grad_"), args=(Arg(value=Constant(value=False)),)):
+            while isinstance(value, Call) and value is not made and isinstance(value.func, Attribute):
+                value = value.func.value
+            return value is made
+    return False
 
 
 def _word(name: str) -> str:

@@ -50,15 +50,26 @@ def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scala
     """What is known of what a function or method of torch is given."""
     read = {word: found for word in _TELLING if (found := tensor(spelling, call, word)) is not None}
     known = of_input(tensors.what(read["input"])) if "input" in read else {}
+    if any(_is_on_cpu(tensors.what(read[word])) for word in _TOGETHER if word in read):
+        known["device"] = "cpu"
+    if "repeats" in read and tensors.what(read["repeats"]).kind == "int":
+        known["repeats"] = Between(0, None)
     if "target" in read:
         return {**_of_target(tensors.what(read["target"])), **known}
     index = tensors.what(read["index"]) if "index" in read and spelling.name.rpartition(".")[2] in _AS_MANY else UNKNOWN
     return {**{of: value for of, value in of_input(index).items() if of == "input.ndim"}, **known}
 
 
-_TELLING = ("input", "target", "index")
+# What lies on one device.
+_TOGETHER = ("index", "src", "source")
+_TELLING = ("input", "target", "repeats", *_TOGETHER)
 # What takes an index with as many dimensions as the input has.
 _AS_MANY = ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+
+
+def _is_on_cpu(what: What) -> bool:
+    """Whether it is a tensor on the CPU, other than one number, which goes with any device."""
+    return (what.is_tensor or not what.kind) and what.device == "cpu" and (what.low > 0 or what.high is None)
 
 
 def of_module(tensors: Tensors, call: Call) -> dict[str, Scalar | Between]:

@@ -35,6 +35,6 @@ def _matters(context: Context, case: Case) -> bool:
 
 
 def _message(case: Case) -> str:
-    device = "CPU" if case.row.devices == ("cpu",) else "" if "any" in case.row.devices else "CUDA"
+    device = case.row.devices[0].upper() if len(case.row.devices) == 1 and "any" not in case.row.devices else ""
     what = " ".join(filter(None, (device, case.row.phase)))
     return f"{label(case.row.spelling.name)} has a deterministic {what} only with {_FLAG}"

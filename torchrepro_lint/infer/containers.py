@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Collection, Operation
+from torchrepro_lint.facts import Collection, Expression, Operation
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
 
 if TYPE_CHECKING:
@@ -25,13 +25,19 @@ def display(kinds: Kinds, collection: Collection, spot: Spot) -> What:
         whole = None in collection.items[::2]
         found = joined(*(kinds.what(each, spot) for each in values[:_MOST_ITEMS]))
         return What("dict", of=None if whole else found)
-    items = [kinds.what(each, spot) for each in collection.items[:_MOST_ITEMS] if each is not None]
-    plain = not any(
-        isinstance(each, Operation) and each.op == "*" and len(each.operands) == 1 for each in collection.items
-    )
+    items = [
+        element(kinds.what(each, spot)) if _starred(each) else kinds.what(each, spot)
+        for each in collection.items[:_MOST_ITEMS]
+        if each is not None
+    ]
+    plain = not any(map(_starred, collection.items))
     of = joined(*items)
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)
     return What(collection.kind, of=of, items=tuple(items) if known and items else None)
+
+
+def _starred(item: Expression | None) -> bool:
+    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
 def element(what: What) -> What:

@@ -1,0 +1,48 @@
+"""Sums of whole numbers: they are the same in any order, though their dtype be one for fractions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.subjects import tensor
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.conditions import Known
+    from torchrepro_lint.entries import Row
+    from torchrepro_lint.facts import Expression
+    from torchrepro_lint.project import Project
+
+# Operations that add up, in an order that is open unless the flag is on.
+_ADDING = frozenset(
+    {"torch.cumsum", "torch.index_add", "torch.Tensor.scatter_add_", "torch.Tensor.scatter_reduce", "torch.bincount"}
+)
+_ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_like"})
+_NEW_ONES = ("new_ones", "new_zeros")
+
+
+def adds_exactly(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:
+    """Whether a case is one of an operation that adds whole numbers only, and no error where the flag is on.
+
+    Fractions' dtypes hold whole numbers exactly far beyond what is counted with them.
+    """
+    if row.behaviour == "raises" or row.operation not in _ADDING:
+        return False
+    if row.operation != "torch.cumsum":
+        return known.get("input.dtype") == "integer"
+    source = tensor(row.spelling, call, "input")
+    return source is not None and _is_whole(project, path, source)
+
+
+def _is_whole(project: Project, path: str, source: Expression) -> bool:
+    if kinds_of(project).of(path, source).integral:
+        return True
+    found = [value for _, value in project.values(path, source)]
+    return bool(found) and all(isinstance(each, Call) and _is_ones(project, path, each) for each in found)
+
+
+def _is_ones(project: Project, path: str, made: Call) -> bool:
+    names = project.names(path, made.func)
+    return _ONES.issuperset(names) if names else last_word(made.func) in _NEW_ONES
