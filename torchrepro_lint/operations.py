@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.candidates import readings
 from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
 from torchrepro_lint.determinism import warns_only
-from torchrepro_lint.exact_sums import adds_exactly
 from torchrepro_lint.facts import Arg, Call, Expression, Ref
 from torchrepro_lint.gradients import forward_only, switched_off
 from torchrepro_lint.operation_names import operation_names
+from torchrepro_lint.order_free import order_free
 from torchrepro_lint.pipelines import made_for_inference
 from torchrepro_lint.signatures import Argument, arguments
 from torchrepro_lint.subjects import of_call, of_module, tensor
@@ -79,7 +79,7 @@ def _cases(context: Context, site: Site, name: str, readings: Iterable[Argument]
         for row, truth in applicable(context.catalogue.operation(name), argument, known):
             found[row] = max(truth, found.get(row, truth))
     for row, truth in sorted(found.items(), key=lambda each: -each[1]):
-        if adds_exactly(context.project, context.path, site.call, row, known):
+        if order_free(context.project, context.path, site.call, row, known):
             continue
         if row.phase != "backward" or not _no_backward(context, site, row):
             yield Case(site, row, truth)

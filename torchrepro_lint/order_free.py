@@ -1,9 +1,10 @@
-"""Sums of whole numbers: they are the same in any order, though their dtype be one for fractions."""
+"""Operations whose order is open, and makes no difference: sums of whole numbers, and writing to each place once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.distinct import distinct
 from torchrepro_lint.facts import Call
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.subjects import tensor
@@ -19,16 +20,26 @@ if TYPE_CHECKING:
 _ADDING = frozenset(
     {"torch.cumsum", "torch.index_add", "torch.Tensor.scatter_add_", "torch.Tensor.scatter_reduce", "torch.bincount"}
 )
+# Operations that write where an index says, to a place as often as it is named.
+_WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
 _ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_like"})
-_NEW_ONES = ("new_ones", "new_zeros")
+_NEW  # Operations that write where an index says, to a place as often as it is named.
+_WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
+_ONES = ("new_ones", "new_zeros")
 
 
-def adds_exactly(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:
-    """Whether a case is one of an operation that adds whole numbers only, and no error where the flag is on.
+def order_free(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:
+    """Whether a case gives the same in any order, and no error where the flag is on."""
+    if row.behaviour == "raises":
+        return False
+    if row.operation in _WRITING and (index := tensor(row.spelling, call, "index")) is not None:
+        return distinct(project, path, index) or _adds_exactly(project, path, call, row, known)
+    return _adds_exactly(project, path, call, row, known)
 
-    Fractions' dtypes hold whole numbers exactly far beyond what is counted with them.
-    """
-    if row.behaviour == "raises" or row.operation not in _ADDING:
+
+def _adds_exactly(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:
+    """Whether whole numbers are added; dtypes of fractions hold them exactly far beyond what is counted with them."""
+    if row.operation not in _ADDING:
         return False
     if row.operation != "torch.cumsum":
         return known.get("input.dtype") == "integer"
