@@ -23,9 +23,7 @@ _ADDING = frozenset(
 # Operations that write where an index says, to a place as often as it is named.
 _WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
 _ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_like"})
-_NEW  # Operations that write where an index says, to a place as often as it is named.
-_WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
-_ONES = ("new_ones", "new_zeros")
+_NEW_ONES = ("new_ones", "new_zeros")
 
 
 def order_free(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:

@@ -62,12 +62,8 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
             return fields.of_tensor(what, word)
         case "loaded" if word in ("data", "T", "mT", "shape", "dtype", "device"):
             return fields.of_tensor(What("tensor", device=what.device, grad=False), word)
-        case "" if word in ("data", "T", "mT"):
-            return fields.of_tensor(what, word)._replace(kind="")
-        case "" if word in ("device", "dtype"):
-            return What(word)
-        case "" if word == "shape":
-            return What("tuple", of=What("int"))
+        case "":
+            return fields.of_unknown(what, word)
         case "instance" | "class" if word in ("value", "name") and what.value is not None:
             return literal(what.value) if word == "value" else What("str", of=What("str"))
         case "ndarray":

@@ -5,6 +5,15 @@ from __future__ import annotations
 from torchrepro_lint.infer.what import UNKNOWN, What
 
 
+def of_unknown(what: What, word: str) -> What:
+    """An attribute of what may be a tensor, or an array: whichever it is, a shape is a shape."""
+    if word in ("data", "T", "mT"):
+        return of_tensor(what, word)._replace(kind="")
+    if word == "shape":
+        return What("tuple", of=What("int"))
+    return What(word) if word in ("device", "dtype") else UNKNOWN
+
+
 def of_tensor(what: What, word: str) -> What:
     """An attribute of a tensor."""
     if word == "data":
