@@ -10,7 +10,6 @@ from one_file import facts_of
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
 from torchrepro_lint.facts import Call, Do
 from torchrepro_lint.insertions import (
-    ensure_import,
     free_name,
     free_word,
     insert_below,
@@ -19,6 +18,7 @@ from torchrepro_lint.insertions import (
     insert_statement,
 )
 from torchrepro_lint.nesting import level_of
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.text import Edit, Span, apply_edits
 
@@ -136,16 +136,16 @@ def test_an_argument_is_replaced() -> None:
 IMPORTED = [
     ("x = 1\n", "torch", "import torch\n\nx = 1\n"),
     ("", "torch", "import torch\n"),
-    ("import os\n", "torch", "import os\nimport torch\n"),
-    ("import os", "torch", "import os\nimport torch"),
-    ("import os; x = 1\n", "torch", "import os; x = 1\nimport torch\n"),
-    ("from __future__ import annotations\n", "torch", "from __future__ import annotations\nimport torch\n"),
+    ("import os\n", "torch", "import os\n\nimport torch\n"),
+    ("import os", "torch", "import os\n\nimport torch"),
+    ("import os; x = 1\n", "torch", "import os; x = 1\n\nimport torch\n"),
+    ("from __future__ import annotations\n", "torch", "from __future__ import annotations\n\nimport torch\n"),
     ('"""Doc."""\n', "torch", '"""Doc."""\n\nimport torch\n'),
     ('"""Doc."""\n\nx = 1\n', "torch", '"""Doc."""\n\nimport torch\n\nx = 1\n'),
     ("'''Doc\n\n\"\"\"'''  # end\nx = 1\n", "torch", "'''Doc\n\n\"\"\"'''  # end\n\nimport torch\n\nx = 1\n"),
     ("#!/bin/python\n# coding: utf-8\n\nx = 1\n", "torch", "#!/bin/python\n# coding: utf-8\n\nimport torch\n\nx = 1\n"),
     ("# comment", "torch", "# comment\n\nimport torch\n"),
-    ("import os\r\n\r\nx = 1\r\n", "torch", "import os\r\nimport torch\r\n\r\nx = 1\r\n"),
+    ("import os\r\n\r\nx = 1\r\n", "torch", "import os\r\n\r\nimport torch\r\n\r\nx = 1\r\n"),
     ("import torch.nn\n", "torch", "import torch.nn\n"),
     ("import os\nfrom model import net\n", "random", "import os\nimport random\nfrom model import net\n"),
     ("import torch\nfrom model import net\n", "numpy", "import numpy\nimport torch\nfrom model import net\n"),
@@ -155,6 +155,22 @@ IMPORTED = [
         "random",
         "import os\nimport random\nimport time\nfrom math import pi\n",
     ),
+    (
+        "import os\n\nfrom lightning import A\nfrom torch import nn\n",
+        "torch",
+        "import os\n\nimport torch\nfrom lightning import A\nfrom torch import nn\n",
+    ),
+    (
+        "from model import A\n\nfrom torch import nn\n",
+        "torch",
+        "from model import A\n\nimport torch\nfrom torch import nn\n",
+    ),
+    (
+        "import model\nfrom lightning import A\n# torch\nfrom torch import nn\n",
+        "torch",
+        "import model\nfrom lightning import A\n# torch\nimport torch\nfrom torch import nn\n",
+    ),
+    ("from __future__ import a\nx = 1\n", "random", "from __future__ import a\n\nimport random\nx = 1\n"),
     ("# top\nimport torch\n", "random", "# top\nimport random\n\nimport torch\n"),
     ("from __future__ import a\nimport torch\n", "os", "from __future__ import a\nimport os\n\nimport torch\n"),
     (
@@ -165,7 +181,7 @@ IMPORTED = [
     (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
         "torch",
-        "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    import torch\n",
+        "from typing import TYPE_CHECKING\n\nimport torch\nif TYPE_CHECKING:\n    import torch\n",
     ),
     (
         "try:\n    import a\nexcept ImportError:\n    a = None\n",
@@ -208,7 +224,7 @@ def test_an_import_shadows_nothing(before: str, module: str, word: str, after: s
 @pytest.mark.parametrize(
     ("before", "short", "word", "after"),
     [
-        ("import os\n", "np", "np", "import os\nimport numpy as np\n"),
+        ("import os\n", "np", "np", "import os\n\nimport numpy as np\n"),
         ("import numpy\n", "np", "numpy", "import numpy\n"),
         ("np = 1\n", "np", "np_", "import numpy as np_\n\nnp = 1\n"),
         ("class A:\n    def np(self): pass\n", "np", "np", "import numpy as np\n\nclass A:\n    def np(self): pass\n"),

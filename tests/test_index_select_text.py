@@ -134,7 +134,6 @@ UNFIXED = [
     "(x.  # c\n        index_select(0, i))",
     "(x.index_select)(0, i)",
     "f'{x.index_select(0, i)=}'",
-    "x.to_sparse().index_select(0, i)",
 ]
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.facts import Facts, Function, Import
-from torchrepro_lint.insertions import ensure_import, free_word, insert_function, insert_import, shadowed
+from torchrepro_lint.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.merging import joined
+from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.project import Project
 from torchrepro_lint.text import Edit
 from torchrepro_lint.walk import statements

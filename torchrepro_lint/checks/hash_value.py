@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Call, Constant, Ref, Subscript, span
 from torchrepro_lint.hashes import decided_by
 from torchrepro_lint.infer import kinds_of
-from torchrepro_lint.insertions import ensure_import
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.order.sets import is_steady
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding

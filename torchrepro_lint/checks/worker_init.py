@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import span
-from torchrepro_lint.insertions import ensure_import
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 

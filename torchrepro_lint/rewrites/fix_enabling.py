@@ -6,9 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Constant, If, Import, span
-from torchrepro_lint.insertions import ensure_import, insert_below, insert_import, insert_statement
+from torchrepro_lint.insertions import insert_below, insert_statement
 from torchrepro_lint.layout import newline
 from torchrepro_lint.merging import joined
+from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
 from torchrepro_lint.rewrites.seed_blocks import last_of_block

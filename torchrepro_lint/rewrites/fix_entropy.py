@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Arg, Call, Constant, Do, Expression, Ref, span
-from torchrepro_lint.insertions import ensure_import
 from torchrepro_lint.nesting import level_of
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.repeats import runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK, unless_none

@@ -7,11 +7,12 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Lambda, Loop, Ref
-from torchrepro_lint.insertions import ensure_import, free_name, insert_statement
+from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import Level, is_elif, level_of
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from torchrepro_lint.effects import Effects, Seed
 from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
-from torchrepro_lint.insertions import ensure_import, free_name, insert_below
+from torchrepro_lint.insertions import free_name, insert_below
 from torchrepro_lint.merging import joined
+from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.project import Project
 from torchrepro_lint.runs import Happening, Step, guards
 from torchrepro_lint.text import Edit, Fix

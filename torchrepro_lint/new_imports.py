@@ -1,0 +1,131 @@
+"""Edits that import a module: once, under a word that means nothing else in the file, beside imports of its kind."""
+
+from __future__ import annotations
+
+import sys
+from itertools import takewhile
+
+from torchrepro_lint.facts import Facts, If, Import, Statement
+from torchrepro_lint.insertions import free_word, shadowed
+from torchrepro_lint.layout import below_docstring, line_end, newline, write_lines
+from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.truth import Setting, constant_truth
+from torchrepro_lint.walk import statements
+
+# Packages whose imports stand together, above a project's own.
+_USUAL = frozenset(
+    (
+        "torch",
+        "numpy",
+        "torchvision",
+        "torchaudio",
+        "pandas",
+        "scipy",
+        "sklearn",
+        "matplotlib",
+        "PIL",
+        "cv2",
+        "tqdm",
+        "yaml",
+    )
+)
+
+
+def ensure_import(
+    facts: Facts, text: str, module: str, short: str = "", inside: str | None = None
+) -> tuple[str, tuple[Edit, ...]]:
+    """How the file can write a module anywhere (or ``inside`` a function), and the import to add, unless the file has it.
+
+    It is imported as ``short`` (``np``) where nothing is called so. Where the word means something else in the file, the
+    import is given a name that nothing has. An import that is there for type checkers only does not count.
+    """
+    usual = short or module
+    bound = [
+        word
+        for word, names in facts.exports
+        if module in names and not shadowed(facts, word, inside) and _is_bound(facts, word, module)
+    ]
+    if bound:
+        return min(bound, key=lambda word: (word != usual, word)), ()
+    root = usual.partition(".")[0]
+    others = [names for word, names in facts.exports if word == root and set(names) - {root, module}]
+    if others or shadowed(facts, root, inside):
+        word = free_word(text, f"{usual.rpartition('.')[2]}_")
+    elif short and short != module:
+        word = short
+    else:
+        return module, (insert_import(facts, text, f"import {module}"),)
+    return word, (insert_import(facts, text, f"import {module} as {word}"),)
+
+
+def _is_bound(facts: Facts, word: str, module: str) -> bool:
+    """Whether an import of the top level that runs binds a word to a module; else only ``TYPE_CHECKING`` may say so."""
+    return any(
+        isinstance(inner, Import) and (word, module) in inner.names
+        for statement in facts.body
+        if not (isinstance(statement, If) and constant_truth(statement.test, Setting()) is False)
+        for inner in statements((statement,))
+    )
+
+
+def insert_import(facts: Facts, text: str, statement: str) -> Edit:
+    """Write an import on a line of its own: below those of its kind among the imports that open the file, else below all.
+
+    Without any it goes below the documentation string, or below the comments at the top. Imports that share a line with
+    something else are passed.
+    """
+    opening = list(takewhile(lambda each: isinstance(each, Import), facts.body))
+    if not opening:
+        return write_lines(text, below_docstring(text), statement, 1)
+    module = statement.split()[1]
+    wanted = _kind(module)
+    alike = [each for each in opening if {_kind(name) for name in _modules([each])} == {wanted}]
+    if wanted == "standard" and not alike and {_kind(each) for each in _modules(opening)} != {"__future__"}:
+        return _above_all(text, opening, statement)
+    if not wanted or not alike:
+        place = line_end(text, opening[-1].end)
+        group = {_kind(name) for name in _modules(opening[-1:])}
+        apart = group == {"__future__"} or (wanted == "usual" and group == {"standard"})
+        return Edit(Span(place, place), newline(text) * (1 + apart) + statement)
+    plain = statement.startswith("import ")
+    before = [each for each in alike if _order(text, each) <= (not plain, module)]
+    if before:
+        place = line_end(text, before[-1].end)
+        return Edit(Span(place, place), newline(text) + statement)
+    first = _above_names(text, opening, alike[0]) if plain else alike[0]
+    place = Lines(text).start_of_line(first.start)
+    return Edit(Span(place, place), statement + newline(text))
+
+
+def _above_names(text: str, opening: list[Statement], first: Statement) -> Statement:
+    """The first of the ``from`` imports of others that stand directly above one: a plain import goes above these, too."""
+    for statement in reversed(opening[: opening.index(first)]):
+        beside = not text[statement.end : first.start].strip() and text[statement.end : first.start].count("\n") == 1
+        if not beside or _order(text, statement)[0] is False or {_kind(name) for name in _modules([statement])} != {""}:
+            break
+        first = statement
+    return first
+
+
+def _order(text: str, statement: Statement) -> tuple[bool, str]:
+    """Where an import stands among those of its kind: plain ones first, by name."""
+    return not text.startswith("import", statement.start), min(_modules([statement]))
+
+
+def _above_all(text: str, opening: list[Statement], statement: str) -> Edit:
+    """Above the first import that is not from the future, with a blank line between."""
+    first = next(each for each in opening if {_kind(name) for name in _modules([each])} != {"__future__"})
+    place = Lines(text).start_of_line(first.start)
+    return Edit(Span(place, place), statement + newline(text) * 2)
+
+
+def _modules(opening: list[Statement]) -> list[str]:
+    return [name for each in opening if isinstance(each, Import) for name in each.modules]
+
+
+def _kind(module: str) -> str:
+    """Which imports one belongs to: the standard library's, the usual packages', others (empty)."""
+    root = module.partition(".")[0]
+    if root == "__future__":
+        return root
+    return "standard" if root in sys.stdlib_module_names else "usual" if root in _USUAL else ""
