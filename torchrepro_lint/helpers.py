@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.facts import Facts, Function, Import
 from torchrepro_lint.insertions import free_word, insert_function, shadowed
@@ -55,7 +56,7 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
         suffix = f" as {word}" if word != helper.word else ""
         imported = insert_import(facts, text, f"from {module} import {helper.word}{suffix}")
         return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
-    if any(word_here in helper.builtins for word_here, _ in facts.exports):
+    if not all(means_builtin(project, path, each) for each in helper.builtins):
         return None
     source = helper.source.replace(helper.word, word)
     imports: list[Edit] = []

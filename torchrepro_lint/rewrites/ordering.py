@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.facts import Assign, Call, Comprehension, Expression, If, Loop, Operation, Ref, Subscript
 from torchrepro_lint.infer import kinds_of
-from torchrepro_lint.insertions import shadowed
 from torchrepro_lint.order.calls import effect
 from torchrepro_lint.text import Edit, Fix, Span
 from torchrepro_lint.walk import last_word
@@ -37,7 +37,7 @@ class Sorting:
         """``sorted(os.listdir(d))``; of entries by their names, and ``next`` over an iterator again."""
         call = listing.site.call
         spot = self._spots.of(call)
-        if spot is None or not self.can_write(call):
+        if spot is None or not self.can_write(call, "iter" if _is_next(spot) else "sorted"):
             return None
         along = self._is_gone_along(call, spot)
         if not listing.is_list and not along:
@@ -49,20 +49,21 @@ class Sorting:
         """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they came in an order."""
         node = order.node
         spot = self._spots.of(node)
-        if spot is None or not self.can_write(node) or not _wraps(order.taker, node):
+        if spot is None or not _wraps(order.taker, node):
             return None
-        if elements.kind in _COMPARED:
+        if elements.kind in _COMPARED and self.can_write(node, "iter" if _is_next(spot) else "sorted"):
             return Fix(_TITLE, self._around(node, spot, ""), self._is_gone_along(node, spot))
+        if not self.can_write(node, "dict"):
+            return None
         match node:
             case Call(func=Ref(roots=("builtins.set" | "builtins.frozenset",)) as func, args=(arg,)) if not arg.star:
                 if kinds_of(self._context.project).of(self._path, arg.value).kind in _ORDERED:
                     return Fix("Keep the order", (Edit(Span(func.start, func.end), "dict.fromkeys"),), safe=False)
         return None
 
-    def can_write(self, node: Expression) -> bool:
-        """Whether ``sorted`` means the builtin here, and the text is no part of a string."""
-        facts = self._context.facts
-        if any(word == "sorted" for word, _ in facts.exports) or shadowed(facts, "sorted"):
+    def can_write(self, node: Expression, also: str = "sorted") -> bool:
+        """Whether ``sorted`` and another word mean the builtins here, and the text is no part of a string."""
+        if not all(means_builtin(self._context.project, self._path, word) for word in ("sorted", also)):
             return False
         above: Expression | None = node
         while above is not None:
@@ -78,7 +79,7 @@ class Sorting:
             case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value is node:
                 ends = (Edit(Span(node.end, node.end), by_name),) if by_name else ()
                 return (Edit(Span(func.start, func.end), "sorted"), *ends)
-            case Call(func=Ref(roots=("builtins.next",), path=())):
+            case _ if _is_next(spot):
                 return self._between(node, "iter(sorted(", f"{by_name}))")
         return self._between(node, "sorted(", f"{by_name})")
 
@@ -126,6 +127,14 @@ class Sorting:
 
     def _is_tested(self, spot: Spot) -> bool:
         return spot.parent is None and isinstance(spot.statement, If)
+
+
+def _is_next(spot: Spot) -> bool:
+    """Whether a value is what ``next`` is called on."""
+    match spot.parent:
+        case Call(func=Ref(roots=("builtins.next",), path=())):
+            return True
+    return False
 
 
 def _wraps(taker: Expression, node: Expression) -> bool:

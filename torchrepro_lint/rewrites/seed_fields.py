@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.nesting import Level
@@ -30,7 +31,7 @@ def fields(project: Project, path: str, level: Level, root: str, word: str) -> I
     }
     for option in _seed_options(project, path, variable):
         # ``if args.seed is None: args.seed = …`` has made sure that there is one.
-        yield from of_option(project, option, f"{word}.{option.word}", given=(option.word,) in written)
+        yield from of_option(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for name in project.resolver.names_of(path, variable):
         if ":" in name and name.endswith("()"):
@@ -110,8 +111,10 @@ def targets_of(statement: Statement) -> tuple[Expression, ...]:
     return statement.targets if isinstance(statement, Assign) else ()
 
 
-def of_option(project: Project, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
-    """An option as an integer: one that is off by default and not ``given``, or that comes as text, is turned into one."""
+def of_option(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
+    """An option as an integer, written in ``path``: one that is off by default and not ``given``, or that comes as text, is
+    turned into one.
+    """
     kind = next((arg.value for arg in option.call.args if arg.keyword == "type"), None)
     names = project.names(option.path, kind) if kind is not None else ()
     default = option.default.value if option.default else 0
@@ -121,6 +124,8 @@ def of_option(project: Project, option: Option, text: str, *, given: bool = Fals
     is_click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
     is_absl = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("DEFINE_integer",)
     converted = text if is_integer or is_absl or (is_click and type(default) is int) else f"int({text})"
+    if converted != text and not means_builtin(project, path, "int"):
+        return
     yield (
         f"{FALLBACK} if {text} is None else {converted}"
         if option.default and default is None and not given

@@ -66,7 +66,7 @@ def _parameters(project: Project, path: str, level: Level) -> Iterator[SeedValue
         if WORD.fullmatch(param.name):
             click = project.resolver.options.of(path, Ref(0, 0, (root,), (), 0))
             if click:
-                yield from (SeedValue(text, None) for text in of_option(project, click[0], param.name))
+                yield from (SeedValue(text, None) for text in of_option(project, path, click[0], param.name))
             elif may_be_number(param.default):
                 none = Constant(0, 0, None) if is_tested(level, Ref(0, 0, (root,), (), 0)) else param.default
                 yield SeedValue(unless_none(param.name, none), None)
