@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -91,6 +92,21 @@ def test_fixes_that_undo_each_other_end_and_leave_the_file_alone(
     assert ran.status == 2
     assert f"./a.py: not fixed: fixing it would go on for ever{FAULT}\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "PING\n"
+
+
+@pytest.mark.parametrize(("rounds", "status"), [(10, 0), (11, 2)])
+def test_fixes_have_ten_rounds_to_come_to_an_end(
+    project: Maker, lint: Lint, rules: Callable[..., None], rounds: int, status: int
+) -> None:
+    """Each round's finding says something else, so that none is taken for one that stayed."""
+    names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
+    words = names[: rounds + 1]
+    rules(**{one: writes(other) for one, other in itertools.pairwise(words)})
+    folder = project({"a.py": "zero\n"})
+    ran = lint("--fix")
+    assert ran.status == status
+    assert ("fixing it would go on for ever" in ran.err) == bool(status)
+    assert (folder / "a.py").read_text(encoding="utf-8") == f"{words[0] if status else words[-1]}\n"
 
 
 def test_the_fix_that_breaks_a_file_is_named(project: Maker, lint: Lint, rules: Callable[..., None]) -> None:

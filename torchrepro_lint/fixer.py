@@ -9,6 +9,7 @@ from torchrepro_lint.checking import Checker, check, link
 from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.same_file import SameFile
 from torchrepro_lint.source import edited
 from torchrepro_lint.text import Edit, Lines
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
@@ -46,6 +47,15 @@ class _State(NamedTuple):
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
 
 
+class _Wishes(NamedTuple):
+    """Which fixes to make: unsafe ones, none in frozen files, only of what is reported; and the names of the files."""
+
+    unsafe: bool
+    frozen: frozenset[str]
+    reported: Reported | None
+    names: SameFile
+
+
 def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool, reported: Reported | None = None) -> Fixed:
     """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file.
 
@@ -55,32 +65,38 @@ def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool, reported
     the files that such a fix touches, so that they stay as they were.
     """
     mistakes: dict[str, Mistake] = {}
+    names = SameFile(checker.tree.given)
     while True:
-        state, found = _rounds(checker, files, unsafe, frozenset(mistakes), reported)
+        state, found = _rounds(checker, files, _Wishes(unsafe, frozenset(mistakes), reported, names))
         if not found:
-            return _result(checker, files, state, mistakes)
+            return _result(checker, files, state, mistakes, names)
         mistakes |= found
 
 
-def _rounds(
-    checker: Checker, files: dict[str, Reading], unsafe: bool, frozen: frozenset[str], reported: Reported | None
-) -> tuple[_State, dict[str, Mistake]]:
+def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tuple[_State, dict[str, Mistake]]:
     """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
     state = _State(files)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS + 1):
         findings = _check(checker, state.files)
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
-        wanted = (
-            {path: reported(path, state.files[path].lines, findings[path]) for path in findings}
-            if reported
-            else findings
-        )
-        state, broken = _round(state, findings, offered(checker, wanted, unsafe, frozen))
-        if broken or state.last is None:
-            return state, broken
+        wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.frozen)
+        if not wanted:
+            return state, {}
+        if number < ROUNDS:
+            state, broken = _round(state, findings, wanted, wishes.names)
+            if broken:
+                return state, broken
     assert state.last is not None
     return state, {path: Mistake("fixing it would go on for ever", ()) for path in state.last.edits}
+
+
+def _reported(
+    files: Mapping[str, Reading], findings: dict[str, tuple[Finding, ...]], reported: Reported | None
+) -> dict[str, tuple[Finding, ...]]:
+    if reported is None:
+        return findings
+    return {path: reported(path, files[path].lines, findings[path]) for path in findings}
 
 
 def _check(checker: Checker, files: Mapping[str, Reading]) -> dict[str, tuple[Finding, ...]]:
@@ -91,28 +107,29 @@ def _check(checker: Checker, files: Mapping[str, Reading]) -> dict[str, tuple[Fi
 
 
 def _round(
-    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]]
+    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]], names: SameFile
 ) -> tuple[_State, dict[str, Mistake]]:
-    """One round: apply the fixes that fit together, unless one breaks a file."""
-    merged = merge((path, one.fix) for path, one in wanted if one.fix)
+    """One round: apply the fixes that fit together, unless one breaks a file. What a file has by one name it has by all."""
+    merged = merge((names.first(path), names.fix(one.fix)) for path, one in wanted if one.fix)
     taken = tuple(wanted[number] for number in merged.taken)
-    if not taken:
-        return state._replace(last=None), {}
     fresh: dict[str, Reading] = {}
     for path, edits in merged.edits.items():
         reading = state.files[path]
         assert reading.source is not None
         fresh[path] = collected(edited(reading.source, edits))
+    fresh = names.spread(fresh)
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
         return state, breaking(state.files, taken, broken)
     codes = (*state.settled, *(one.code for _, one in taken))
-    together = state.together | {touched(path, one.fix) for path, one in taken if one.fix}
-    applied = Applied(findings, taken, merged.edits)
+    together = state.together | {touched(names.first(path), names.fix(one.fix)) for path, one in taken if one.fix}
+    applied = Applied(findings, taken, names.spread(merged.edits))
     return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits)), {}
 
 
-def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes: dict[str, Mistake]) -> Fixed:
+def _result(
+    checker: Checker, files: dict[str, Reading], state: _State, mistakes: dict[str, Mistake], names: SameFile
+) -> Fixed:
     changes: dict[str, Change] = {}
     errors: list[str] = []
     for path, given in checker.tree.given:
@@ -120,7 +137,9 @@ def _result(checker: Checker, files: dict[str, Reading], state: _State, mistakes
             errors.append(f"{given.display}: {mistakes[path].line}")
         before = files[path].source if path in files else None
         after = state.files[path].source if path in files else None
-        if before is not None and after is not None and state.files[path] is not files[path]:
+        if before is None or after is None or names.first(path) != path:
+            continue
+        if state.files[path] is not files[path]:
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
             changes[path] = Change(given, before, after, places)

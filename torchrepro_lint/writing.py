@@ -41,8 +41,12 @@ def write_all(changes: Iterable[Change]) -> list[str]:
     """
     staged: dict[str, tuple[Change, str]] = {}
     errors: dict[str, str] = {}
+    known: dict[str, Change] = {}
     for change in changes:
-        answer = _stage(change)
+        other = known.setdefault(os.path.realpath(change.given.path), change)
+        if other is not change and other.after == change.after:
+            continue
+        answer = _stage(change) if other is change else (_twice(change, other), "")
         if answer[1]:
             staged[change.given.path] = (change, answer[1])
         else:
@@ -58,6 +62,10 @@ def write_all(changes: Iterable[Change]) -> list[str]:
         if error := _put_in_place(change, temporary):
             errors[path] = error
     return [errors[path] for path in sorted(errors)]
+
+
+def _twice(change: Change, other: Change) -> str:
+    return f"{change.given.display}: not fixed: it is {other.given.display} by another name, which is fixed; run again"
 
 
 def _put_in_place(change: Change, temporary: str) -> str:
