@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Operation, Subscript
+from torchrepro_lint.facts import Call, Expression, Operation, Ref, Subscript
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.walk import last_word
 
@@ -23,7 +23,7 @@ _DEEPEST = 8
 
 def distinct(project: Project, path: str, index: Expression, depth: int = _DEEPEST) -> bool:
     """Whether each value that an index may have names no element twice."""
-    found = list(project.values(path, index)) if depth else []
+    found = own_values(project, path, index) if depth else []
     return bool(found) and all(_is_distinct(project, file, value, depth - 1) for file, value in found)
 
 
@@ -46,5 +46,12 @@ def _is_distinct(project: Project, path: str, value: Expression, depth: int) -> 
 
 
 def _is_rows(project: Project, path: str, value: Expression) -> bool:
-    found = [each for _, each in project.values(path, value)]
+    found = [each for _, each in own_values(project, path, value)]
     return bool(found) and all(isinstance(each, Call) and last_word(each.func) in _ROWS for each in found)
+
+
+def own_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
+    """The values that an expression may have, with their files; nothing of what a function is given from outside."""
+    if isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots):
+        return []
+    return list(project.values(path, value))

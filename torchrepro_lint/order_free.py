@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.distinct import distinct
+from torchrepro_lint.distinct import distinct, own_values
 from torchrepro_lint.facts import Call
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.subjects import tensor
@@ -39,16 +39,17 @@ def _adds_exactly(project: Project, path: str, call: Call, row: Row, known: Know
     """Whether whole numbers are added; dtypes of fractions hold them exactly far beyond what is counted with them."""
     if row.operation not in _ADDING:
         return False
-    if row.operation != "torch.cumsum":
-        return known.get("input.dtype") == "integer"
     source = tensor(row.spelling, call, "input")
-    return source is not None and _is_whole(project, path, source)
+    if row.operation == "torch.cumsum" or known.get("input.dtype") == "integer":
+        return known.get("input.dtype") == "integer" or (source is not None and _is_whole(project, path, source))
+    added = [each for word in ("src", "source") if (each := tensor(row.spelling, call, word)) is not None]
+    return source is not None and bool(added) and all(_is_whole(project, path, each) for each in (source, *added))
 
 
 def _is_whole(project: Project, path: str, source: Expression) -> bool:
     if kinds_of(project).of(path, source).integral:
         return True
-    found = [value for _, value in project.values(path, source)]
+    found = [value for _, value in own_values(project, path, source)]
     return bool(found) and all(isinstance(each, Call) and _is_ones(project, path, each) for each in found)
 
 

@@ -17,22 +17,27 @@ _PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "Map
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # What functions are called that make one layer of several, whose gradients nobody asks for any more.
 _FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
-# What packages and modules are called that hold such code alone.
-_WORDS = re.compile(
-    r"data|data_?sets?|data_?loaders?|loaders?|samplers?|visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export"
-)
+# What packages and modules are called that hold such code alone; networks among what prepares data are trained all the
+# same, and those that are made to be exported are not.
+_OF_DATA = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
+_OF_OUTPUT = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
+_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*)")
 
 
 def trains_nothing(project: Project, function: str) -> bool:
-    """Whether a function is a method of a dataset or transform, or stands in one, or in a module for such things."""
+    """Whether a function is a method of a dataset or transform, or stands in one, in a module for such things, or is
+    called after such a step.
+    """
     path, _, name = function.partition(":")
-    owner = project.resolver.owner(f"{path}:{name.partition('.<locals>.')[0]}")
+    outer = name.partition(".<locals>.")[0]
+    words = path.removesuffix(".py").split("/")
+    if _STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OF_OUTPUT.fullmatch, words)):
+        return True
+    owner = project.resolver.owner(f"{path}:{outer}")
     ancestry = project.resolver.ancestry(owner) if owner else ()
     if set(_MODULES).intersection(ancestry):
         return False
-    if any(_word(each).endswith(_PREPARING) for each in ancestry[1:]):
-        return True
-    return any(map(_WORDS.fullmatch, path.removesuffix(".py").split("/")))
+    return any(_word(each).endswith(_PREPARING) for each in ancestry[1:]) or any(map(_OF_DATA.fullmatch, words))
 
 
 def made_for_inference(site: Site) -> bool:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Attribute, Call, Ref, span
+from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.results import uses_part
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.verdicts import verdicts
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
@@ -34,12 +36,28 @@ def check(context: Context) -> Iterator[Finding]:
 def _is_permutation(context: Context, case: Case) -> bool:
     """Whether what is sorted is an order itself, ``order.argsort()``: it has no equal elements."""
     source = tensor(case.row.spelling, case.site.call, "input")
-    values = context.project.values(context.path, source) if source is not None else []
-    return bool(values) and all(_is_order(each) for _, each in values)
+    if source is None:
+        return False
+    values = context.project.values(context.path, source)
+    return (bool(values) and all(_is_order(each) for _, each in values)) or _is_second(context, source)
 
 
 def _is_order(value: Expression) -> bool:
     match value:
         case Call(func=Ref(path=(*_, word)) | Attribute(name=word)):
             return word in ("argsort", "randperm")
+        case Attribute(value=Call(func=func), name="indices"):
+            return last_word(func) in _PAIRING
     return False
+
+
+def _is_second(context: Context, source: Expression) -> bool:
+    """Whether it is the indices that a sort has given beside the values."""
+    match source:
+        case Ref(start=start, roots=(root,), path=()):
+            pairs = kinds_of(context.project).unpacked(context.path, start, root, 1)
+            return bool(pairs) and all(isinstance(each, Call) and last_word(each.func) in _PAIRING for each in pairs)
+    return False
+
+
+_PAIRING = ("sort", "topk")

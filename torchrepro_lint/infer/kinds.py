@@ -63,6 +63,20 @@ class Kinds:
             return UNKNOWN
         return UNKNOWN if found.kind == "nothing" else found
 
+    def unpacked(self, path: str, offset: int, variable: str, place: int) -> list[Expression | None]:
+        """What a variable is unpacked from at an offset, where it is element ``place`` of it on every way; else nothing."""
+        binding = self.places(path).env(offset).get(variable)
+        found, waiting = [], [] if binding is None else [binding]
+        while waiting:
+            each = waiting.pop()
+            if each.how == "join":
+                waiting += each.before
+            elif each.how == "[i]" and each.at[0] == place:
+                found.append(each.before[0].value)
+            else:
+                return []
+        return found
+
     def spot(self, path: str, offset: int, hops: int = _HOPS) -> Spot:
         """A place of a file, from which values are followed through so many calls."""
         return Spot(path, self.places(path).env(offset), hops)

@@ -1,0 +1,65 @@
+"""Layers that are never run: tables of learned tokens, of which only the weight is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Assign, Attribute, Expression, Ref, Subscript
+from torchrepro_lint.walk import bodies, expressions, parts, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.project import Project, Site
+
+_TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
+# What is read of a table without running it.
+_READ = frozenset({"weight", "num_embeddings", "embedding_dim"})
+
+
+def gives_only_weights(project: Project, path: str, site: Site) -> bool:
+    """Whether a constructed table is kept in an attribute of which the project reads nothing but its weight."""
+    words = {target.path[0] for target in _targets(site) if isinstance(target, Ref) and len(target.path) == 1}
+    if len(words) != 1 or not _TABLES.intersection(site.names):
+        return False
+    word = words.pop()
+    others = (facts for each, facts in project.files.items() if each != path)
+    if any(word in facts.summary.values or word in facts.summary.calls for facts in others):
+        return False
+    uses = list(_uses(project.files[path], word))
+    return bool(uses) and all(uses) and word not in project.files[path].summary.calls
+
+
+def _targets(site: Site) -> tuple[Expression, ...]:
+    """The targets of the assignment that keeps what is made, by itself or in a list."""
+    statement = site.statement
+    if not isinstance(statement, Assign) or statement.value is None:
+        return ()
+    return statement.targets if any(each is site.call for each in within(statement.value)) else ()
+
+
+def _uses(facts: Facts, word: str) -> Iterator[bool]:
+    """Of each reading of an attribute whether only a table's weight is read."""
+    for body in bodies(facts):
+        for statement in statements(body):
+            targets = statement.targets if isinstance(statement, Assign) else ()
+            for expression in expressions(statement):
+                if not any(expression is target for target in targets):
+                    yield from _found(expression, word, "")
+
+
+def _found(expression: Expression, word: str, above: str) -> Iterator[bool]:
+    """``above`` is the attribute that is read of the expression."""
+    match expression:
+        case Ref(path=path) if word in path:
+            after = path[path.index(word) + 1 :]
+            yield (after[0] if after else above) in _READ
+        case Subscript(value=value, indices=indices):
+            yield from _found(value, word, above)
+            for each in indices:
+                yield from _found(each, word, "")
+        case Attribute(value=value, name=name):
+            yield from _found(value, word, name)
+        case _:
+            for each in parts(expression):
+                yield from _found(each, word, "")
