@@ -1,7 +1,7 @@
 """The proof: training programs give other bits in each run as they are written, and the same bits once they are fixed.
 
 Each program in ``programs`` is small and real, runs on the CPU, makes up its own data, leaves its weights in files and prints
-its metrics. It is run in fresh processes under different hash seeds.
+its metrics. It is run in fresh processes under different hash seeds. Those in ``on_card`` show their fault on a GPU only.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from torchrepro_lint.writing import write_all
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.joinpath("programs").iterdir())
+ON_CARD = sorted(HERE.joinpath("on_card").iterdir())
 STEADY = sorted(HERE.joinpath("steady").iterdir())
 SCRIPTS = ("train.py", "main.py")
 # Each process imports torch, so these are tried every time, and all of them by `pytest -m long`.
@@ -36,13 +37,35 @@ def programs(folders: list[Path]) -> list[object]:
     return [pytest.param(each, id=each.name, marks=() if each.name in ALWAYS else pytest.mark.long) for each in folders]
 
 
+def has_card() -> bool:
+    torch = pytest.importorskip("torch")
+    return bool(torch.cuda.is_available())
+
+
 @pytest.mark.parametrize("program", programs(PROGRAMS))
 def test_fixes_make_a_program_repeat(program: Path, tmp_path: Path) -> None:
     if program.name in NEEDS:
         pytest.importorskip(NEEDS[program.name])
-    folder = tmp_path / program.name
-    shutil.copytree(program, folder)
-    (folder / "torchrepro-lint.toml").write_text('torch-version = "2.13"\n', encoding="utf-8")
+    prove(program, tmp_path)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not has_card(), reason="needs a CUDA device")
+@pytest.mark.parametrize("program", ON_CARD, ids=lambda program: program.name)
+def test_fixes_make_a_program_repeat_on_a_card(program: Path, tmp_path: Path) -> None:
+    prove(program, tmp_path)
+
+
+@pytest.mark.parametrize("program", ON_CARD, ids=lambda program: program.name)
+def test_what_a_card_would_show_is_fixed_without_one(program: Path, tmp_path: Path) -> None:
+    folder = copied(program, tmp_path)
+    outcome = fix(folder)
+    assert (outcome.diagnostics, outcome.errors, len(outcome.changes)) == ((), (), 1)
+
+
+def prove(program: Path, tmp_path: Path) -> None:
+    """Other bits in each run, fixes, and then the same bits in each run."""
+    folder = copied(program, tmp_path)
     assert left_by(folder, hash_seed=1) != left_by(folder, hash_seed=2), "it is to be irreproducible as it is written"
 
     outcome = fix(folder)
@@ -51,6 +74,14 @@ def test_fixes_make_a_program_repeat(program: Path, tmp_path: Path) -> None:
     assert write_all(outcome.changes) == []
     assert left_by(folder, hash_seed=1) == left_by(folder, hash_seed=2)
     assert fix(folder).changes == (), "fixing again changes something"
+
+
+def copied(program: Path, tmp_path: Path) -> Path:
+    """A program in a folder of its own, with the torch that it is for."""
+    folder = tmp_path / program.name
+    shutil.copytree(program, folder)
+    (folder / "torchrepro-lint.toml").write_text('torch-version = "2.13"\n', encoding="utf-8")
+    return folder
 
 
 @pytest.mark.parametrize("program", programs(STEADY))
