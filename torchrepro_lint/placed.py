@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
+
+
+_UNDOING = re.compile(
+    r"(?i)_*(un|re)set|_*(disable|deactivate|undo|restore|release|teardown|turn_off|switch_off|exit)(?![a-z])"
+)
 
 
 class Placed(NamedTuple):
@@ -44,6 +50,11 @@ def other_branches(one: Placed, others: Iterable[Placed]) -> Iterator[Placed]:
             (guard.kind, id(guard.value)) for guard in each.event.guards
         ):
             yield each
+
+
+def undoes(function: str) -> bool:
+    """Whether a function's name says that it switches something off or puts it back: what it does is meant."""
+    return bool(_UNDOING.match(function.rpartition(":")[2].rpartition(".")[2]))
 
 
 def _named(event: Event) -> Expression:

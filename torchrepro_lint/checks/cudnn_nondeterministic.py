@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.facts import Call, Constant, span
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
-from torchrepro_lint.placed import other_branches
+from torchrepro_lint.placed import other_branches, undoes
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.text import Edit, Fix
@@ -39,6 +39,8 @@ def check(context: Context) -> Iterator[Finding]:
 def _finding(placed: Placed) -> Finding:
     event, given = placed.event, placed.setting.given
     fix = Fix("set it to True", (Edit(span(given), "True"),), safe=False) if isinstance(given, Constant) else None
+    if undoes(placed.function):
+        fix = None
     if event.kind == "call" and isinstance(event.value, Call):
         what = "setattr(cudnn, 'deterministic', False)" if placed.names == ("builtins.setattr",) else ""
         message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"

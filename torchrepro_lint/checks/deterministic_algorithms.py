@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
 from torchrepro_lint.facts import Call, Constant, Ref, Try, span
 from torchrepro_lint.gaps import argument_span
+from torchrepro_lint.placed import undoes
 from torchrepro_lint.resources import release
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.switches import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
@@ -45,7 +46,7 @@ def _finding(context: Context, switch: Switch) -> Iterator[Finding]:
     elif _is_off(context, switch):
         if not _is_on_otherwise(context, switch):
             message = f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on(switch)}"
-            yield Finding(CODE, place, message, _replaced(switch))
+            yield Finding(CODE, place, message, None if undoes(switch.site.function) else _replaced(switch))
     elif (
         switch.name != DEBUG_MODE
         and only_warns(switch)
