@@ -117,6 +117,13 @@ def test_what_was_not_analysed(project: Project) -> None:
     assert kinds == sorted(kinds, key=list(KINDS).index)
 
 
+def test_calls_of_what_is_not_known_are_told(project: Project) -> None:
+    text = "import torch\nfrom lib import apply\n\ndef run(step, size):\n    step(torch.rand(size))\n    size.go()\n\n"
+    text += "apply(run)\n\ndef known():\n    pass\n\nalias = known\nalias()\n"
+    found = [gap for gap in overview_of(project({"run.py": text})).gaps if gap.kind == "call"]
+    assert [(gap.what, gap.why) for gap in found] == [("run.py:5", "step(...) may call anything; 1 run comes by here")]
+
+
 def test_no_entry_point_is_said(project: Project) -> None:
     overview = overview_of(project({"library.py": "def f():\n    pass\n"}))
     assert overview.entries == ()

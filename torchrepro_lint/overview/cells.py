@@ -40,7 +40,7 @@ def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[
     yield Cell(
         "order",
         "good",
-        "none decides anything",
+        "none found",
         "No order of a set, a directory or a hash was found to decide anything.",
     )
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.exclusion import Exclusion, relative
+from torchrepro_lint.facts import Call, Ref, Subscript
 from torchrepro_lint.overview.records import Gap, Place
 from torchrepro_lint.requirements import console_scripts
+from torchrepro_lint.spoken import spoken
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
@@ -26,6 +28,7 @@ KINDS: Mapping[str, str] = {
     "unreadable": "Files that cannot be read",
     "syntax": "Files that cannot be parsed",
     "entry": "Entry points that were not found",
+    "call": "Calls that could not be followed",
     "idle": "Entry points in which nothing was found to happen",
     "excluded": "Left out by the settings or by git",
     "hidden": "Findings that comments hide",
@@ -51,6 +54,7 @@ def gaps(
             place = Place(prefix + path, *reading.lines.place(reading.problem.offset))
             yield Gap("syntax", str(place), reading.problem.message)
     yield from _entries(tree, project, prefix)
+    yield from _calls(tree, project, prefix)
     yield from (Gap("excluded", prefix + path, why) for path, why in _excluded(tree))
     for path, count in sorted(hidden.items()):
         yield Gap("hidden", prefix + path, f"{count} finding{'s' * (count != 1)}, by noqa or torchrepro: ignore")
@@ -80,6 +84,26 @@ def _entries(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
         named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
         more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
         yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
+
+
+def _calls(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
+    """Where a run calls a variable, or an item of something, of which nothing is known; a method of such a thing may be any."""
+    given, found = dict(tree.given), dict[Place, tuple[str, int]]()
+    for program in project.programs:
+        if program.entry.path in given:
+            open_calls = (each for each in program.run.happenings if each.event.kind == "call" and not each.names)
+            for happening in open_calls:
+                call = happening.event.value
+                if isinstance(call, Call) and _is_called_itself(call):
+                    place = Place(prefix + happening.path, *project.position(happening.path, call.start))
+                    found[place] = (spoken(call.func), found.get(place, ("", 0))[1] + 1)
+    for place, (name, count) in sorted(found.items()):
+        runs = "1 run comes" if count == 1 else f"{count} runs come"
+        yield Gap("call", str(place), f"{name}(...) may call anything; {runs} by here")
+
+
+def _is_called_itself(call: Call) -> bool:
+    return isinstance(call.func, Subscript | Call) or (isinstance(call.func, Ref) and not call.func.path)
 
 
 def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:
@@ -121,7 +145,7 @@ def _packages(tree: Tree, project: Project) -> Iterator[Gap]:
             files.update({each.partition(".")[0] for each in modules} - own - standard)
     if files:
         named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
-        why = "of these, with how many files import them, only what the tool's tables say is known"
+        why = "only what the tool's tables say of them is known; in brackets, how many files import them"
         yield Gap("package", named, why)
 
 
@@ -130,4 +154,4 @@ def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Ga
     running = {rule.code for rule in checker.rules}
     off = [f"{code} {name}" for code, name in every if code not in running]
     if off:
-        yield Gap("rule", ", ".join(off), "off by default, or by the settings")
+        yield Gap("rule", ", ".join(off), "they are off by default, or by the settings")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Program
     from torchrepro_lint.timeline import Moment, Timeline
 
+# Said where the run lacks something, and no finding of its own says so.
+NOT_REPORTED = (
+    "No finding says so here: it is reported with the entry point whose function this run calls, or it is hidden."
+)
 _ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
 
 
@@ -58,7 +62,7 @@ def _generator(program: Program, timeline: Timeline, family: Family, reported: b
     if not (program.effects.matters and program.effects.acts):
         because = f"{first}, and nothing seeds it. No rule reports that: the run saves and measures nothing."
         return Cell(key, "risk", "never seeded", because)
-    told = "" if reported else " It is not reported here: another entry point's function draws, or a comment hides it."
+    told = "" if reported else f" {NOT_REPORTED}"
     return Cell(key, "risk", "never seeded", f"{first}, and nothing seeds it: {_ASKS[key]}(...).{told}")
 
 
@@ -106,5 +110,5 @@ def _order(timeline: Timeline) -> Cell:
     if settled:
         return Cell("events", "good", "seeds come first", f"Seeded before the first draw: {', '.join(settled)}.")
     return Cell(
-        "events", "unused", "no seed to come first", "What is drawn from is never seeded, so there is no order to keep."
+        "events", "unused", "nothing is seeded", "What is drawn from is never seeded, so there is no order to keep."
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import enables, set_in
 from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.overview.records import Cell
-from torchrepro_lint.overview.seed_cells import at
+from torchrepro_lint.overview.seed_cells import NOT_REPORTED, at
 from torchrepro_lint.reached import is_convolution, on_request
 from torchrepro_lint.resources import release
 from torchrepro_lint.signatures import OPEN
@@ -28,7 +28,7 @@ def switch_cells(
 ) -> Iterator[Cell]:
     """The three of them. A finding of TRL203 is about the convolutions of a run, too."""
     yield _cudnn(context, program, timeline, [each for each in items.get("algorithms", ()) if each.code == "TRL203"])
-    yield _algorithms(context, program, timeline)
+    yield _algorithms(context, program, timeline, bool(items.get("algorithms")))
     yield _workspace(context, program, timeline)
 
 
@@ -71,7 +71,7 @@ def _open(context: Context, program: Program, timeline: Timeline, what: str) -> 
     return None
 
 
-def _algorithms(context: Context, program: Program, timeline: Timeline) -> Cell:
+def _algorithms(context: Context, program: Program, timeline: Timeline, reported: bool) -> Cell:
     on = [each for each in set_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
     if on:
         return _asked(on[0].value, [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble])
@@ -79,8 +79,11 @@ def _algorithms(context: Context, program: Program, timeline: Timeline) -> Cell:
     reached = on_request(context, program)
     waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
     if waiting:
+        told = "" if reported else f" {NOT_REPORTED}"
         who = f"{waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, wait"
-        return Cell("algorithms", "risk", "never asked for", f"{who} for torch.use_deterministic_algorithms(True).")
+        return Cell(
+            "algorithms", "risk", "never asked for", f"{who} for torch.use_deterministic_algorithms(True).{told}"
+        )
     if reached:
         return Cell(
             "algorithms", "good", "not needed", "Only convolutions would need it, and cudnn.deterministic is on."

@@ -65,8 +65,14 @@
     line.focus({ preventScroll: true });
   });
   addEventListener("hashchange", follow);
+  // Paper cannot be unfolded; browsers that know ::details-content do this by the style sheet.
+  let folded = [];
   addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll("details")) each.open = true;
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const each of folded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
   });
   follow();
 })();

@@ -27,7 +27,7 @@ _LIMITS = (
 
 
 def _kind(kind: str, found: list[Gap]) -> str:
-    rows = "".join(f"<li>{code(gap.what)} <span>{words(gap.why)}</span></li>\n" for gap in found)
+    rows = "".join(f"<li>{code(gap.what)}: <span>{words(gap.why)}</span></li>\n" for gap in found)
     opened = " open" if len(found) <= _MOST_OPEN else ""
     count = f" <small>({len(found)})</small>" if len(found) > 1 else ""
     return (

@@ -160,7 +160,7 @@ def _gaps(overview: Overview) -> Iterator[str]:
 
 
 def _gap(gap: Gap) -> str:
-    return f"- {code_span(gap.what)} {escaped(gap.why)}"
+    return f"- {code_span(gap.what)}: {escaped(gap.why)}"
 
 
 def _changes(overview: Overview, found: Comparison) -> Iterator[str]:

@@ -74,7 +74,8 @@ def legend() -> str:
         for kind, said in LEGEND
     )
     wrong = f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark wrong">{_CROSS}</g></svg> wrong, or missing</li>'
-    return f'<ul class="marks" aria-label="Marks of the timelines">{items}{wrong}</ul>\n'
+    only = '<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark only"><rect x="-6.5" y="-6.5" width="13" height="13"/></g></svg> dashed: on a condition</li>'
+    return f'<ul class="marks" aria-label="Marks of the timelines">{items}{only}{wrong}</ul>\n'
 
 
 def _described(entry: Entry, drawn: tuple[Lane, ...]) -> str:
@@ -107,7 +108,8 @@ def _lane(lane: Lane, row: int, step: int, width: int) -> str:
 
 def _lines(lane: Lane, step: int, width: int) -> Iterator[str]:
     """The lane's line: plain up to what settles it, and from there in its colour."""
-    settled = [number for number, each in lane.moments if each.kind in ("seed", "set") and not each.trouble]
+    kinds = ("seed", "set") if lane.state else ()
+    settled = [number for number, each in lane.moments if each.kind in kinds and not each.trouble]
     drawn = any(each.kind == "draw" for _, each in lane.moments)
     if not settled:
         kind = " wrong" if lane.missing or (lane.generates and drawn and lane.state == "bad") else ""
