@@ -54,6 +54,14 @@ def test_the_second_run_says_the_same_as_the_first(project: Maker, lint: Lint, c
     assert _stored(caches, "run-")
 
 
+def test_what_is_started_later_is_found_in_kept_facts_too(project: Maker, lint: Lint) -> None:
+    made = "import torch\nimport torch.multiprocessing as mp\n\ndef work():\n    torch.rand(2).sum().backward()\n\n"
+    project({"run.py": f"{made}one = mp.Process(target=work)\nprint('made')\none.start()\ntorch.manual_seed(0)\n"})
+    first = lint("report", "--output-format", "json")
+    assert first.out == lint("report", "--output-format", "json").out
+    assert first.out == lint("report", "--output-format", "json", "--no-cache").out
+
+
 def test_without_a_cache_nothing_is_written(project: Maker, lint: Lint, caches: Path) -> None:
     project(FILES)
     lint("--no-cache")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.collect import collect
+from torchrepro_lint.facts import Assign, Call
 from torchrepro_lint.facts_json import from_json, to_json
 
 TOP = Path(__file__).parents[1]
@@ -24,6 +25,16 @@ def test_round_trip_of_odd_values_keeps_their_types() -> None:
     back = from_json(to_json(facts))
     assert repr(back) == repr(facts)
     assert to_json(back) == to_json(facts)
+
+
+def test_a_call_is_one_object_wherever_it_stands() -> None:
+    # A run knows by that what was handed over: the process that is started is the one that was made.
+    facts = from_json(to_json(collect("made = start(run, [other()])\nwith made as it:\n    it.go()\n")))
+    statement = facts.body[0]
+    assert isinstance(statement, Assign)
+    assert isinstance(statement.value, Call)
+    ((_, ((_, value),)), *_) = (each for each in facts.assigned if each[0] == ":made")
+    assert value is statement.value
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "1", '["Facts"]', '["Nothing", 1]', '["", 1]', '["bytes", "?"]'])

@@ -118,6 +118,7 @@ class _Writer:
 class _Reader:
     def __init__(self, words: list[tuple[str, ...]]) -> None:
         self._words = words
+        self._calls: dict[tuple[int, int], tuple[Any, Call]] = {}
         self._readers: dict[Any, Callable[[Any], Any]] = {
             "R": lambda it: _new(Ref, (it[1], it[2], words[it[3]], words[it[4]], it[5])),
             "K": lambda it: _new(Constant, (it[1], it[2], self.decoded(it[3]) if type(it[3]) is list else it[3])),
@@ -143,6 +144,13 @@ class _Reader:
         return tuple([self.decoded(each) for each in values])
 
     def _call(self, it: Any) -> Call:
+        """A call that stands in a body and among what is assigned is one object, as it is where it was collected: it is
+        known again by that.
+        """
+        known = self._calls.get((it[1], it[2]))
+        if known is not None and known[0] == it:
+            return known[1]
         args = tuple([_new(Arg, (arg[0], arg[1], arg[2], arg[3], self.decoded(arg[4]))) for arg in it[4]])
         found: Call = _new(Call, (it[1], it[2], self.decoded(it[3]), args, it[5]))
+        self._calls[it[1], it[2]] = it, found
         return found
