@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
 from torchrepro_lint.runs import entered
@@ -53,6 +54,7 @@ class ForwardCallers:
                 return False
             for site in sites:
                 mode = mode_at(self._project, site.function, site.guards)
+                mode = mode or ("off" if in_evaluation(self._project, site) else "")
                 if mode == "on":
                     return False
                 off = off or mode == "off"

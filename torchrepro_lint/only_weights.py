@@ -19,7 +19,7 @@ _READ = frozenset({"weight", "num_embeddings", "embedding_dim"})
 
 def gives_only_weights(project: Project, path: str, site: Site) -> bool:
     """Whether a constructed table is kept in an attribute of which the project reads nothing but its weight."""
-    words = {target.path[0] for target in _targets(site) if isinstance(target, Ref) and len(target.path) == 1}
+    words = {target.path[0] for target in _kept(project, site) if isinstance(target, Ref) and len(target.path) == 1}
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word = words.pop()
@@ -28,6 +28,21 @@ def gives_only_weights(project: Project, path: str, site: Site) -> bool:
         return False
     uses = list(_uses(project.files[path], word))
     return bool(uses) and all(uses) and word not in project.files[path].summary.calls
+
+
+def _kept(project: Project, site: Site) -> list[Expression]:
+    """What keeps what is made: the targets of its assignment, and of another that hands a variable on to them."""
+    found = []
+    for target in _targets(site):
+        if not isinstance(target, Ref) or target.path:
+            found.append(target)
+            continue
+        for function in project.resolver.functions(site.function):
+            for statement in statements(function.body):
+                if isinstance(statement, Assign) and statement.value is not None and statement is not site.statement:
+                    named = (each.roots for each in within(statement.value) if isinstance(each, Ref))
+                    found += statement.targets if target.roots in named else ()
+    return found
 
 
 def _targets(site: Site) -> tuple[Expression, ...]:

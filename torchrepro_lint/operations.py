@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.candidates import readings
 from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
 from torchrepro_lint.determinism import warns_only
-from torchrepro_lint.facts import Arg, Call, Expression, Operation, Ref
+from torchrepro_lint.evaluation import in_evaluation
+from torchrepro_lint.facts import Arg, Call, Expression, Ref
 from torchrepro_lint.gradients import forward_only, switched_off
 from torchrepro_lint.only_weights import gives_only_weights
 from torchrepro_lint.operation_names import operation_names
@@ -20,7 +21,6 @@ from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Row, Spelling
-    from torchrepro_lint.events import Guard
     from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
 
@@ -98,7 +98,7 @@ def _surroundings(context: Context, site: Site) -> dict[str, str | bool]:
 def _no_backward(context: Context, site: Site, row: Row) -> bool:
     """Whether no gradient flows back through a call: where it stands, who calls it, what it is given."""
     project = context.project
-    if switched_off(project, site) or any(map(_is_evaluation, site.guards)):
+    if switched_off(project, site) or in_evaluation(project, site):
         return True
     tensors, given = Tensors(project, context.path), list(_inputs(site, row))
     if given and all(tensors.without_gradient(each) for each in given):
@@ -106,16 +106,6 @@ def _no_backward(context: Context, site: Site, row: Row) -> bool:
     if row.spelling.name.rpartition(".")[2][:1].isupper():
         return made_for_inference(site) or gives_only_weights(project, context.path, site)
     return forward_only(project, site.function)
-
-
-def _is_evaluation(guard: Guard) -> bool:
-    """Whether a guard leaves the code to a network that is not being trained: the other branch of ``if self.training``."""
-    match guard.kind, guard.value:
-        case "else", Ref(path=(*_, "training")):
-            return True
-        case "if", Operation(op="not", operands=(Ref(path=(*_, "training")),)):
-            return True
-    return False
 
 
 def _inputs(site: Site, row: Row) -> Iterator[Expression]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Between
-from torchrepro_lint.facts import Attribute, Call, Expression, Ref
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer import UNKNOWN, What
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Scalar, Spelling
@@ -52,7 +54,7 @@ def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scala
     known = of_input(tensors.what(read["input"])) if "input" in read else {}
     if any(_is_on_cpu(tensors.what(read[word])) for word in _TOGETHER if word in read):
         known["device"] = "cpu"
-    if "repeats" in read and tensors.what(read["repeats"]).kind == "int":
+    if "repeats" in read and _is_count(tensors, read["repeats"]):
         known["repeats"] = Between(0, None)
     if "target" in read:
         return {**_of_target(tensors.what(read["target"])), **known}
@@ -65,6 +67,20 @@ _TOGETHER = ("index", "src", "source")
 _TELLING = ("input", "target", "repeats", *_TOGETHER)
 # What takes an index with as many dimensions as the input has.
 _AS_MANY = ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+
+
+def _is_count(tensors: Tensors, repeats: Expression) -> bool:
+    """Whether it is one number, by what is known of it or by its name; a tensor has a number for each element."""
+    match repeats:
+        case Operation(op="*" | "//", operands=operands):
+            return all(_is_count(tensors, each) for each in operands)
+        case Subscript(value=value, indices=(Constant(value=int()),)) if _SHAPE.fullmatch(last_word(value)):
+            return True
+    return tensors.what(repeats).kind == "int" or bool(_COUNT.fullmatch(last_word(repeats)))
+
+
+_SHAPE = re.compile(r"\w*(shape|size)")
+_COUNT = re.compile(r"\w+_(groups|factor|dim)")
 
 
 def _is_on_cpu(what: What) -> bool:

@@ -27,7 +27,7 @@ from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.sparsity import shown_sparse
 from torchrepro_lint.infer.spot import Spot
-from torchrepro_lint.infer.usage import shown_tensors
+from torchrepro_lint.infer.usage import shown_indices, shown_tensors
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Kinds:
         self._kept: dict[int, Env] = {}
         self._shown: dict[Flow, frozenset[Binding]] = {}
         self._sparse: dict[Flow, frozenset[Binding]] = {}
+        self._indices: dict[Flow, frozenset[Binding]] = {}
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> What:
@@ -104,6 +105,15 @@ class Kinds:
         if flow not in self._sparse:
             self._sparse[flow] = shown_sparse(flow)
         return self._sparse[flow]
+
+    def indices(self, spot: Spot) -> frozenset[Binding]:
+        """The bindings of a function that are given to torch as indices."""
+        flow = self.places(spot.path).owner(spot.env)
+        if flow is None:
+            return frozenset()
+        if flow not in self._indices:
+            self._indices[flow] = shown_indices(flow)
+        return self._indices[flow]
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""

@@ -34,6 +34,8 @@ def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
     found = solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
     if not found.kind and binding in kinds.shown(spot):
         found = found._replace(kind="tensor")
+    if (found.is_tensor or not found.kind) and not found.family and binding in kinds.indices(spot):
+        found = found._replace(family="integer", grad=False)
     if found.is_tensor and not found.layout and binding in kinds.sparse(spot):
         found = found._replace(layout="sparse")
     return found

@@ -1,0 +1,46 @@
+"""Code that only a network runs that is not being trained: the other branch of ``if self.training``, or what comes after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.walk import blocks
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project, Site
+
+
+def in_evaluation(project: Project, site: Site) -> bool:
+    """Whether a call stands where a network can only be that is not being trained."""
+    for guard in site.guards:
+        if guard.kind == "else" and _is_training(guard.value):
+            return True
+        if guard.kind == "if" and _is_evaluating(guard.value):
+            return True
+    return any(_left_by_training(each.body, site.call.start) for each in project.resolver.functions(site.function))
+
+
+def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether ``if self.training: return ...`` comes before an offset in a body, or in a block around it."""
+    for statement in body:
+        if statement.start <= offset < statement.end:
+            return any(_left_by_training(block, offset) for block in blocks(statement))
+        match statement:
+            case If(test=test, body=(*_, Leave(kind="return" | "raise"))) if _is_training(test):
+                return True
+    return False
+
+
+def _is_training(test: Expression) -> bool:
+    return isinstance(test, Ref) and test.path[-1:] == ("training",)
+
+
+def _is_evaluating(test: Expression) -> bool:
+    """``not self.training``, alone or with more."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            return _is_training(inner)
+        case Operation(op="and", operands=operands):
+            return any(map(_is_evaluating, operands))
+    return False
