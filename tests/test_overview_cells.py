@@ -66,7 +66,7 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded, but late")),
         (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "drawn from too early")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "algorithms", ("good", "not needed")),
-        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "deterministic")),
+        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "kernels fixed")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "never asked for")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "cudnn", ("bad", "kernels may vary")),
         (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "asked for in vain")),

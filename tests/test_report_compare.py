@@ -44,7 +44,7 @@ def test_cells_get_better_and_worse(compared: Callable[[str], str]) -> None:
     assert changes == {
         ("train.py", "numpy"): ("better", "bad", "good", "never seeded"),
         ("steady.py", "algorithms"): ("worse", "good", "bad", "on"),
-        ("steady.py", "cudnn"): ("worse", "good", "bad", "deterministic"),
+        ("steady.py", "cudnn"): ("worse", "good", "bad", "kernels fixed"),
     }
     assert [names[each] for each in found["comparison"]["new_entries"]] == ["new.py"]
     assert found["comparison"]["gone_entries"] == ["gone.py"]

@@ -71,6 +71,7 @@ TAGS = {
     "dt",
     "dd",
     "code",
+    "bdi",
     "wbr",
     "form",
     "label",

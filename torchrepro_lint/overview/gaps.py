@@ -39,6 +39,8 @@ KINDS: Mapping[str, str] = {
 # Standard modules that came or went while the tool's Pythons changed: the same names under each of them.
 _MOVED = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"})
 _MOST_NAMED = 5
+# What IPython gives to every notebook.
+_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Folders of tools, whose absence nobody wonders at.
 _TOOLS = ("__pycache__", "node_modules")
 
@@ -103,7 +105,9 @@ def _calls(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
 
 
 def _is_called_itself(call: Call) -> bool:
-    return isinstance(call.func, Subscript | Call) or (isinstance(call.func, Ref) and not call.func.path)
+    if isinstance(call.func, Ref):
+        return not call.func.path and _OF_NOTEBOOKS.isdisjoint(call.func.roots)
+    return isinstance(call.func, Subscript | Call)
 
 
 def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:

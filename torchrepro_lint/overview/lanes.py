@@ -63,9 +63,9 @@ def lanes(entry: Entry) -> tuple[Lane, ...]:
         moments = tuple((number, each) for number, each in enumerate(timeline.moments) if key in _lanes_of(each, entry))
         if moments or key in missing or shown in ("always", entry.device):
             cell = cells.get(key)
-            found.append(
-                Lane(key, title, moments, missing.get(key, ""), cell.state if cell else "", cell.says if cell else "")
-            )
+            state, says = (cell.state, cell.says) if cell else ("", "")
+            lacks = missing.get(key, "" if moments or state != "bad" else says)
+            found.append(Lane(key, title, moments, lacks, state, says))
     return tuple(found)
 
 

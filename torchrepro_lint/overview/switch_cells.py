@@ -52,11 +52,11 @@ def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Seq
             "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
         )
     if enables(context.project, program):
-        return Cell("cudnn", "good", "deterministic", "Deterministic algorithms are asked for, which includes cuDNN's.")
+        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are asked for, which includes cuDNN's.")
     if enables(context.project, program, CUDNN_DETERMINISTIC):
         said = _settings(timeline, CUDNN_DETERMINISTIC)
         return Cell(
-            "cudnn", "good", "deterministic", f"{said[0].text} at {at(said[0])}." if said else "A library sets it."
+            "cudnn", "good", "kernels fixed", f"{said[0].text} at {at(said[0])}." if said else "A library sets it."
         )
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
     return Cell(

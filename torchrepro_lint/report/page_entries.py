@@ -60,13 +60,22 @@ def _controls(kind: str, entry: Entry, cells: Iterable[Cell], items: Mapping[str
 
 def _control(entry: Entry, cell: Cell, items: Mapping[str, Item]) -> str:
     found = [items[each] for each in cell.findings if each in items]
-    links = ", ".join(f'<a href="#{item.id}">{item.code} {words(str(item.place))}</a>' for item in found[:_MOST_LINKS])
+    links = ", ".join(
+        f'<a href="#{item.id}">{item.code}, {words(_where(item.place, entry))}</a>' for item in found[:_MOST_LINKS]
+    )
     more = f" and {len(found) - _MOST_LINKS} more" if len(found) > _MOST_LINKS else ""
     linked = f'<span class="links">{links}{more}</span>' if links else ""
     return (
         f'<div class="{cell.state}" id="{entry.id}-{cell.control}" tabindex="-1"><dt>{mark(cell.state)}{TITLES[cell.control]}'
         f"</dt><dd><b>{words(cell.says[:1].upper() + cell.says[1:])}.</b> {words(cell.because)} {linked}</dd></div>\n"
     )
+
+
+def _where(at: Place, entry: Entry) -> str:
+    """A place as one says it of an entry point: without the name of its own file."""
+    if at.path != entry.path:
+        return str(at)
+    return f"cell {at.cell}:{at.row}" if at.cell else f"line {at.row}"
 
 
 def _list(entry: Entry) -> str:

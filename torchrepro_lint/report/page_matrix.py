@@ -67,7 +67,7 @@ def _table(caption: str, entries: Iterable[Entry], changes: Mapping[tuple[str, s
 def _row(entry: Entry, changes: Mapping[tuple[str, str], CellChange]) -> str:
     cells = "".join(_cell(entry, cell, changes.get((entry.id, cell.control))) for cell in entry.cells)
     where = f'<span class="on">on {words(entry.device.upper())}</span>'
-    return f'<tr role="row"><th scope="row" role="rowheader" class="name">{entry_link(entry)} {where}</th>{cells}</tr>'
+    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{words(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>'
 
 
 def _cell(entry: Entry, cell: Cell, change: CellChange | None) -> str:

@@ -55,7 +55,7 @@ def entry_link(entry: Entry) -> str:
 def entry_name(entry: Entry) -> str:
     """The name with its folders apart: what tells entry points from one another stands at its end."""
     folders, slash, _ = entry.path.rpartition("/")
-    before = f'<span class="dir">{_breakable(folders + slash)}</span>' if slash else ""
+    before = f'<span class="dir"><bdi>{_breakable(folders + slash)}</bdi></span>' if slash else ""
     return f"<code>{before}{_breakable(entry.name[len(folders + slash) :])}</code>"
 
 
