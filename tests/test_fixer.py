@@ -153,14 +153,14 @@ def test_files_of_one_fix_are_written_together_or_not(
     folder = project({"pyproject.toml": "", "a.py": "BAD\n", "b.py": "x\n", "c.py": "POOR\n"})
     from torchrepro_lint import writing
 
-    honest = writing._temporary
+    honest = writing.stage
 
-    def refuse(path: str, data: bytes) -> str:
-        if path.endswith("b.py"):
+    def refuse(data: bytes, place: str) -> str:
+        if place.endswith("b.py"):
             raise PermissionError(13, "Permission denied")
-        return honest(path, data)
+        return honest(data, place)
 
-    monkeypatch.setattr(writing, "_temporary", refuse)
+    monkeypatch.setattr(writing, "stage", refuse)
     ran = lint("--fix")
     assert ran.status == 2
     assert "torchrepro-lint: ./b.py: cannot be written: Permission denied\n" in ran.err

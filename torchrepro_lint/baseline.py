@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.problem import UsageError
+from torchrepro_lint.saving import save
 from torchrepro_lint.text import Lines, Span
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def write(diagnostics: Iterable[Diagnostic], file: Path) -> None:
     ]
     text = json.dumps({"version": _VERSION, "findings": rows}, indent=2) + "\n"
     try:
-        file.write_text(text, encoding="ascii", newline="\n")
+        save(text.encode("ascii"), file)
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchrepro_lint.files import Given
+from torchrepro_lint.interrupts import uninterrupted
+from torchrepro_lint.saving import forget, stage, sweep
 from torchrepro_lint.source import Source, decode, encode
 
 
@@ -28,6 +28,18 @@ class Change(NamedTuple):
         return encode(self.after, data)
 
 
+class _Staged(NamedTuple):
+    """A change whose new bytes lie beside the file, and how that was when it was read."""
+
+    change: Change
+    temporary: str
+    seen: tuple[int, ...]
+
+
+class _Refusal(Exception):  # noqa: N818  it says why a file is left alone, and is no error of ours
+    """Why a file is not written."""
+
+
 def write(change: Change) -> str | None:
     """Replace one file on disk; see ``write_all``. Returns an error or None."""
     return next(iter(write_all((change,))), None)
@@ -37,73 +49,87 @@ def write_all(changes: Iterable[Change]) -> list[str]:
     """Replace files on disk, keeping their modes; a link's target is written. Returns the errors.
 
     A file that is no longer what was read, or whose encoding does not give back the same bytes, is left alone, and with it
-    those that a fix changed together with it.
+    those that a fix changed together with it. So is one that has other hard links, or belongs to someone else. However a
+    run ends, each file is the old one or the new one; what a killed run has left beside them goes.
     """
-    staged: dict[str, tuple[Change, str]] = {}
+    given = list(changes)
+    for folder in sorted({os.path.dirname(os.path.realpath(each.given.path)) for each in given}):
+        sweep(folder)
+    staged: dict[str, _Staged] = {}
+    try:
+        errors = _stage_all(given, staged)
+        _leave_partners(staged, errors)
+        with uninterrupted():
+            for path in list(staged):
+                if error := _put_in_place(staged.pop(path)):
+                    errors[path] = error
+    finally:
+        for each in staged.values():
+            forget(each.temporary)
+    return [errors[path] for path in sorted(errors)]
+
+
+def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, str]:
+    """Put new bytes beside each file that can be written; the errors by path."""
     errors: dict[str, str] = {}
     known: dict[str, Change] = {}
     for change in changes:
         other = known.setdefault(os.path.realpath(change.given.path), change)
         if other is not change and other.after == change.after:
             continue
-        answer = _stage(change) if other is change else (_twice(change, other), "")
-        if answer[1]:
-            staged[change.given.path] = (change, answer[1])
-        else:
-            errors[change.given.path] = answer[0]
-    while left := [path for path, (change, _) in staged.items() if not errors.keys().isdisjoint(change.partners)]:
+        try:
+            if other is not change:
+                raise _Refusal(f"it is {other.given.display} by another name, which is fixed; run again")
+            staged[change.given.path] = _stage(change)
+        except _Refusal as refusal:
+            errors[change.given.path] = f"{change.given.display}: not fixed: {refusal}"
+        except OSError as error:
+            errors[change.given.path] = f"{change.given.display}: cannot be written: {error.strerror}"
+    return errors
+
+
+def _leave_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> None:
+    """Take back what a fix changes together with a file that is not written."""
+    while left := [path for path, one in staged.items() if not errors.keys().isdisjoint(one.change.partners)]:
         for path in left:
-            change, temporary = staged.pop(path)
-            _forget(temporary)
-            errors[path] = (
-                f"{change.given.display}: not fixed: a fix changes it together with a file that is left alone"
-            )
-    for path, (change, temporary) in staged.items():
-        if error := _put_in_place(change, temporary):
-            errors[path] = error
-    return [errors[path] for path in sorted(errors)]
+            one = staged.pop(path)
+            forget(one.temporary)
+            cause = "a fix changes it together with a file that is left alone"
+            errors[path] = f"{one.change.given.display}: not fixed: {cause}"
 
 
-def _twice(change: Change, other: Change) -> str:
-    return f"{change.given.display}: not fixed: it is {other.given.display} by another name, which is fixed; run again"
-
-
-def _put_in_place(change: Change, temporary: str) -> str:
+def _stage(change: Change) -> _Staged:
+    path = os.path.realpath(change.given.path)
+    with open(path, "r+b") as file:
+        state = os.fstat(file.fileno())
+        data = file.read()
+    if state.st_nlink > 1:
+        raise _Refusal("it has other hard links, which would keep what it was")
+    if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
+        raise _Refusal("it belongs to another user")
+    if decode(data, change.before.notebook is not None) != change.before or encode(change.before, data) != data:
+        raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
     try:
-        os.replace(temporary, os.path.realpath(change.given.path))
+        encoded = change.encoded(data)
+    except UnicodeEncodeError:
+        raise _Refusal(f"the fix cannot be written in {change.before.encoding}") from None
+    return _Staged(change, stage(encoded, path), _seen(state))
+
+
+def _put_in_place(staged: _Staged) -> str:
+    """Replace the file, unless it is not the one any more that was read; an error."""
+    given = staged.change.given
+    path = os.path.realpath(given.path)
+    try:
+        if _seen(os.stat(path)) != staged.seen:
+            forget(staged.temporary)
+            return f"{given.display}: not fixed: it changed meanwhile"
+        os.replace(staged.temporary, path)
     except OSError as error:
-        _forget(temporary)
-        return f"{change.given.display}: cannot be written: {error.strerror}"
+        forget(staged.temporary)
+        return f"{given.display}: cannot be written: {error.strerror}"
     return ""
 
 
-def _stage(change: Change) -> tuple[str, str]:
-    """An error, or the temporary file beside the one to replace."""
-    path, display = os.path.realpath(change.given.path), change.given.display
-    try:
-        with open(path, "r+b") as file:
-            data = file.read()
-        if decode(data, change.before.notebook is not None) != change.before or encode(change.before, data) != data:
-            return f"{display}: not fixed: it changed meanwhile, or its encoding cannot be written back", ""
-        return "", _temporary(path, change.encoded(data))
-    except OSError as error:
-        return f"{display}: cannot be written: {error.strerror}", ""
-    except UnicodeEncodeError:
-        return f"{display}: not fixed: the fix cannot be written in {change.before.encoding}", ""
-
-
-def _temporary(path: str, data: bytes) -> str:
-    handle, temporary = tempfile.mkstemp(prefix=".torchrepro-lint-", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-    except BaseException:
-        _forget(temporary)
-        raise
-    return temporary
-
-
-def _forget(temporary: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
+def _seen(state: os.stat_result) -> tuple[int, ...]:
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
