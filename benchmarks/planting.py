@@ -70,6 +70,7 @@ def run(paths: Sequence[str], operators: Sequence[Operator], count: int, seed: i
                     queues.remove(queue)
                 elif len(verdicts) < count:
                     verdicts.append(verdict)
+                    print(f"{verdict.answer}: {verdict.place.operator.name}, {verdict.place.path}", file=sys.stderr)
     return verdicts
 
 
@@ -150,7 +151,7 @@ def _found(path: Path, operator: Operator) -> list[Plant]:
     """All plants of a file that Python can read."""
     try:
         text = path.read_bytes().decode()
-        source = Source(text) if re.search(operator.hint, text) else None
+        source = Source(text) if all(re.search(hint, text, re.MULTILINE) for hint in operator.hints) else None
     except (SyntaxError, ValueError, RecursionError):
         return []
     return list(operator.find(source)) if source else []

@@ -20,6 +20,45 @@ def test_loader(dataset, workers):
 """
 
 
+# Something for each operator to change.
+_RICH = """import glob
+import os
+from multiprocessing import Pool
+
+import torch
+from torch.utils.data import DataLoader, Dataset, SequentialSampler, random_split
+
+
+class Images(Dataset):
+    def __init__(self, root, names):
+        self.root = root
+        self.names = [name for name in sorted(os.listdir(root))]
+        self.masks = sorted(glob.glob(root))[0]
+        self.classes = enumerate(sorted(set(names)))
+
+    def __getitem__(self, index):
+        return self.names[index]
+
+
+def load(dataset, root, names, name):
+    torch.manual_seed(0)
+    generator = torch.Generator()
+    train, rest = random_split(dataset, [0.5, 0.5], generator=torch.Generator())
+    order = SequentialSampler(train)
+    found = os.listdir(root)
+    found.sort()
+    kinds = []
+    for kind in ["train", "test"]:
+        kinds.append(kind)
+    pool = Pool()
+    for each in pool.map(len, names):
+        kinds.append(each)
+    yield DataLoader(train, shuffle=True, num_workers=4, generator=generator)
+    yield DataLoader(rest, shuffle=False, num_workers=4, sampler=order)
+    yield DataLoader(rest, shuffle=False, num_workers=4)
+"""
+
+
 def _named(name: str) -> Operator:
     return next(one for one in OPERATORS if one.name == name)
 
@@ -42,7 +81,7 @@ def test_a_cause_is_planted_into_a_copy_and_reported(project: str) -> None:
 
 
 def test_what_the_rule_does_not_name_is_missed(project: str) -> None:
-    operator = Operator("nothing", "TRL302", "DataLoader", lambda source: iter([Plant((Edit(0, 0, "\n"),))]))
+    operator = Operator("nothing", "TRL302", ("DataLoader",), lambda source: iter([Plant((Edit(0, 0, "\n"),))]))
     (verdict,) = run([project], [operator], 5, 1)
     assert verdict.answer == "missed"
     assert "# 0 of 1 planted causes reported" in "\n".join(rendered([verdict]))
@@ -51,7 +90,7 @@ def test_what_the_rule_does_not_name_is_missed(project: str) -> None:
 def test_what_was_there_before_is_no_verdict(project: str) -> None:
     Path(project, "loading.py").write_text(_TEXT.replace("=False", "=True"))
     around = _TEXT.index("DataLoader(d"), _TEXT.index("\n", _TEXT.index("DataLoader(d"))
-    operator = Operator("nothing", "TRL302", "DataLoader", lambda source: iter([Plant((Edit(0, 0, "\n"),), around)]))
+    operator = Operator("nothing", "TRL302", ("DataLoader",), lambda source: iter([Plant((Edit(0, 0, "\n"),), around)]))
     assert run([project], [operator], 5, 1) == []
 
 
@@ -87,3 +126,15 @@ def test_imports_stand_where_they_may() -> None:
 
 def test_operators_have_names_of_their_own() -> None:
     assert len({one.name for one in OPERATORS}) == len(OPERATORS)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_an_operator_finds_its_place_and_leaves_python(operator: Operator) -> None:
+    plants = list(operator.find(Source(_RICH)))
+    assert plants
+    for plant in plants:
+        new = planted(_RICH, plant.edits)
+        ast.parse(new)
+        assert new != _RICH
+        first, last = rows(_RICH, plant)
+        assert 1 <= first <= last <= len(new.splitlines())

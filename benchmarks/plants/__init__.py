@@ -36,12 +36,12 @@ class Plant(NamedTuple):
 class Operator(NamedTuple):
     """A way to plant what a rule reports; ``find`` gives every place of a file where that can be done.
 
-    Only files whose text matches ``hint``, a regular expression, are parsed for it.
+    Only files in whose text each of the ``hints``, regular expressions over lines, is found are parsed for it.
     """
 
     name: str
     code: str
-    hint: str
+    hints: tuple[str, ...]
     find: Callable[[Source], Iterator[Plant]]
 
 
@@ -105,6 +105,14 @@ class Source:
         start = self._offset(statement.lineno, 0)
         indent = self.text[start : self.span(statement)[0]]
         return Edit(start, start, "".join(f"{indent}{line}\n" for line in lines))
+
+    def places(self, *parameters: str) -> Iterator[tuple[ast.stmt, str]]:
+        """Statements of functions above which lines can be put, each with one of the ``parameters`` that the function has."""
+        for function in self.functions:
+            named = [each.arg for each in (*function.args.args, *function.args.kwonlyargs) if each.arg in parameters]
+            for statement in body(function) if named else ():
+                if not self.text[self._offset(statement.lineno, 0) : self.span(statement)[0]].strip():
+                    yield statement, named[0]
 
     def importing(self, *modules: str) -> Edit:
         """Imports in front of the file's first, or at its end where it has none (never below a use at run time)."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks.plants import Operator, loaders
+from benchmarks.plants import Operator, loaders, orders
 
-OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS,)
+OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS, *orders.OPERATORS)
