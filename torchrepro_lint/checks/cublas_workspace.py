@@ -55,7 +55,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
             value = at.happening.event.value
             place = span(value) if at is enabling and value is not None else None
             place = place or first_line(context.lines, at.happening.event.statement)
-            fix = fix_workspace(context.project, context.path, program, at.given if found and not good else None)
+            late = at.happening.event.statement if good else None
+            fix = fix_workspace(context.project, context.path, program, at.given if found and not good else None, late)
             yield Finding(_CODE, place, message, fix, severity=severity)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Constant, If, Import, span
+from torchrepro_lint.facts import Assign, Constant, If, Import, span
 from torchrepro_lint.insertions import insert_below, insert_statement
 from torchrepro_lint.layout import newline
 from torchrepro_lint.merging import joined
+from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import, insert_import
+from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
 from torchrepro_lint.rewrites.seed_blocks import last_of_block
@@ -52,8 +54,13 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
     return Fix(f"call torch.{word}(True)", joined((*imports, edit)), safe=False)
 
 
-def fix_workspace(project: Project, own: str, program: Program, wrong: Expression | None) -> Fix | None:
-    """Set the variable above the first import that may load torch; a wrong literal is replaced where it stands."""
+def fix_workspace(
+    project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
+) -> Fix | None:
+    """Set the variable above the first import that may load torch; a wrong literal is replaced where it stands.
+
+    A statement of the same file that sets it ``late``, whatever the options say, is moved there.
+    """
     if isinstance(wrong, Constant):
         return Fix('write ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
     path = program.entry.path
@@ -62,7 +69,18 @@ def fix_workspace(project: Project, own: str, program: Program, wrong: Expressio
     if first is None or first.start != Lines(text).start_of_line(first.start):
         return None
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
-    return fix_in(path, own, title, _above(facts, text, first))
+    edits = _above(facts, text, first)
+    if late is not None and own == path and (cut := _cut(facts, text, late)):
+        return fix_in(path, own, title, (*edits, cut))
+    return fix_in(path, own, title, edits)
+
+
+def _cut(facts: Facts, text: str, late: Statement) -> Edit | None:
+    """Take a statement out that hangs on no test and is not all there is."""
+    level = level_of(facts, late.start)
+    spot = level.spots[-1] if level else None
+    plain = spot is not None and spot.around is None and spot.statement is late and len(spot.block) > 1
+    return remove_statement(text, spot) if spot is not None and plain and isinstance(late, Assign) else None
 
 
 def _above(facts: Facts, text: str, first: Statement) -> tuple[Edit, ...]:
