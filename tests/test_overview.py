@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
 from overview_projects import HELPERS, STEADY, STUDY, TRAIN, cells_of, overview_of, survey_of
+from torchrepro_lint.moments import timeline
 from torchrepro_lint.overview.controls import STATES
 from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lanes
 from torchrepro_lint.overview.summary import causes, verdict
 from torchrepro_lint.overview.uses import shifts
+from torchrepro_lint.project import Program
+from torchrepro_lint.rule import Context
+from torchrepro_lint.timeline import Timeline
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -145,3 +151,17 @@ def test_states_are_told_apart_without_colour() -> None:
     assert (
         len({state.mark for state in STATES.values()}) == len({state.word for state in STATES.values()}) == len(STATES)
     )
+
+
+def test_a_run_that_breaks_the_tool_breaks_no_more(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(context: Context, program: Program) -> Timeline:
+        if program.entry.path == "train.py":
+            raise KeyError("lost")
+        return timeline(context, program)
+
+    monkeypatch.setattr("torchrepro_lint.overview.started.timeline", broken)
+    found = survey_of(project(STUDY))
+    assert [entry.path for entry in found.overview.entries] == ["steady.py"]
+    (gap,) = (gap for gap in found.overview.gaps if gap.kind == "fault")
+    assert (gap.what, "KeyError: 'lost'" in gap.why) == ("train.py", True)
+    assert found.errors == (f"{gap.what}: {gap.why}",)

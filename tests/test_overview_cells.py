@@ -73,6 +73,8 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("(True)", "(A)"), "algorithms", ("risk", "left to an option")),
         (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on, on a condition")),
         (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark is left open")),
+        (("torch.use", "torch.backends.cudnn.benchmark = True  # noqa\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
+        (("torch.use", "if A: torch.backends.cudnn.benchmark = True\nelse: torch.backends.cudnn.benchmark = False\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
         (("nn.Conv2d(3, 8, 3)", "nn.Linear(8, 8)"), "cudnn", ("unused", "no convolution found")),
         ((".cuda()", ""), "cuda", ("unused", "no CUDA")),
         ((".cuda()", ""), "cudnn", ("unused", "no CUDA")),

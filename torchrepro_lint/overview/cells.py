@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import CONTROLS, STATES, WORDS
+from torchrepro_lint.overview.lanes import lane_key
 from torchrepro_lint.overview.loader_cells import loader_cells
 from torchrepro_lint.overview.records import Cell, Item
-from torchrepro_lint.overview.seed_cells import seed_cells
+from torchrepro_lint.overview.seed_cells import at, seed_cells
 from torchrepro_lint.overview.switch_cells import switch_cells
 from torchrepro_lint.reached import on_request, raising
 
@@ -28,7 +29,7 @@ def cells(context: Context, program: Program, timeline: Timeline, items: Iterabl
     by_control: dict[str, list[Item]] = {}
     for item in items:
         by_control.setdefault(item.control, []).append(item)
-    found = {each.control: each for each in _all(context, program, timeline, by_control)}
+    found = {each.control: _troubled(each, timeline) for each in _all(context, program, timeline, by_control)}
     return tuple(_with_findings(found[each.key], by_control.get(each.key, ())) for each in CONTROLS)
 
 
@@ -58,6 +59,16 @@ def _operations(context: Context, program: Program) -> Cell:
     return Cell(
         "operations", "unused", "none of the listed", "No operation was found that torch has trouble repeating."
     )
+
+
+def _troubled(cell: Cell, timeline: Timeline) -> Cell:
+    """What a run does to a switch counts also where no finding says that it is wrong."""
+    for each in timeline.moments:
+        wrong = each.trouble is not None and each.kind == "set" and lane_key(each) == cell.control
+        if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
+            told = f"{each.text} at {at(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
+            return Cell(cell.control, "risk", WORDS[each.trouble.code], told)
+    return cell
 
 
 def _with_findings(cell: Cell, items: Sequence[Item]) -> Cell:

@@ -72,12 +72,17 @@ def lanes(entry: Entry) -> tuple[Lane, ...]:
 def lane_of(moment: Moment) -> str:
     """The title of the lane that a moment stands in first."""
     titles = {key: title for key, title, _ in _LANES}
-    return titles[_OF.get(moment.what, "algorithms" if moment.kind == "operation" else moment.lane)]
+    return titles[lane_key(moment)]
+
+
+def lane_key(moment: Moment) -> str:
+    """The key of that lane: of a switch that is a control, the control's."""
+    return _OF.get(moment.what, "algorithms" if moment.kind == "operation" else moment.lane)
 
 
 def _lanes_of(moment: Moment, entry: Entry) -> tuple[str, ...]:
     """Seeding torch seeds its devices, too."""
-    first = _OF.get(moment.what, "algorithms" if moment.kind == "operation" else moment.lane)
+    first = lane_key(moment)
     both = first == "torch" and moment.kind in ("seed", "entropy") and entry.device == "cuda"
     return ("torch", "cuda") if both else (first,)
 

@@ -69,11 +69,8 @@ def _generator(program: Program, timeline: Timeline, family: Family, reported: b
 def _seeded(key: str, seeds: Sequence[Moment], draws: Sequence[Moment]) -> Cell:
     plain = next((each for each in seeds if not each.conditions), None)
     count = sum(each.times for each in draws)
-    then = (
-        "; nothing was found to draw from it."
-        if not count
-        else f", before {'the only draw' if count == 1 else f'all {count} draws'}."
-    )
+    before = "the one draw that was found" if count == 1 else f"all {count} draws that were found"
+    then = f", before {before}." if count else "; nothing was found to draw from it."
     if plain is not None:
         return Cell(key, "good", "seeded", f"{plain.text} at {at(plain)}{then}")
     seed = seeds[0]

@@ -12,22 +12,21 @@ from torchrepro_lint.checking import link
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.engine import collector_off, prepare, report_on
 from torchrepro_lint.files import Plan, Tree
-from torchrepro_lint.moments import timeline
-from torchrepro_lint.overview.cells import cells
 from torchrepro_lint.overview.gaps import KINDS, gaps, rules_off
-from torchrepro_lint.overview.items import Describer, entry_id
+from torchrepro_lint.overview.items import Describer
 from torchrepro_lint.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
+from torchrepro_lint.overview.started import started
 from torchrepro_lint.overview.uses import shifts, uses
+from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.requested import warning
 from torchrepro_lint.requirements import project_name
 from torchrepro_lint.rule import Context
-from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import Means, read_tree
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
     from torchrepro_lint.engine import Progress
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.project import Project
     from torchrepro_lint.reading import Reading
 
 
@@ -103,20 +102,22 @@ def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], 
     reported = report_on(checker, readings.files, project)
     contexts = _contexts(checker, readings.files, project)
     items = Describer(project, contexts, tree.root.path, prefix).items(reported.diagnostics)
-    entries, idle = _entries(contexts, project, items, prefix)
-    found = uses([contexts[path] for path, _ in tree.given if path in contexts], prefix)
+    entries, beside = started(contexts, project, items, prefix)
+    found, broken = _uses(contexts, prefix)
     left_out = (
         *_failures(tree, (*readings.errors, *reported.faults), prefix),
-        *idle,
+        *broken,
+        *beside,
         *gaps(checker, readings.files, project, reported.hidden, prefix),
         *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
     )
     told = warning(target)
+    faults = (f"{gap.what}: {gap.why}" for gap in (*broken, *beside) if gap.kind == "fault")
     return _Part(
         Aim(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
         len(contexts.keys() & dict(tree.given).keys()),
         entries, items, found, shifts(found, target.version), left_out, (told,) if told else (),
-        (*readings.errors, *reported.faults),
+        (*readings.errors, *reported.faults, *faults),
     )  # fmt: skip
 
 
@@ -130,51 +131,11 @@ def _contexts(checker: Checker, readings: Mapping[str, Reading], project: Projec
     }
 
 
-def _entries(
-    contexts: Mapping[str, Context], project: Project, items: tuple[Item, ...], prefix: str
-) -> tuple[tuple[Entry, ...], tuple[Gap, ...]]:
-    """Those of the given files in which something happens, and the others by name."""
-    entries: list[Entry] = []
-    idle: list[Gap] = []
-    by_entry: dict[str, list[Item]] = {}
-    for item in items:
-        for each in item.entries:
-            by_entry.setdefault(each, []).append(item)
-    for program in project.programs:
-        if program.entry.path in contexts:
-            own = by_entry.get(entry_id(prefix, program), [])
-            entry = _entry(contexts[program.entry.path], program, own, prefix)
-            if entry.timeline.moments or own:
-                entries.append(entry)
-            else:
-                idle.append(Gap("idle", entry.name, "it touches no generator, flag, variable or device that is known"))
-    return tuple(entries), tuple(idle)
-
-
-def _entry(context: Context, program: Program, items: list[Item], prefix: str) -> Entry:
-    found = _prefixed(timeline(context, program), prefix)
-    function = (program.entry.function or "").partition(":")[2]
-    return Entry(
-        entry_id(prefix, program),
-        prefix + program.entry.path,
-        function,
-        found.torch,
-        found.device,
-        program.effects.matters and program.effects.acts,
-        cells(context, program, found, items),
-        found,
-    )
-
-
-def _prefixed(found: Timeline, prefix: str) -> Timeline:
-    """A timeline with the paths of an overview of several projects."""
-    if not prefix:
-        return found
-    moments = (
-        each._replace(path=prefix + each.path, way=tuple(step._replace(path=prefix + step.path) for step in each.way))
-        for each in found.moments
-    )
-    return found._replace(path=prefix + found.path, moments=tuple(moments))
+def _uses(contexts: Mapping[str, Context], prefix: str) -> tuple[tuple[Use, ...], tuple[Gap, ...]]:
+    answer = guarded(lambda: uses(list(contexts.values()), prefix))
+    if isinstance(answer, Fault):
+        return (), (Gap("fault", "operations by release", f"they broke off: {answer.message}"),)
+    return answer, ()
 
 
 def _failures(tree: Tree, errors: tuple[str, ...], prefix: str) -> Iterator[Gap]:
