@@ -58,6 +58,10 @@ def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
     found = json.loads(lint("report", "--output-format", "json", "--select", "TRL102,TRL201").out)
     assert {item["code"] for item in found["findings"]} == {"TRL102", "TRL201"}
     assert found["title"] == "study"
+    # What nobody looked for was not found absent.
+    cells = {cell["control"]: cell for cell in found["entries"][0]["cells"]}
+    assert {key for key, cell in cells.items() if cell["says"] == "not checked"} == {"workers", "order"}
+    assert cells["order"]["state"] == "unknown"
 
 
 def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

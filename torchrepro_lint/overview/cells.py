@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.overview.controls import CONTROLS, STATES, WORDS
+from torchrepro_lint.overview.controls import CONTROL_OF, CONTROLS, STATES, WORDS
 from torchrepro_lint.overview.lanes import lane_key
 from torchrepro_lint.overview.loader_cells import loader_cells
 from torchrepro_lint.overview.records import Cell, Item
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Timeline
 
+_BY_RULES = ("loaders", "workers", "operations", "order")
 _WEIGHTS = ("note", "warning", "error")
 
 
-def cells(context: Context, program: Program, timeline: Timeline, items: Iterable[Item]) -> tuple[Cell, ...]:
-    """In the order of ``CONTROLS``; ``items`` are the findings that the run comes by.
+def cells(
+    context: Context, program: Program, timeline: Timeline, items: Iterable[Item], off: Collection[str] = ()
+) -> tuple[Cell, ...]:
+    """In the order of ``CONTROLS``; ``items`` are the findings that the run comes by, ``off`` the rules that did not run
+    though they do by default.
 
     What the run does decides, and findings make it no better: so a cell and its findings never disagree.
     """
@@ -30,7 +34,8 @@ def cells(context: Context, program: Program, timeline: Timeline, items: Iterabl
     for item in items:
         by_control.setdefault(item.control, []).append(item)
     found = {each.control: _troubled(each, timeline) for each in _all(context, program, timeline, by_control)}
-    return tuple(_with_findings(found[each.key], by_control.get(each.key, ())) for each in CONTROLS)
+    checked = (_unchecked(found[each.key], off) for each in CONTROLS)
+    return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
 
 
 def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterable[Cell]:
@@ -68,6 +73,14 @@ def _troubled(cell: Cell, timeline: Timeline) -> Cell:
         if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
             told = f"{each.text} at {at(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
             return Cell(cell.control, "risk", WORDS[each.trouble.code], told)
+    return cell
+
+
+def _unchecked(cell: Cell, off: Collection[str]) -> Cell:
+    """Of what only rules look for, nothing is known where they did not run."""
+    missing = sorted(code for code in off if CONTROL_OF.get(code) == cell.control)
+    if missing and cell.control in _BY_RULES and cell.state == "good":
+        return Cell(cell.control, "unknown", "not checked", f"Rules that would tell did not run: {', '.join(missing)}.")
     return cell
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.moments import timeline
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def started(
-    contexts: Mapping[str, Context], project: Project, items: tuple[Item, ...], prefix: str
+    contexts: Mapping[str, Context], project: Project, items: tuple[Item, ...], off: Collection[str], prefix: str
 ) -> tuple[tuple[Entry, ...], tuple[Gap, ...]]:
-    """Those of the files in ``contexts`` in which something happens; the others, and those over which the tool broke, by name."""
+    """Those of the files in ``contexts`` in which something happens; the others, and those over which the tool broke, by name.
+
+    ``off`` are the default rules that did not run.
+    """
     entries: list[Entry] = []
     beside: list[Gap] = []
     by_entry = _by_entry(items)
@@ -29,7 +32,7 @@ def started(
             continue
         own = by_entry.get(entry_id(prefix, program), [])
         context = contexts[program.entry.path]
-        entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, prefix))  # type: ignore[misc]
+        entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
         elif entry.timeline.moments or own:
@@ -47,7 +50,7 @@ def _by_entry(items: tuple[Item, ...]) -> dict[str, list[Item]]:
     return found
 
 
-def _entry(context: Context, program: Program, items: list[Item], prefix: str) -> Entry:
+def _entry(context: Context, program: Program, items: list[Item], off: Collection[str], prefix: str) -> Entry:
     found = _prefixed(timeline(context, program), prefix)
     return Entry(
         entry_id(prefix, program),
@@ -56,7 +59,7 @@ def _entry(context: Context, program: Program, items: list[Item], prefix: str) -
         found.torch,
         found.device,
         program.effects.matters and program.effects.acts,
-        cells(context, program, found, items),
+        cells(context, program, found, items, off),
         found,
     )
 

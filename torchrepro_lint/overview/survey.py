@@ -102,7 +102,8 @@ def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], 
     reported = report_on(checker, readings.files, project)
     contexts = _contexts(checker, readings.files, project)
     items = Describer(project, contexts, tree.root.path, prefix).items(reported.diagnostics)
-    entries, beside = started(contexts, project, items, prefix)
+    off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
+    entries, beside = started(contexts, project, items, off, prefix)
     found, broken = _uses(contexts, prefix)
     left_out = (
         *_failures(tree, (*readings.errors, *reported.faults), prefix),
