@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.distinct import distinct, own_values
-from torchrepro_lint.facts import Call
+from torchrepro_lint.facts import Arg, Call, Constant, Operation, Subscript
 from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.signatures import OPEN, literal
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.walk import last_word
 
@@ -32,7 +33,23 @@ def order_free(project: Project, path: str, call: Call, row: Row, known: Known) 
         return False
     if row.operation in _WRITING and (index := tensor(row.spelling, call, "index")) is not None:
         return distinct(project, path, index) or _adds_exactly(project, path, call, row, known)
+    if row.operation == "torch.gather" and row.phase == "backward":
+        return _one_of_each(row, call)
     return _adds_exactly(project, path, call, row, known)
+
+
+def _one_of_each(row: Row, call: Call) -> bool:
+    """``x.gather(1, target.unsqueeze(1))``: one element of each row, so that nothing is added up in the gradient."""
+    dim, index = tensor(row.spelling, call, "dim"), tensor(row.spelling, call, "index")
+    along = None if dim is None else literal(dim)
+    match index:
+        case Call(func=func, args=(Arg(value=at),)) if last_word(func) == "unsqueeze":
+            return literal(at) == along is not OPEN or {literal(at), along} == {1, -1}
+        case Call(func=func, args=(_, Arg(value=Constant(value=1)))) if last_word(func) in ("view", "reshape"):
+            return along in (1, -1)
+        case Subscript(indices=(Operation(op=":"), Constant(value=None))):
+            return along in (1, -1)
+    return False
 
 
 def _adds_exactly(project: Project, path: str, call: Call, row: Row, known: Known) -> bool:

@@ -37,7 +37,24 @@ def trains_nothing(project: Project, function: str) -> bool:
     ancestry = project.resolver.ancestry(owner) if owner else ()
     if set(_MODULES).intersection(ancestry):
         return False
-    return any(_word(each).endswith(_PREPARING) for each in ancestry[1:]) or any(map(_OF_DATA.fullmatch, words))
+    if any(_word(each).endswith(_PREPARING) for each in ancestry[1:]) or any(map(_OF_DATA.fullmatch, words)):
+        return True
+    return "transforms" in words[:-1] and path.rpartition("/")[0] in _transforming(project)
+
+
+def _transforming(project: Project) -> frozenset[str]:
+    """The directories in which classes stand that are transforms of data: what they are made of is there, too."""
+    known: frozenset[str] | None = project.kept.get("transforming")
+    if known is None:
+        resolver = project.resolver
+        classes = [each for each in resolver.all_classes() if "transforms/" in each.partition(":")[0]]
+        known = frozenset(
+            each.partition(":")[0].rpartition("/")[0]
+            for each in classes
+            if any(_word(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
+        )
+        project.kept["transforming"] = known
+    return known
 
 
 def made_for_inference(site: Site) -> bool:

@@ -56,6 +56,10 @@ def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scala
         known["device"] = "cpu"
     if "repeats" in read and _is_count(tensors, read["repeats"]):
         known["repeats"] = Between(0, None)
+    if "src" in read and (source := tensors.what(read["src"])).kind in ("int", "float", "bool"):
+        known["src"] = source.kind
+    elif "src" in read and tensors.is_number_by_default(read["src"]):
+        known["src"] = "number"
     if "target" in read:
         return {**_of_target(tensors.what(read["target"])), **known}
     index = tensors.what(read["index"]) if "index" in read and spelling.name.rpartition(".")[2] in _AS_MANY else UNKNOWN

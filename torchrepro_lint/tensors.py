@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Expression
+from torchrepro_lint.facts import Constant, Expression
 from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.project import Project
 
@@ -15,6 +15,7 @@ class Tensors:
     def __init__(self, project: Project, path: str) -> None:
         self._kinds = kinds_of(project)
         self._path = path
+        self._resolver = project.resolver
 
     def what(self, expression: Expression) -> What:
         """All that is known of it."""
@@ -45,3 +46,8 @@ class Tensors:
     def contiguous(self, expression: Expression) -> bool:
         """Whether its elements lie in their order without gaps."""
         return self.what(expression).layout == "contiguous"
+
+    def is_number_by_default(self, expression: Expression) -> bool:
+        """Whether it is a parameter that is a number where nothing is given."""
+        default = self._resolver.default(self._path, expression)
+        return isinstance(default, Constant) and isinstance(default.value, int | float)

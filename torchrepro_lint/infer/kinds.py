@@ -20,6 +20,7 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, variables
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
+from torchrepro_lint.infer.indices import shown_indices
 from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.modes import enters_device
 from torchrepro_lint.infer.places import Places
@@ -27,7 +28,7 @@ from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.sparsity import shown_sparse
 from torchrepro_lint.infer.spot import Spot
-from torchrepro_lint.infer.usage import shown_indices, shown_tensors
+from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
 
 if TYPE_CHECKING:

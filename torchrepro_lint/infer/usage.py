@@ -8,7 +8,7 @@ from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.rules import FUNCTIONAL, OWN, RULES
 from torchrepro_lint.infer.spot import Spot
-from torchrepro_lint.walk import expressions, last_word, within
+from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.flow import Flow
@@ -109,35 +109,3 @@ def _bindings(expression: Expression, env: Env) -> set[Binding]:
     if not isinstance(expression, Ref):
         return set()
     return {env[root] for root in expression.roots if root in env}
-
-
-# Methods and functions of torch by which argument, the function's counted from 0, they take indices: of integers.
-_INDEXED = {
-    **dict.fromkeys(
-        ("index_select", "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill"), 2
-    ),
-    **dict.fromkeys(("scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_fill_"), 2),
-}
-
-
-def shown_indices(flow: Flow) -> frozenset[Binding]:
-    """The bindings of a function that are given as indices where torch takes nothing but integers for them."""
-    shown: set[Binding] = set()
-    for place in flow.places:
-        for expression in expressions(place.statement):
-            for each in within(expression):
-                if isinstance(each, Call) and (index := _index(each)) is not None and not index.path:
-                    shown.update(_bindings(index, place.env))
-    return frozenset(shown)
-
-
-def _index(call: Call) -> Ref | None:
-    """The variable that a call is given for an index."""
-    word = last_word(call.func)
-    if word not in _INDEXED or any(arg.star for arg in call.args):
-        return None
-    named = next((arg.value for arg in call.args if arg.keyword == "index"), None)
-    plain = [arg.value for arg in call.args if arg.keyword is None]
-    at = _INDEXED[word] - (not (isinstance(call.func, Ref) and call.func.roots == ("torch",)))
-    found = named if named is not None else plain[at] if at < len(plain) else None
-    return found if isinstance(found, Ref) else None

@@ -145,6 +145,8 @@ def _parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, posit
     declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
     if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
         return LOADED
+    if declared.kind in ("", "tensor") and not declared.family and param.name == "edge_index":
+        declared = declared._replace(family="integer", grad=False)  # so it is called in libraries of graphs
     if param.kind.startswith("*"):
         return What("tuple" if param.kind == "*" else "dict", of=declared)
     passed = _passed(kinds, spot, name, function, param, position) if spot.hops else UNKNOWN
