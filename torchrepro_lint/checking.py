@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import glob
 from torchrepro_lint.files import Tree, source_roots
+from torchrepro_lint.libraries import libraries
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts
@@ -71,7 +72,7 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
     tree = checker.tree
-    scripts = console_scripts(Path(tree.root.path))
+    root = Path(tree.root.path)
 
     lines: dict[str, Lines] = {}
 
@@ -83,7 +84,16 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
     def text(path: str) -> str:
         return files[path].text
 
-    return Project(facts, tree.root.settings, checker.catalogue, source_roots(tree), scripts, position, text)
+    return Project(
+        facts,
+        tree.root.settings,
+        checker.catalogue,
+        source_roots(tree),
+        console_scripts(root),
+        position,
+        text,
+        libraries(root),
+    )
 
 
 def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:

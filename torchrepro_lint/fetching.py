@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
+from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
 from torchrepro_lint.loader_kinds import samples
 from torchrepro_lint.samples import Dataset, dataset
 from torchrepro_lint.scoped import Scoped
+from torchrepro_lint.signatures import arguments
 from torchrepro_lint.transforming import Transforming
 
 if TYPE_CHECKING:
@@ -136,7 +138,7 @@ class Fetching:
 
     def _of_row(self, call: Scoped, row: Dataset, depth: int) -> Draws:
         assert isinstance(call.value, Call)
-        if any(self._project.is_called(word) for word in row.unless):
+        if any(self._project.is_called(word) for word in row.unless) or not self._holds(call, row):
             return UNKNOWN
         if not row.wraps:
             return row.draws | self._transforming.passed(call, row.calls) | self._set_later(call.path, row.calls)
@@ -147,6 +149,22 @@ class Fetching:
         items = self._origins.collected(inner)
         parts = items.spare if items.complete and items.spare else (inner,)
         return NOTHING.union(*(self.draws(each, depth + 1) for each in parts))
+
+    def _holds(self, call: Scoped, row: Dataset) -> bool:
+        """Whether a row is known to hold of the call that makes a dataset, or of the one whose methods made it of that."""
+        assert isinstance(call.value, Call)
+        if not row.when:
+            return True
+        receivers: Iterable[Scoped] = ()
+        match call.value.func:
+            case Attribute(value=value):
+                receivers = self._origins.of(call._replace(value=value))
+            case Ref(path=(*words, _)) as func:
+                receivers = self._origins.of(call._replace(value=func._replace(path=tuple(words))))
+        made = [each for each in receivers if isinstance(each.value, Call)]
+        if made:
+            return all(self._holds(each, row) for each in made)
+        return evaluate(row.when, row.spelling, arguments(row.spelling, call.value)) is Truth.HOLDS
 
     def _set_later(self, path: str, words: Sequence[str]) -> Draws:
         """What the callables draw from that a file sets as attributes of some object: ``dataset.transform = ...``."""

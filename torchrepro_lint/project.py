@@ -40,6 +40,7 @@ from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Condition, Spelling
+    from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
 
@@ -75,7 +76,7 @@ class Project:
     """The modules of a project (by path from its root), linked.
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
-    ``[project.scripts]``; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
+    ``[project.scripts]``, ``libraries`` what is asked for of libraries; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
     project has no texts. ``text`` is what a file says, for fixes.
     """
 
@@ -88,8 +89,10 @@ class Project:
         scripts: Sequence[str] = (),
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
         text: Callable[[str], str] = lambda _path: "",
+        libraries: Libraries = (),
     ) -> None:
         self.files = files
+        self.libraries = libraries
         self.position = position
         self.text = text
         # What others work out once for a project, by their names. A table of theirs with weak keys would keep the

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.files import Plan, Tree, source_roots
+from torchrepro_lint.libraries import libraries
 from torchrepro_lint.outcome_json import from_json, to_json
 from torchrepro_lint.requested import target_of
 from torchrepro_lint.requirements import console_scripts
@@ -75,7 +76,8 @@ def _question(tree: Tree) -> Any:
     """What an answer about a tree depends on beside the contents of its files."""
     root = tree.root
     given = [(path, one.display, one.path) for path, one in tree.given]
-    return root, target_of(root), console_scripts(Path(root.path)), source_roots(tree), tree.files, given
+    place = Path(root.path)
+    return root, target_of(root), libraries(place), console_scripts(place), source_roots(tree), tree.files, given
 
 
 def _is_same(path: Path, known: list[Any], made: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a project's files say about it: the torch it needs (lock files, pins, specifiers) and its commands."""
+"""What a project's files say about it: the releases it needs (lock files, pins, specifiers) and its commands."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from packaging.version import InvalidVersion, Version
 from torchrepro_lint.toml import TOMLDecodeError, loads
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
-_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?:pytorch|torch)(?![\w-])\s*(?P<spec>[^"'#\s]*)""")
+_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
+_TORCH = "torch"
 
 
 class Demand(NamedTuple):
-    """One statement about torch. ``exact`` is the pinned version where it is a pin."""
+    """One statement about a library. ``exact`` is the pinned version where it is a pin."""
 
     file: str
     specifiers: SpecifierSet
     exact: Version | None
 
 
-def locked(root: Path) -> Iterator[Demand]:
-    """The torch in each lock file of a project, the newest where a file holds several."""
+def locked(root: Path, library: str = _TORCH) -> Iterator[Demand]:
+    """The release of a library, torch's if none is named, in each lock file of a project; the newest of several."""
     for name in LOCKS:
         packages = _toml(root / name).get("package", [])
-        versions = [_version(one.get("version")) for one in packages if one.get("name") == "torch"]
+        versions = [_version(one.get("version")) for one in packages if one.get("name") == library]
         known = [version for version in versions if version is not None]
         if known:
             yield Demand(name, SpecifierSet(f"=={max(known)}"), max(known))
 
 
-def declared(root: Path) -> Iterator[Demand]:
-    """What pyproject.toml, requirements*.txt and environment.yml ask for, in this order."""
-    for text in _pyproject(_toml(root / "pyproject.toml")):
-        yield from _demand("pyproject.toml", text)
+def declared(root: Path, library: str = _TORCH) -> Iterator[Demand]:
+    """What pyproject.toml, requirements*.txt and environment.yml ask for of a library, in this order."""
+    for text in _pyproject(_toml(root / "pyproject.toml"), library):
+        yield from _demand("pyproject.toml", text, library)
     for path in sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")]):
         for line in _lines(path):
-            yield from _demand(path.relative_to(root).as_posix(), line)
+            yield from _demand(path.relative_to(root).as_posix(), line, library)
     for path in sorted([*root.glob("environment*.yml"), *root.glob("environment*.yaml")]):
         for line in _lines(path):
-            if match := _CONDA.match(line):
+            if (match := _CONDA.match(line)) and _conda_name(match["name"]) == library:
                 yield from _specified(path.name, _conda(match["spec"]))
 
 
@@ -63,14 +64,23 @@ def project_name(root: Path) -> str:
     return next((name for name in names if isinstance(name, str)), "")
 
 
-def _demand(file: str, text: str) -> Iterator[Demand]:
-    """A requirement by PEP 508, where it is one of torch."""
+def _demand(file: str, text: str, library: str) -> Iterator[Demand]:
+    """A requirement by PEP 508, where it is one of the library."""
     try:
         requirement = Requirement(text.partition(" #")[0].strip())
     except InvalidRequirement:
         return
-    if requirement.name.lower() == "torch":
+    if _same_name(requirement.name) == library:
         yield _pinned(file, requirement.specifier)
+
+
+def _conda_name(name: str) -> str:
+    return _TORCH if name == "pytorch" else _same_name(name)
+
+
+def _same_name(name: str) -> str:
+    """A name as packages are compared by it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _specified(file: str, text: str) -> Iterator[Demand]:
@@ -86,7 +96,7 @@ def _pinned(file: str, specifiers: SpecifierSet) -> Demand:
     return Demand(file, specifiers, next((version for version in exact if version is not None), None))
 
 
-def _pyproject(data: dict[str, Any]) -> Iterator[str]:
+def _pyproject(data: dict[str, Any], library: str) -> Iterator[str]:
     project = _table(data, "project")
     yield from _strings(project.get("dependencies"))
     for table in (_table(project, "optional-dependencies"), _table(data, "dependency-groups")):
@@ -95,10 +105,10 @@ def _pyproject(data: dict[str, Any]) -> Iterator[str]:
     poetry = _table(_table(data, "tool"), "poetry")
     groups = [_table(group, "dependencies") for group in _table(poetry, "group").values() if isinstance(group, dict)]
     for table in (_table(poetry, "dependencies"), *groups):
-        wanted = table.get("torch")
+        wanted = table.get(library)
         text = wanted.get("version") if isinstance(wanted, dict) else wanted
         if isinstance(text, str):
-            yield f"torch{_poetry(text)}"
+            yield f"{library}{_poetry(text)}"
 
 
 def _poetry(text: str) -> str:

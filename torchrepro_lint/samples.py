@@ -8,37 +8,60 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
+from torchrepro_lint.libraries import Libraries, comes_to
 from torchrepro_lint.resources import read_table
 
 
 class Transform(NamedTuple):
     """``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` what it is given decides.
 
-    ``when`` must hold of the call that makes it.
+    ``when`` must hold of the call that makes it. The row is of the releases of ``library`` from ``since`` to the one before
+    ``before``; empty for no such bound.
     """
 
     draws: frozenset[str]
     inner: bool
     spelling: Spelling
     when: tuple[Condition, ...]
+    library: str
+    since: str
+    before: str
 
 
 class Dataset(NamedTuple):
     """``calls`` are the parameters whose values run on each sample; with ``wraps`` the first argument decides. Nothing is
-    known where the project calls a method of ``unless``.
+    known where the project calls a method of ``unless``, or ``when`` does not hold of the call that makes it.
     """
 
     draws: frozenset[str]
     wraps: bool
     calls: tuple[str, ...]
     unless: tuple[str, ...]
+    spelling: Spelling
+    when: tuple[Condition, ...]
 
 
-def transforms(name: str) -> Iterator[Transform]:
-    """The rows of a public name, a class or a function, the first that holds decides; none where it is not known."""
+def transforms(name: str, known: Libraries = ()) -> Iterator[Transform]:
+    """The rows of a public name, a class or a function, the first that holds decides; none where it is not known.
+
+    ``known`` is what the project asks for of libraries; of the others the newest release counts.
+    """
     for modules, names, row in _transforms():
-        if _fits(name, modules, names):
+        if _fits(name, modules, names) and _is_run(row, known):
             yield row
+
+
+def versioned() -> tuple[str, ...]:
+    """The libraries of which some rows hold for some releases only, sorted."""
+    return tuple(sorted({row.library for _, _, row in _transforms() if row.since or row.before}))
+
+
+def _is_run(row: Transform, known: Libraries) -> bool:
+    """Whether the newest release that the project admits is one of a row's."""
+    if not row.since and not row.before:
+        return True
+    asked = dict(known).get(row.library, "")
+    return (not row.since or comes_to(asked, row.since)) and not (row.before and comes_to(asked, row.before))
 
 
 def dataset(name: str) -> Dataset | None:
@@ -57,10 +80,12 @@ def _transforms() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Transform], .
                 table.get("inner", False),
                 spelling({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
                 conditions(table.get("when", ())),
+                table["library"],
+                table.get("since", ""),
+                table.get("before", ""),
             ),
         )
         for table in read_table("transforms.toml")["transform"]
-        if "until" not in table
     )
 
 
@@ -75,6 +100,8 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Dataset], ...]:
                 table.get("wraps", False),
                 tuple(table.get("calls", ())),
                 tuple(table.get("unless", ())),
+                spelling({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
+                conditions(table.get("when", ())),
             ),
         )
         for table in read_table("datasets.toml")["dataset"]

@@ -132,7 +132,7 @@ class Transforming:
     def _of_rows(self, name: str, made: Scoped | None) -> Draws:
         """What a library's transform draws from, by the first row that holds of the call that makes it."""
         found: set[str] = set()
-        for row in transforms(name):
+        for row in transforms(name, self._project.libraries):
             call = made.value if made is not None and isinstance(made.value, Call) else None
             argument = arguments(row.spelling, call) if call is not None else lambda _: None
             truth = evaluate(row.when, row.spelling, argument) if call is not None or not row.when else Truth.UNKNOWN
