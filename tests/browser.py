@@ -61,6 +61,10 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._devtools("Emulation.setEmulatedMedia", {"features": features})
 
+    def media(self, name: str) -> None:
+        """Show the page as on ``print``; empty: as on the screen."""
+        self._devtools("Emulation.setEmulatedMedia", {"media": name})
+
     def _devtools(self, command: str, parameters: dict[str, object]) -> None:
         _ask("POST", f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters})
 

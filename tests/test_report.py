@@ -125,6 +125,7 @@ def test_places_and_fixes_are_in_all_formats(project: Project) -> None:
     for item in overview.findings:
         assert f'id="{item.id}"' in page
         assert str(item.place) in told
+        assert all(row.text in told for row in item.source)
         for line in item.fix.changes if item.fix else ():
             assert f"{line.sign} {line.text}" in told
     assert page.count('class="diff"') == sum(item.fix is not None for item in overview.findings)

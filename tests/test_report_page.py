@@ -226,6 +226,28 @@ def test_nothing_is_wider_than_the_screen(
     assert page.run(wide) == []
 
 
+def test_on_paper_it_is_a_table_and_nothing_is_cut_off(
+    show: Callable[..., Browser], study: tuple[Overview, Path]
+) -> None:
+    width = 1047  # a landscape A4 page, without its margins
+    page = show(study[1], width, 700, "dark")
+    page.media("print")
+    style = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e)[arguments[1]])"
+    assert set(page.run(style, "#filter, nav, .lanes", "display")) == {"none"}
+    assert set(page.run(style, "table.matrix", "display")) == {"table"}
+    assert "none" not in page.run(style, "svg .name", "display")
+    assert page.run(style, "body", "backgroundColor") == ["rgb(255, 255, 255)"]
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    right = (
+        "return Math.max(...[...document.querySelectorAll('.timeline svg')].map(e => e.getBoundingClientRect().right))"
+    )
+    assert page.run(right) <= width
+    folded = "for (const e of document.querySelectorAll('details')) e.open = false; return document.querySelector('.controls').checkVisibility()"
+    if page.run("return CSS.supports('selector(::details-content)')"):
+        assert page.run(folded)
+    page.media("")
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
 def test_axe_has_no_complaint(
     show: Callable[..., Browser], study: tuple[Overview, Path], axe: str, width: int, scheme: str

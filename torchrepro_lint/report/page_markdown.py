@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import CONTROLS, STATES, TITLES
@@ -11,12 +11,15 @@ from torchrepro_lint.overview.lanes import lane_of
 from torchrepro_lint.overview.records import Place
 from torchrepro_lint.overview.summary import causes, severities, verdict
 from torchrepro_lint.report.markdown import code_span, escaped
+from torchrepro_lint.report.page_markdown_findings import findings, table
 from torchrepro_lint.report.page_operations import shift_words, spans, told
 from torchrepro_lint.report.page_words import counted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.overview.records import Cell, Comparison, Entry, Gap, Item, Overview, Use
+    from torchrepro_lint.overview.records import Cell, Comparison, Entry, Gap, Overview, Use
     from torchrepro_lint.timeline import Moment
+
+_MOST_PLACES = 4
 
 
 def render(overview: Overview) -> str:
@@ -39,15 +42,9 @@ def _lines(overview: Overview) -> Iterator[str]:
     yield from _matrix(overview.entries)
     for entry in overview.entries:
         yield from _entry(entry)
-    yield from _findings(overview.findings)
+    yield from findings(overview)
     yield from _operations(overview)
     yield from _gaps(overview)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield ""
-    for row in (head, ["---"] * len(head), *rows):
-        yield f"| {' | '.join(row)} |"
 
 
 def _first(overview: Overview) -> Iterator[str]:
@@ -64,7 +61,7 @@ def _matrix(entries: Sequence[Entry]) -> Iterator[str]:
         yield from ("", "No entry point was found: nothing in these files starts a run.")
         return
     rows = ([code_span(entry.name), *map(_cell, entry.cells)] for entry in entries)
-    yield from _table(["Entry point", *(each.title for each in CONTROLS)], rows)
+    yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)
     yield ""
     yield ", ".join(f"{each.mark} {each.word}" for each in STATES.values())
 
@@ -96,47 +93,12 @@ def _moment(moment: Moment) -> str:
     return f"{lane_of(moment)}: {code_span(moment.text)}{verb}{more}{only} {at}{wrong}"
 
 
-def _findings(items: Sequence[Item]) -> Iterator[str]:
-    yield from ("", f"## Findings ({len(items)})")
-    if not items:
-        return
-    rows = (
-        [code_span(str(item.place)), item.severity, f"[{item.code}]({item.url}) {item.name}", escaped(item.message)]
-        for item in items
-    )
-    yield from _table(("place", "severity", "rule", "finding"), rows)
-    for item in items:
-        if item.way or item.fix:
-            yield from ("", f"<details><summary>{escaped(str(item.place))} {item.code} {item.name}</summary>", "")
-            yield from _details(item)
-            yield from ("", "</details>")
-
-
-def _details(item: Item) -> Iterator[str]:
-    for number, step in enumerate(item.way, 1):
-        yield f"{number}. {code_span(str(step.place))} {escaped(step.text)}"
-    if item.fix:
-        if item.way:
-            yield ""
-        yield f"Fix{'' if item.fix.safe else ' (unsafe)'}: {escaped(item.fix.title)}"
-        lines = [f"{line.sign} {line.text}" for line in item.fix.changes]
-        fence = "`" * max(3, 1 + max((_longest_run(line) for line in lines), default=0))
-        yield from ("", f"{fence}diff", *lines, fence)
-
-
-def _longest_run(text: str) -> int:
-    """Of backquotes."""
-    return max(map(len, "".join(one if one == "`" else " " for one in text).split()), default=0)
-
-
 def _operations(overview: Overview) -> Iterator[str]:
     yield from ("", "## Operations by release of torch")
     if not overview.uses:
         yield from ("", "No call was found that any release of torch treats as nondeterministic.")
         return
-    yield from _table(
-        ("Operation", "In the target torch", "Calls", "From release to release"), map(_use, overview.uses)
-    )
+    yield from table(("Operation", "In the target torch", "Calls", "From release to release"), map(_use, overview.uses))
     yield ""
     for each in overview.shifts:
         yield f"- torch {each.releases}: {shift_words(each)} (beside torch {each.torch})"
@@ -145,7 +107,9 @@ def _operations(overview: Overview) -> Iterator[str]:
 def _use(use: Use) -> Sequence[str]:
     releases = "; ".join(f"{each} {' '.join(told(status))}" for each, status in spans(use))
     now = " ".join(told(use.status))
-    return code_span(use.operation), f"{now} in torch {use.torch}", str(len(use.places)), releases
+    more = f" and {len(use.places) - _MOST_PLACES} more" if len(use.places) > _MOST_PLACES else ""
+    calls = ", ".join(code_span(str(at)) for at in use.places[:_MOST_PLACES])
+    return code_span(use.operation), f"{now} in torch {use.torch}", f"{len(use.places)}: {calls}{more}", releases
 
 
 def _gaps(overview: Overview) -> Iterator[str]:
