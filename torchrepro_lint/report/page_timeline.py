@@ -140,11 +140,20 @@ def _x(number: int, step: int) -> int:
 
 def _label(moment: Moment, room: float) -> str:
     """The beginning of what happens, as far as there is room before the next mark."""
-    text = moment.text + (f" \u00d7{moment.times}" if moment.times > 1 else "")
+    times = f" \u00d7{moment.times}" if moment.times > 1 else ""
     most = min(int((room - 14) / _LETTER), _MOST_LETTERS)
     if most < 6:
         return ""
+    text = moment.text + times
+    if len(text) > most:
+        text = _last_name(moment.text) + times
     return f'<text x="{19 if moment.trouble else 11}" y="-6">{words(text if len(text) <= most else text[: most - 1] + "…")}</text>'
+
+
+def _last_name(text: str) -> str:
+    """``manual_seed(0)`` of ``torch.manual_seed(0)``."""
+    name, bracket, rest = text.partition("(")
+    return name.rpartition(".")[2] + bracket + rest
 
 
 def _told(number: int, lane: Lane, moment: Moment) -> str:
