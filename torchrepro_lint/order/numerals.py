@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,6 +30,9 @@ _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "no
 _ADDING = ("add", "append")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 _MOST = 60
+_MOST_HOPS = 3
+# Arrays of whole numbers, whatever they are made of.
+_INDICES = re.compile(r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)")
 
 _Places: TypeAlias = "tuple[int | None, ...]"
 
@@ -58,8 +62,8 @@ def is_of_tensor(project: Project, path: str, func: Expression) -> bool:
 class _Look:
     """One look in a file; a variable that is worked out from itself is what the rest of it is."""
 
-    def __init__(self, project: Project, path: str) -> None:
-        self._project, self._path = project, path
+    def __init__(self, project: Project, path: str, hops: int = 0) -> None:
+        self._project, self._path, self._hops = project, path, hops
         self._assignments = project.origins.assignments(path)
         self._seen: set[tuple[str, _Places]] = set()
 
@@ -116,8 +120,12 @@ class _Look:
         match whole:
             case Call(func=func) if last_word(func) == "tolist":
                 return is_of_tensor(self._project, self._path, func)
-            case Call(func=func, args=args):
-                return self._called(last_word(func), [arg.value for arg in args], places)
+            case Call():
+                return self._called(whole, places)
+            case Operation(op="&" | "|" | "-" | "^" | "+" | "or" | "and", operands=operands):
+                return all(self.at(each, places) for each in operands)
+            case Operation(op="if", operands=(_, one, other)):
+                return self.at(one, places) and self.at(other, places)
             case Comprehension(kind="list" | "set" | "generator", elements=(element,)):
                 return self.at(element, places[1:])
             case Collection(kind="tuple" | "list" | "set", items=items):
@@ -129,11 +137,10 @@ class _Look:
                 return self._of_variable(roots, places)
         return False
 
-    def _called(self, word: str, args: list[Expression], places: _Places) -> bool:
-        match word, places:
-            case "range", _:
-                return True
-            case ("enumerate", (_, 0, *_)):
+    def _called(self, call: Call, places: _Places) -> bool:
+        args = [arg.value for arg in call.args]
+        match last_word(call.func), places:
+            case ("range", _) | ("enumerate", (_, 0, *_)):
                 return True
             case ("enumerate", (_, 1, *rest)) if args:
                 return self.at(args[0], (None, *rest))
@@ -141,7 +148,17 @@ class _Look:
                 return self.at(args[index], (None, *rest))
             case ("tqdm" | "list" | "sorted" | "set" | "reversed", _) if args:
                 return self.at(args[0], places)
-        return False
+        names = self._project.names(self._path, call.func)
+        return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
+
+    def _returned(self, names: tuple[str, ...], places: _Places) -> bool:
+        """Whether functions of the project return numbers there."""
+        resolver = self._project.resolver
+        returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
+        if not returned or self._hops > _MOST_HOPS:
+            return False
+        looks = {name: _Look(self._project, name.partition(":")[0], self._hops + 1) for name in names}
+        return all(looks[name].at(each, places) for name, each in returned)
 
 
 def _is_empty(value: Expression) -> bool:
@@ -154,16 +171,18 @@ def _is_empty(value: Expression) -> bool:
 
 
 def _peeled(expression: Subscript) -> tuple[Expression, _Places] | None:
-    """A part of a value that no text spells, as ``assignments`` has it: the value, and the places down to the part."""
+    """The value that a part is of, and the places down to the part; parts that no text spells are as ``assignments`` has
+    them.
+    """
     inner: Expression = expression
     places: list[int | None] = []
     while isinstance(inner, Subscript):
         match inner.indices:
             case ():
-                return inner.value, (None, *reversed(places))
+                places.append(None)
             case (Constant(value=int(index)),):
                 places.append(index)
             case _:
                 return None
         inner = inner.value
-    return None
+    return inner, tuple(reversed(places))
