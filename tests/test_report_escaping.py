@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -107,6 +108,17 @@ def test_nothing_scanned_is_markup(project: Project) -> None:
     assert "\x1b" not in told
     assert "\u202e" not in told
     assert json.loads(page_json.render(overview))["title"] == "</title><script>alert(1)</script>"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
+def test_a_name_that_is_no_text_is_shown(project: Project) -> None:
+    place = project({})
+    with (place / "bad").with_name(os.fsdecode(b"bad\xff.py")).open("w") as file:
+        file.write(STEADY.replace("np.random.seed(0)\n", ""))
+    overview = overview_of(place)
+    page_html.render(overview).encode()
+    assert "bad\\udcff.py" in Taken(page_html.render(overview)).text
+    assert json.loads(page_json.render(overview))["entries"][0]["path"] == "bad\udcff.py"
 
 
 def test_the_policy_allows_the_page_and_nothing_else(project: Project) -> None:

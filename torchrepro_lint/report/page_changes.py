@@ -9,7 +9,7 @@ from torchrepro_lint.overview.controls import STATES, TITLES
 from torchrepro_lint.report.page_words import code, counted, entry_link, mark, words
 
 if TYPE_CHECKING:
-    from torchrepro_lint.overview.records import CellChange, Comparison, Overview
+    from torchrepro_lint.overview.records import CellChange, Comparison, Entry, Overview
 
 
 def changes(overview: Overview) -> str:
@@ -19,9 +19,10 @@ def changes(overview: Overview) -> str:
         return ""
     worse = [each for each in found.cells if each.verdict == "worse"]
     better = [each for each in found.cells if each.verdict == "better"]
+    entries = {entry.id: entry for entry in overview.entries}
     parts = (
-        _list("Worse", "▼", "worse", (_cell(overview, each) for each in worse)),
-        _list("Better", "▲", "better", (_cell(overview, each) for each in better)),
+        _list("Worse", "▼", "worse", (_cell(entries[each.entry], each) for each in worse)),
+        _list("Better", "▲", "better", (_cell(entries[each.entry], each) for each in better)),
         _list("New findings", "▼", "worse", _new(overview, found)),
         _list("Findings that are gone", "▲", "better", _gone(found)),
         _list("New entry points", "+", "", _entries(overview, found)),
@@ -43,8 +44,7 @@ def _list(title: str, sign: str, kind: str, rows: Iterable[str]) -> str:
     return f'<h3 class="ch {kind}"><span aria-hidden="true">{sign}</span> {title}</h3>\n<ul>\n{items}</ul>\n'
 
 
-def _cell(overview: Overview, change: CellChange) -> str:
-    entry = next(each for each in overview.entries if each.id == change.entry)
+def _cell(entry: Entry, change: CellChange) -> str:
     cell = next(each for each in entry.cells if each.control == change.control)
     before = f'<span class="c {change.before}">{mark(change.before)}{words(change.said or STATES[change.before].word)}</span>'
     now = f'<a class="c {cell.state}" href="#{entry.id}-{cell.control}">{mark(cell.state)}{words(cell.says)}</a>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -24,15 +25,15 @@ def entries(overview: Overview) -> str:
     """All sections, in the order of the table above."""
     items = {item.id: item for item in overview.findings}
     opened = " open" if len(overview.entries) <= _MOST_OPEN else ""
-    return "".join(_section(entry, items, opened) for entry in overview.entries)
+    found = Counter(each for item in overview.findings for each in item.entries)
+    return "".join(_section(entry, items, found[entry.id], opened) for entry in overview.entries)
 
 
-def _section(entry: Entry, items: Mapping[str, Item], opened: str) -> str:
+def _section(entry: Entry, items: Mapping[str, Item], found: int, opened: str) -> str:
     counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
     open_, settled = _halves(entry)
     controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
     matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs pass it over."
-    found = sum(entry.id in item.entries for item in items.values())
     listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
     return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
 <details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>

@@ -72,7 +72,9 @@ def _summary(item: Item) -> str:
 
 
 def _reached(item: Item, entries: Mapping[str, Entry]) -> str:
-    known = [entries[each] for each in entries if each in item.entries]
+    known = sorted(
+        (entries[each] for each in item.entries if each in entries), key=lambda entry: (entry.path, entry.function)
+    )
     links = ", ".join(map(entry_link, known[:_MOST_LINKS]))
     more = f" and {len(known) - _MOST_LINKS} more" if len(known) > _MOST_LINKS else ""
     if links:
