@@ -12,7 +12,7 @@ from torchrepro_lint.moments import timeline
 from torchrepro_lint.overview.controls import STATES
 from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lanes
-from torchrepro_lint.overview.summary import causes, verdict
+from torchrepro_lint.overview.summary import causes, fixes, verdict
 from torchrepro_lint.overview.uses import shifts
 from torchrepro_lint.project import Program
 from torchrepro_lint.rule import Context
@@ -50,6 +50,19 @@ def test_what_to_mend_first_is_what_concerns_most(project: Project) -> None:
     found = causes(overview_of(project({**runs, "train.py": TRAIN, "helpers.py": HELPERS})))
     assert (found[0].control, found[0].says, len(found[0].entries)) == ("numpy", "never seeded", 4)
     assert [len(each.entries) for each in found] == [4, 1, 1, 1, 1]
+
+
+def test_which_command_fixes_how_many(project: Project) -> None:
+    overview = overview_of(project(STUDY))
+    safe = sum(bool(item.fix and item.fix.safe) for item in overview.findings)
+    unsafe = sum(bool(item.fix and not item.fix.safe) for item in overview.findings)
+    assert (safe, unsafe) == (1, 4)
+    assert (
+        fixes(overview) == "torchrepro-lint --fix mends 1 of them, torchrepro-lint --fix --unsafe-fixes mends 4 more."
+    )
+    kept = overview._replace(findings=tuple(item for item in overview.findings if not (item.fix and item.fix.safe)))
+    assert fixes(kept) == "torchrepro-lint --fix --unsafe-fixes mends 4 of them."
+    assert fixes(overview._replace(findings=())) == ""
 
 
 def test_lanes_are_of_generators_and_switches(project: Project) -> None:

@@ -57,6 +57,17 @@ def verdict(overview: Overview) -> str:
     return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to mend."
 
 
+def fixes(overview: Overview) -> str:
+    """How many findings can be fixed by which command; empty where none can."""
+    safe = sum(item.fix is not None and item.fix.safe for item in overview.findings)
+    unsafe = sum(item.fix is not None and not item.fix.safe for item in overview.findings)
+    if not safe + unsafe:
+        return ""
+    first = f"torchrepro-lint --fix mends {safe} of them" if safe else ""
+    more = f"torchrepro-lint --fix --unsafe-fixes mends {unsafe}{' more' if safe else ' of them'}"
+    return f"{first}{', ' if safe and unsafe else ''}{more if unsafe else ''}."
+
+
 def severities(overview: Overview) -> tuple[tuple[str, int], ...]:
     """How many findings there are of each severity, the worst first."""
     counts = Counter(item.severity for item in overview.findings)

@@ -52,8 +52,9 @@ def _cell(entry: Entry, change: CellChange) -> str:
 
 
 def _new(overview: Overview, found: Comparison) -> Iterable[str]:
+    new = frozenset(found.new_findings)
     for item in overview.findings:
-        if item.id in found.new_findings:
+        if item.id in new:
             yield f'<a href="#{item.id}">{item.code} {words(str(item.place))}</a> {words(item.message)}'
 
 

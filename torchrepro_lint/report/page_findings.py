@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import TITLES
+from torchrepro_lint.overview.summary import fixes
 from torchrepro_lint.report.page_words import counted, entry_link, place, words
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def findings(overview: Overview) -> str:
     opened = " open" if len(overview.findings) <= _MOST_OPEN else ""
     new = frozenset(overview.comparison.new_findings if overview.comparison else ())
     articles = "".join(_article(item, entries, opened, item.id in new) for item in overview.findings)
-    return f"{_filter(overview, entries)}{articles}"
+    told = f'<p class="about">{words(fixes(overview))}</p>\n' if fixes(overview) else ""
+    return f"{told}{_filter(overview, entries)}{articles}"
 
 
 def _filter(overview: Overview, entries: Mapping[str, Entry]) -> str:

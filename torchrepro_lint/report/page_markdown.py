@@ -137,8 +137,9 @@ def _changes(overview: Overview, found: Comparison) -> Iterator[str]:
         sign = "▲ better" if change.verdict == "better" else "▼ worse"
         before = f"{STATES[change.before].mark} {escaped(change.said)}"
         yield f"- {sign}: {code_span(entry.name)}, {TITLES[change.control]}: {before} → {_cell(now)}"
+    new = frozenset(found.new_findings)
     for item in overview.findings:
-        if item.id in found.new_findings:
+        if item.id in new:
             yield f"- ▼ new: {code_span(str(item.place))} {item.code} {escaped(item.message)}"
     for rule, path, line in found.gone_findings:
         yield f"- ▲ gone: {escaped(rule)} {code_span(path)} {code_span(line)}"

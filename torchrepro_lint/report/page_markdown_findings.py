@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.overview.summary import fixes
 from torchrepro_lint.report.markdown import code_span, escaped
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def findings(overview: Overview) -> Iterator[str]:
     yield from ("", f"## Findings ({len(items)})")
     if not items:
         return
+    if told := fixes(overview):
+        yield from ("", escaped(told))
     rows = (
         [code_span(str(item.place)), item.severity, f"[{item.code}]({item.url}) {item.name}", escaped(item.message)]
         for item in items

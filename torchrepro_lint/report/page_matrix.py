@@ -31,6 +31,7 @@ def matrix(overview: Overview) -> str:
             f"{counted(len(others), 'entry point')} whose run saves and measures nothing", others, changes, not shown
         )
         + _legend()
+        + _meanings()
     )
 
 
@@ -85,6 +86,11 @@ def _breakable(title: str) -> str:
 
 
 _ARROWS = {"better": "▲", "worse": "▼"}
+
+
+def _meanings() -> str:
+    rows = "".join(f"<div><dt>{each.title}</dt><dd>{words(each.meaning)}</dd></div>\n" for each in CONTROLS)
+    return f'<details class="more"><summary>What the columns mean</summary>\n<dl class="rows">\n{rows}</dl></details>\n'
 
 
 def _legend() -> str:
