@@ -77,7 +77,7 @@ def _run_tree(
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
         fixed = fix_tree(checker, readings.files, unsafe, _unknown(checker, baseline) if baseline else None)
-    found = report_on(checker, fixed.files, link(checker, fixed.files))
+    found = report_on(checker, fixed.files, fixed.project or link(checker, fixed.files))
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(readings.errors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.checking import Checker, check, link
 from torchrepro_lint.merging import merge, touched
@@ -15,6 +15,9 @@ from torchrepro_lint.text import Edit, Lines
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
 from torchrepro_lint.writing import Change
 
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
 ROUNDS = 10
 
 
@@ -25,7 +28,8 @@ Reported: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding,
 class Fixed(NamedTuple):
     """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors.
 
-    ``rounds`` are the edits by path of each round, in the text that the round before has left.
+    ``rounds`` are the edits by path of each round, in the text that the round before has left; ``project`` is what the files
+    make, linked where the rules have been run on it.
     """
 
     files: dict[str, Reading]
@@ -33,11 +37,12 @@ class Fixed(NamedTuple):
     settled: tuple[str, ...]
     errors: tuple[str, ...]
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
+    project: Project | None = None
 
 
 class _State(NamedTuple):
     """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, what the last
-    round did, and the edits of all.
+    round did, the edits of all, and at the end the project that the files make.
     """
 
     files: Mapping[str, Reading]
@@ -45,6 +50,7 @@ class _State(NamedTuple):
     together: frozenset[tuple[str, ...]] = frozenset()
     last: Applied | None = None
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
+    project: Project | None = None
 
 
 class _Wishes(NamedTuple):
@@ -77,12 +83,13 @@ def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tup
     """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
     state = _State(files)
     for number in range(ROUNDS + 1):
-        findings = _check(checker, state.files)
+        project = link(checker, state.files)
+        findings = _check(checker, state.files, project)
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
         wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.frozen)
         if not wanted:
-            return state, {}
+            return state._replace(project=project), {}
         if number < ROUNDS:
             state, broken = _round(state, findings, wanted, wishes.names)
             if broken:
@@ -99,8 +106,7 @@ def _reported(
     return {path: reported(path, files[path].lines, findings[path]) for path in findings}
 
 
-def _check(checker: Checker, files: Mapping[str, Reading]) -> dict[str, tuple[Finding, ...]]:
-    project = link(checker, files)
+def _check(checker: Checker, files: Mapping[str, Reading], project: Project) -> dict[str, tuple[Finding, ...]]:
     return {
         path: check(checker, path, files[path], project).findings for path, _ in checker.tree.given if path in files
     }
@@ -143,4 +149,4 @@ def _result(
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
             changes[path] = Change(given, before, after, places)
-    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds)
+    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds, state.project)
