@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint import catalogue
 from torchrepro_lint.baseline import Baseline
-from torchrepro_lint.checking import Checker, check, link, make_checker
+from torchrepro_lint.check_tree import check_tree
+from torchrepro_lint.checking import Checker, link, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
 from torchrepro_lint.files import Plan, Tree
@@ -76,8 +77,9 @@ def _run_tree(
     fixed = Fixed(readings.files, {}, (), ())
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
-        fixed = fix_tree(checker, readings.files, unsafe, _unknown(checker, baseline) if baseline else None)
-    found = report_on(checker, fixed.files, fixed.project or link(checker, fixed.files))
+        reported = _unknown(checker, baseline) if baseline else None
+        fixed = fix_tree(checker, readings.files, unsafe, reported, means.jobs)
+    found = report_on(checker, fixed.files, fixed.project or link(checker, fixed.files), means.jobs)
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(readings.errors)
@@ -98,16 +100,17 @@ class Said(NamedTuple):
     hidden: dict[str, int]
 
 
-def report_on(checker: Checker, files: Mapping[str, Reading], project: Project) -> Said:
+def report_on(checker: Checker, files: Mapping[str, Reading], project: Project, jobs: int = 1) -> Said:
     """Run the rules on the files that are given; ``project`` is what all ``files`` make."""
+    checks = check_tree(checker, files, project, jobs)
     rules = {rule.code: rule for rule in RULES}
     hidden: dict[str, int] = {}
     diagnostics: list[Diagnostic] = []
     faults: dict[str, list[str]] = {}
     for path, given in checker.tree.given:
-        if (reading := files.get(path)) is None:
+        if (checked := checks.get(path)) is None:
             continue
-        checked = check(checker, path, reading, project)
+        reading = files[path]
         texts = (reading.lines, reading.written)
         diagnostics += (
             diagnose(checker.tree.root.path, given, texts, one, rules[one.code], lambda path: files[path].lines)

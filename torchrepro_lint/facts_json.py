@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
+from sys import intern
 from typing import Any
 
 from torchrepro_lint import facts as records
@@ -34,7 +34,7 @@ def from_json(text: str) -> Facts:
     """The facts of a text. Raises ``ValueError`` for a text that ``to_json`` did not make."""
     try:
         words, body = json.loads(text)
-        found = _Reader([tuple(each) for each in words]).decoded(body)
+        found = _Reader(words).decoded(body)
     except (KeyError, TypeError, IndexError, RecursionError, AttributeError) as error:
         raise ValueError(f"no facts: {error}") from error
     if not isinstance(found, Facts):
@@ -45,17 +45,15 @@ def from_json(text: str) -> Facts:
 def summary_json(summary: Summary) -> Any:
     """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
     writer = _Writer()
-    classes = [[name, [writer.encoded(base) for base in bases], methods] for name, bases, methods in summary.classes]
+    classes = [[name, writer.all(bases), methods] for name, bases, methods in summary.classes]
     return [*summary[:-1], [writer.words, classes]]
 
 
 def summary_from(value: Any) -> Summary:
     """The summary that ``summary_json`` made a value of."""
     *plain, (words, classes) = value
-    reader = _Reader([tuple(each) for each in words])
-    found = [
-        (name, tuple([reader.decoded(base) for base in bases]), _frozen(methods)) for name, bases, methods in classes
-    ]
+    reader = _Reader(words)
+    found = [(name, reader.all(bases), _frozen(methods)) for name, bases, methods in classes]
     return Summary._make([*map(_frozen, plain), tuple(found)])
 
 
@@ -67,90 +65,126 @@ class _Writer:
     def __init__(self) -> None:
         self.words: list[tuple[str, ...]] = []
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._writers: dict[type, Callable[[Any], Any]] = {
-            Ref: self._ref,
-            Constant: self._constant,
-            Call: self._call,
-            Attribute: lambda it: ["A", it[0], it[1], self.encoded(it[2]), it[3], it[4]],
-            Subscript: lambda it: [
-                "S",
-                it[0],
-                it[1],
-                self.encoded(it[2]),
-                [self.encoded(each) for each in it[3]],
-                it[4],
-            ],
-            Collection: lambda it: ["L", it[0], it[1], it[2], [self.encoded(each) for each in it[3]]],
-            Operation: lambda it: ["O", it[0], it[1], it[2], [self.encoded(each) for each in it[3]]],
-            tuple: lambda it: [_PLAIN, *map(self.encoded, it)],
-            bytes: lambda it: ["bytes", base64.b64encode(it).decode("ascii")],
-            complex: lambda it: ["complex", it.real, it.imag],
-        }
-        for name, kind in _TYPES.items():
-            self._writers.setdefault(kind, partial(self._record, name))
 
     def encoded(self, value: Any) -> Any:
-        writer = self._writers.get(type(value))
-        return value if writer is None else writer(value)
+        write = _WRITERS.get(type(value))
+        return value if write is None else write(self, value)
 
-    def _record(self, name: str, it: tuple[Any, ...]) -> Any:
-        return [name, *map(self.encoded, it)]
+    def all(self, values: Iterable[Any]) -> list[Any]:
+        return [self.encoded(each) for each in values]
 
-    def _number(self, words: tuple[str, ...]) -> int:
+    def number(self, words: tuple[str, ...]) -> int:
         number = self._numbers.get(words)
         if number is None:
             number = self._numbers[words] = len(self.words)
             self.words.append(words)
         return number
 
-    def _ref(self, it: Ref) -> Any:
-        return ["R", it[0], it[1], self._number(it[2]), self._number(it[3]), it[4]]
 
-    def _constant(self, it: Constant) -> Any:
-        value = it[2]
-        return ["K", it[0], it[1], self.encoded(value) if type(value) in (bytes, complex) else value]
+def _written_constant(to: _Writer, it: Constant) -> Any:
+    value = it[2]
+    return ["K", it[0], it[1], to.encoded(value) if type(value) in (bytes, complex) else value]
 
-    def _call(self, it: Call) -> Any:
-        args = [[arg[0], arg[1], arg[2], arg[3], self.encoded(arg[4])] for arg in it[3]]
-        return ["C", it[0], it[1], self.encoded(it[2]), args, it[4]]
+
+def _written_call(to: _Writer, it: Call) -> Any:
+    args = [[arg[0], arg[1], arg[2], arg[3], to.encoded(arg[4])] for arg in it[3]]
+    return ["C", it[0], it[1], to.encoded(it[2]), args, it[4]]
+
+
+_WRITERS: dict[type, Callable[[_Writer, Any], Any]] = {
+    Ref: lambda to, it: ["R", it[0], it[1], to.number(it[2]), to.number(it[3]), it[4]],
+    Constant: _written_constant,
+    Call: _written_call,
+    Attribute: lambda to, it: ["A", it[0], it[1], to.encoded(it[2]), it[3], it[4]],
+    Subscript: lambda to, it: ["S", it[0], it[1], to.encoded(it[2]), to.all(it[3]), it[4]],
+    Collection: lambda to, it: ["L", it[0], it[1], it[2], to.all(it[3])],
+    Operation: lambda to, it: ["O", it[0], it[1], it[2], to.all(it[3])],
+    tuple: lambda to, it: [_PLAIN, *to.all(it)],
+    bytes: lambda _, it: ["bytes", base64.b64encode(it).decode("ascii")],
+    complex: lambda _, it: ["complex", it.real, it.imag],
+}
+
+
+def _writer_of(name: str) -> Callable[[_Writer, Any], Any]:
+    return lambda to, it: [name, *to.all(it)]
 
 
 class _Reader:
-    def __init__(self, words: list[tuple[str, ...]]) -> None:
-        self._words = words
+    """Equal numbers and texts of a file become one object: there are many of each.
+
+    So does a call that stands in a body and among what is assigned, as it is where it was collected: it is known by that.
+    """
+
+    __slots__ = ("_calls", "_number", "_text", "words")
+
+    def __init__(self, words: list[Any]) -> None:
+        self.words = [tuple([intern(one) for one in each]) for each in words]
+        self._number: Callable[[Any, Any], Any] = {}.setdefault
+        self._text: Callable[[Any, Any], Any] = {}.setdefault
+
         self._calls: dict[tuple[int, int], tuple[Any, Call]] = {}
-        self._readers: dict[Any, Callable[[Any], Any]] = {
-            "R": lambda it: _new(Ref, (it[1], it[2], words[it[3]], words[it[4]], it[5])),
-            "K": lambda it: _new(Constant, (it[1], it[2], self.decoded(it[3]) if type(it[3]) is list else it[3])),
-            "C": self._call,
-            "A": lambda it: _new(Attribute, (it[1], it[2], self.decoded(it[3]), it[4], it[5])),
-            "S": lambda it: _new(Subscript, (it[1], it[2], self.decoded(it[3]), self._all(it[4]), it[5])),
-            "L": lambda it: _new(Collection, (it[1], it[2], it[3], self._all(it[4]))),
-            "O": lambda it: _new(Operation, (it[1], it[2], it[3], self._all(it[4]))),
-            _PLAIN: lambda it: self._all(it[1:]),
-            "bytes": lambda it: base64.b64decode(it[1], validate=True),
-            "complex": lambda it: complex(it[1], it[2]),
-        }
-        for name, kind in _TYPES.items():
-            self._readers[name] = partial(self._record, kind)
 
     def decoded(self, value: Any) -> Any:
-        return self._readers[value[0]](value) if type(value) is list else value
+        kind = type(value)
+        if kind is list:
+            return _READERS[value[0]](self, value)
+        if kind is int:
+            return self._number(value, value)
+        return self._text(value, value) if kind is str else value
 
-    def _record(self, kind: type, it: list[Any]) -> Any:
-        return kind(*map(self.decoded, it[1:]))
-
-    def _all(self, values: list[Any]) -> tuple[Any, ...]:
+    def all(self, values: list[Any]) -> tuple[Any, ...]:
         return tuple([self.decoded(each) for each in values])
 
-    def _call(self, it: Any) -> Call:
-        """A call that stands in a body and among what is assigned is one object, as it is where it was collected: it is
-        known again by that.
-        """
+    def ref(self, it: Any) -> Any:
+        number, words = self._number, self.words
+        places = number(it[1], it[1]), number(it[2], it[2])
+        return _new(Ref, (*places, words[it[3]], words[it[4]], number(it[5], it[5])))
+
+    def head(self, it: Any) -> tuple[int, int]:
+        """The place of a record."""
+        number = self._number
+        return number(it[1], it[1]), number(it[2], it[2])
+
+    def call(self, it: Any) -> Call:
         known = self._calls.get((it[1], it[2]))
         if known is not None and known[0] == it:
             return known[1]
-        args = tuple([_new(Arg, (arg[0], arg[1], arg[2], arg[3], self.decoded(arg[4]))) for arg in it[4]])
-        found: Call = _new(Call, (it[1], it[2], self.decoded(it[3]), args, it[5]))
+        found: Call = _new(Call, (*self.head(it), self.decoded(it[3]), self.args(it[4]), self.decoded(it[5])))
         self._calls[it[1], it[2]] = it, found
         return found
+
+    def args(self, args: list[Any]) -> tuple[Arg, ...]:
+        number, text = self._number, self._text
+        return tuple(
+            [
+                _new(
+                    Arg,
+                    (number(a, a), number(b, b), text(keyword, keyword), text(star, star), self.decoded(value)),
+                )
+                for a, b, keyword, star, value in args
+            ]
+        )
+
+
+_READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
+    "R": _Reader.ref,
+    "K": lambda of, it: _new(Constant, (*of.head(it), of.decoded(it[3]))),
+    "C": _Reader.call,
+    "A": lambda of, it: _new(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
+    "S": lambda of, it: _new(Subscript, (*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5]))),
+    "L": lambda of, it: _new(Collection, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
+    "O": lambda of, it: _new(Operation, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
+    _PLAIN: lambda of, it: of.all(it[1:]),
+    "bytes": lambda _, it: base64.b64decode(it[1], validate=True),
+    "complex": lambda _, it: complex(it[1], it[2]),
+}
+
+
+def _reader_of(kind: Any) -> Callable[[_Reader, Any], Any]:
+    make = kind._make
+    return lambda of, it: make([of.decoded(each) for each in it[1:]])
+
+
+for _name, _kind in _TYPES.items():
+    _WRITERS.setdefault(_kind, _writer_of(_name))
+    _READERS.setdefault(_name, _reader_of(_kind))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.checking import Checker, check, link
+from torchrepro_lint.check_tree import check_tree
+from torchrepro_lint.checking import Checker, link
 from torchrepro_lint.merging import merge, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
@@ -54,15 +55,20 @@ class _State(NamedTuple):
 
 
 class _Wishes(NamedTuple):
-    """Which fixes to make: unsafe ones, none in frozen files, only of what is reported; and the names of the files."""
+    """Which fixes to make: unsafe ones, none in frozen files, only of what is reported; the names of the files, and how many
+    processes check them.
+    """
 
     unsafe: bool
     frozen: frozenset[str]
     reported: Reported | None
     names: SameFile
+    jobs: int
 
 
-def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool, reported: Reported | None = None) -> Fixed:
+def fix_tree(
+    checker: Checker, files: dict[str, Reading], unsafe: bool, reported: Reported | None = None, jobs: int = 1
+) -> Fixed:
     """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file.
 
     Only what is ``reported`` of the findings of a file (None: all) is fixed.
@@ -73,7 +79,7 @@ def fix_tree(checker: Checker, files: dict[str, Reading], unsafe: bool, reported
     mistakes: dict[str, Mistake] = {}
     names = SameFile(checker.tree.given)
     while True:
-        state, found = _rounds(checker, files, _Wishes(unsafe, frozenset(mistakes), reported, names))
+        state, found = _rounds(checker, files, _Wishes(unsafe, frozenset(mistakes), reported, names, jobs))
         if not found:
             return _result(checker, files, state, mistakes, names)
         mistakes |= found
@@ -84,7 +90,7 @@ def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tup
     state = _State(files)
     for number in range(ROUNDS + 1):
         project = link(checker, state.files)
-        findings = _check(checker, state.files, project)
+        findings = _check(checker, state.files, project, wishes.jobs)
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
         wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.frozen)
@@ -106,10 +112,10 @@ def _reported(
     return {path: reported(path, files[path].lines, findings[path]) for path in findings}
 
 
-def _check(checker: Checker, files: Mapping[str, Reading], project: Project) -> dict[str, tuple[Finding, ...]]:
-    return {
-        path: check(checker, path, files[path], project).findings for path, _ in checker.tree.given if path in files
-    }
+def _check(
+    checker: Checker, files: Mapping[str, Reading], project: Project, jobs: int
+) -> dict[str, tuple[Finding, ...]]:
+    return {path: checked.findings for path, checked in check_tree(checker, files, project, jobs).items()}
 
 
 def _round(

@@ -98,6 +98,10 @@ class Names:
         """The definitions of a class of the project."""
         return self._definitions.classes(name)
 
+    def outlines(self, name: str) -> bool:
+        """Whether a name is known to be a function or class of the project without a look into its file."""
+        return self._definitions.outlines(name)
+
     def all_classes(self) -> Iterator[str]:
         """The names of all classes of the project."""
         return self._definitions.all_classes()

@@ -16,9 +16,10 @@ from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.index import plain
-from torchrepro_lint.loader_kinds import loader_kinds
+from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.mentions import paths_calling
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
@@ -112,6 +113,10 @@ class Project:
         self._loaders: dict[str, tuple[Loader, ...]] = {}
         self._switching: dict[int, tuple[Touch, ...]] = {}
 
+    def prepare(self) -> None:
+        """Work out what nearly every file asks, so that processes which are forked afterwards share it."""
+        _ = self.programs, self.seeds_workers, self.worker_seeds, self.resolver.calls_of
+
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
         return self.resolver.names(path, expression)
@@ -194,6 +199,11 @@ class Project:
     def fetching(self) -> Fetching:
         """What the workers of the project's loaders draw from."""
         return Fetching(self.origins)
+
+    @cached_property
+    def loader_paths(self) -> tuple[str, ...]:
+        """The files that may construct a DataLoader, sorted."""
+        return paths_calling(self.resolver, sorted(loader_names()))
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""

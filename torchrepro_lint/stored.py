@@ -1,36 +1,41 @@
-"""Files that have not changed since an earlier run: their text and facts are read when they are asked for."""
+"""Files whose facts are packed: those of an earlier run, or of another process. Text and facts are read when asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Source, decode, is_notebook
+from torchrepro_lint.states import digest
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts, Summary
-    from torchrepro_lint.pack import Pack
 
 
 class StoredReading(Reading):
-    """A reading whose facts lie in a pack under the digest of the file's bytes."""
+    """A reading of a file whose bytes have a digest; ``unpack`` gives its facts, or raises ``ValueError``."""
 
-    def __init__(self, path: Path, pack: Pack, digest: str, summary: Summary) -> None:
+    def __init__(self, path: Path, digest: str, summary: Summary, unpack: Callable[[], Facts]) -> None:
         super().__init__(None, None, None)
         self._path = path
-        self._pack = pack
         self._digest = digest
         self._summary = summary
+        self._unpack = unpack
 
     @cached_property
     def source(self) -> Source | None:
-        """The source, read again; nothing where the file has vanished meanwhile."""
+        """The source, read again; nothing where the file has vanished or changed meanwhile."""
+        notebook = is_notebook(self._path.name)
         try:
-            found = decode(self._path.read_bytes(), is_notebook(self._path.name))
+            data = self._path.read_bytes()
         except OSError:
             return None
+        if digest(data, notebook) != self._digest:
+            return None
+        found = decode(data, notebook)
         return found if isinstance(found, Source) else None
 
     @cached_property
@@ -39,9 +44,9 @@ class StoredReading(Reading):
         return cast("Facts", _StoredFacts(self._summary, self))
 
     def load(self) -> Facts:
-        """The facts from the pack; collected anew where that is damaged. Raises ``OSError``."""
+        """The facts; collected anew where what was packed is damaged. Raises ``OSError``."""
         try:
-            return self._pack.facts(self._digest)
+            return self._unpack()
         except ValueError:
             found = read(self._path.read_bytes(), is_notebook(self._path.name)).facts
             if found is None:

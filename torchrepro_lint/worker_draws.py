@@ -54,7 +54,7 @@ def _tended(project: Project) -> set[str]:
     """The classes of datasets all of whose loaders, of which there are some, have no workers or a function for them."""
     good: set[str] = set()
     bad: set[str] = set()
-    for path in sorted(project.files):
+    for path in project.loader_paths:
         for loader in project.loaders(path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
             kept = good if known or not loader.arguments.complete else bad

@@ -28,7 +28,8 @@ class WorkerFunction(NamedTuple):
 def worker_functions(project: Project) -> Iterator[WorkerFunction]:
     """Each way in which a function is handed to a loader that may have workers, in the order of files and text."""
     seen = set()
-    for path in sorted(project.files) if any(_WORD in each.summary.keywords for each in project.files.values()) else ():
+    passing = {path for path, each in project.files.items() if _WORD in each.summary.keywords}
+    for path in sorted(passing.union(project.loader_paths)) if passing else ():
         for given in _given(project, path):
             for each in project.origins.of(given):
                 for found in _functions(project, each):
