@@ -29,7 +29,9 @@ class Index(Generic[Row]):
         self._named: dict[str, list[_Maker[Row]]] = {}
         self._offered: dict[str, list[_Maker[Row]]] = {}
         self._patterns: list[_Maker[Row]] = []
+        words: set[str] = set()
         for table, make in tables:
+            words.update(name.rpartition(".")[2] for name in table["names"])
             maker = _Maker(table, make)
             for name in table["names"]:
                 if "packages" in table:
@@ -38,11 +40,17 @@ class Index(Generic[Row]):
                     self._named.setdefault(name, []).append(maker)
             if maker.pattern.pattern:
                 self._patterns.append(maker)
+        self._words = frozenset(words)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names that are written out, sorted."""
         return tuple(sorted(self._named))
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The last words of what the rows are about."""
+        return self._words
 
     def of(self, name: str) -> tuple[Row, ...]:
         """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""

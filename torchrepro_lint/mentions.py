@@ -11,18 +11,22 @@ if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
 
-def paths_calling(names: Names, wanted: Iterable[str]) -> tuple[str, ...]:
-    """The files, sorted, that may call functions or classes from outside, or classes of the project that inherit from them.
+def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
+    """The files, sorted, that may construct classes from outside, or classes of the project that inherit from them."""
+    heirs = {heir for name in classes for heir in names.heirs_of(name)}
+    words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
+    return tuple(sorted({*paths_calling(names, words), *(name.partition(":")[0] for name in heirs)}))
 
-    Those are files that mention one of their words, and files that mention a variable of such a file: it may hold one.
+
+def paths_calling(names: Names, wanted: Iterable[str]) -> tuple[str, ...]:
+    """The files, sorted, that may call something from outside with one of these last words.
+
+    Those are files that mention such a word, and files that mention a variable of one of these: it may hold what they do.
     """
     files = names.modules.files
-    heirs = {heir for name in wanted for heir in names.heirs_of(name)}
-    words = {name.rpartition(".")[2] for name in wanted} | {
-        name.rpartition(".")[2].rpartition(":")[2] for name in heirs
-    }
+    words = set(wanted)
     words |= _aliases(files, words)
-    found = {path for path in files if _mentions(files[path], words)} | {name.partition(":")[0] for name in heirs}
+    found = {path for path in files if _mentions(files[path], words)}
     while True:
         held = {word for path in found for word in _variables(names, path)} - words
         more = {path for path in files if path not in found and _calls(files[path], held)}

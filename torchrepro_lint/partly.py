@@ -25,7 +25,7 @@ class Partly(NamedTuple):
 
 def partly_seeded(project: Project, catalogue: Catalogue) -> Iterator[Partly]:
     """All such functions and module bodies, outside of what TRL101 to TRL103 say of entry points."""
-    for path in sorted(project.files):
+    for path in project.setting_paths:
         seeding = {site.function for site in project.calls(path) if _seeds(catalogue, site.names)}
         for function in sorted(seeding):
             yield from _of_function(project, function)
@@ -43,11 +43,15 @@ def _of_function(project: Project, function: str) -> Iterator[Partly]:
     if not own or effects.unknown_seeder:
         return
     first = min(own, key=lambda seed: seed.order)
-    programs = project.reaching(function)
     for family in FAMILIES:
         draws = effects.draws.get(family.key)
-        if draws and family.key not in effects.seeds and not any(_tells(each.effects, family) for each in programs):
+        # What programs tell takes all of them, so it is asked last.
+        if draws and family.key not in effects.seeds and not _is_told(project, function, family):
             yield Partly(function, first, draws[0], family)
+
+
+def _is_told(project: Project, function: str, family: Family) -> bool:
+    return any(_tells(each.effects, family) for each in project.reaching(function))
 
 
 def _tells(effects: Effects, family: Family) -> bool:

@@ -14,12 +14,13 @@ from torchrepro_lint.entrypoints import Entry, entry_points
 from torchrepro_lint.events import Guard
 from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
+from torchrepro_lint.filled import filled_words
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.mentions import paths_calling
+from torchrepro_lint.mentions import paths_calling, paths_constructing
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
@@ -107,6 +108,7 @@ class Project:
         self._accelerator: dict[str, bool] = {}
         self._accelerated: dict[Entry, bool] = {}
         self._seeding = Memo()
+        self._programs: dict[str, tuple[Program, ...]] = {}
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
         self._placed: dict[str, tuple[Placed, ...]] = {}
@@ -170,14 +172,29 @@ class Project:
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """What each entry point of the project runs, sorted by path."""
-        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in self.entries]
-        started = {entry.path: run.functions for entry, run in runs if entry.function is None}
-        return tuple(
-            Program(entry, run, self._effects(run))
-            for entry, run in runs
+        return tuple(program for path in sorted(self._started) for program in self.programs_of(path))
+
+    def programs_of(self, path: str) -> tuple[Program, ...]:
+        """What the entry points of a file run."""
+        if path not in self._programs:
+            self._programs[path] = tuple(self._find_programs(path))
+        return self._programs[path]
+
+    def _find_programs(self, path: str) -> Iterator[Program]:
+        entries = self._started.get(path, ())
+        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
+        started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
+        for entry, run in runs:
             # A command that the module's own __main__ block calls is that same run.
-            if entry.function is None or entry.function not in started.get(entry.path, ())
-        )
+            if entry.function is None or entry.function not in started:
+                yield Program(entry, run, self._effects(run))
+
+    @cached_property
+    def _started(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.path, []).append(entry)
+        return found
 
     def _effects(self, run: Run) -> Effects:
         return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))
@@ -203,7 +220,12 @@ class Project:
     @cached_property
     def loader_paths(self) -> tuple[str, ...]:
         """The files that may construct a DataLoader, sorted."""
-        return paths_calling(self.resolver, sorted(loader_names()))
+        return paths_constructing(self.resolver, sorted(loader_names()))
+
+    @cached_property
+    def setting_paths(self) -> tuple[str, ...]:
+        """The files that may call what seeds, or sets a flag or variable, by itself, sorted."""
+        return paths_calling(self.resolver, self._catalogue.seeder_words())
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""
@@ -254,39 +276,7 @@ class Project:
 
     @cached_property
     def _filled_words(self) -> frozenset[str]:
-        """The attributes that functions of ``torch.nn.init`` are given; empty for a variable of a loop over parameters."""
-        found: set[str] = set()
-        for path in self.files:
-            for site in self.calls(path):
-                if any(name.startswith("torch.nn.init.") for name in site.names):
-                    for arg in site.call.args[:1]:
-                        if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
-                            found.add(self._filled(path, arg.value))
-        return frozenset(found)
-
-    def _filled(self, path: str, value: Ref) -> str:
-        """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
-        if value.path:
-            return "" if value.path[-1] == "data" else value.path[-1] if self._any_module(path, value) else "?"
-        for root in value.roots:
-            for how, source in self.resolver.assigned(f"{path}{root}"):
-                match source:
-                    case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
-                        return ""
-        return "?"
-
-    def _any_module(self, path: str, value: Ref) -> bool:
-        """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
-        function outside classes, or a variable of a loop.
-        """
-        for root in value.roots:
-            name = f"{path}{root}"
-            if any(how == "[]" for how, _ in self.resolver.assigned(name)):
-                return True
-            function = name.partition(".<locals>.")[0]
-            if any(not each.owner and each.params for each in self.resolver.functions(function)):
-                return True
-        return False
+        return filled_words(self)
 
     @cached_property
     def orders(self) -> Orders:
@@ -314,7 +304,7 @@ class Project:
         """Whether the project makes a framework seed the workers of all loaders: ``seed_everything(workers=True)``."""
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
-            for path in self.files
+            for path in self.setting_paths
             for site in self.calls(path)
             for name in site.names
             for form, setting in self._catalogue.settings(name.replace("().", "."))

@@ -23,7 +23,7 @@ from torchrepro_lint.seeding import from_entropy, seed_given
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Seeder
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.project import Site
+    from torchrepro_lint.project import Project, Site
     from torchrepro_lint.rule import Context
     from torchrepro_lint.text import Fix
 
@@ -34,12 +34,15 @@ _REDRAWS = ("torch.Generator().seed",)
 
 def seed(context: Context) -> Iterator[Finding]:
     """TRL105."""
-    told = {id(each.call) for each in context.project.worker_seeds}
     for site in context.project.calls(context.path):
-        if site.function not in context.project.worker_functions and id(site.call) not in told:
-            found = _seeding(context, site)
-            if found:
-                yield Finding("TRL105", span(site.call), *found)
+        found = _seeding(context, site)
+        if found and not _of_worker(context.project, site):
+            yield Finding("TRL105", span(site.call), *found)
+
+
+def _of_worker(project: Project, site: Site) -> bool:
+    """Whether a call seeds a worker, of which another rule tells."""
+    return site.function in project.worker_functions or any(each.call is site.call for each in project.worker_seeds)
 
 
 def _seeding(context: Context, site: Site) -> tuple[str, Fix | None] | None:

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from torchrepro_lint.runs import Happening
 
 _CODE = "TRL108"
+# What a file calls, or keeps in a variable, in which something may be reported.
+_WORDS = frozenset({"reset", "sample"})
 _MOST_WRAPPERS = 6
 _SPACES = frozenset({"action_space", "single_action_space", "observation_space", "single_observation_space"})
 
 
 def check(context: Context) -> Iterator[Finding]:
     """The first reset of each environment of a run, and the first sample of its spaces, that no seed comes before."""
-    for program in context.project.programs:
+    mentioned = {*context.facts.summary.calls, *context.facts.summary.values}
+    for program in context.project.programs if not mentioned.isdisjoint(_WORDS) else ():
         if context.path in {function.partition(":")[0] for function in program.run.functions}:
             for happening, message in _unseeded(context, program):
                 if happening.path == context.path and happening.event.value is not None:

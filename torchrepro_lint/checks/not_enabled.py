@@ -23,9 +23,9 @@ _FLAG = "torch.use_deterministic_algorithms(True)"
 
 def check(context: Context) -> Iterator[Finding]:
     """Once per entry point, where it reaches the first of them."""
-    for program in context.project.programs:
+    for program in context.project.programs_of(context.path):
         effects = program.effects
-        if program.entry.path == context.path and effects.matters and effects.acts and not effects.unknown_seeder:
+        if effects.matters and effects.acts and not effects.unknown_seeder:
             yield from _of_program(context, program)
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def check(context: Context) -> Iterator[Finding]:
     """Once per entry point and family, at its first seeder."""
-    for program in context.project.programs:
-        if program.entry.path != context.path or not program.effects.matters:
+    for program in context.project.programs_of(context.path):
+        if not program.effects.matters:
             continue
         for family in FAMILIES:
             seeds = program.effects.seeds.get(family.key, [])

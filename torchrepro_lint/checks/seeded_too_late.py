@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def check(context: Context) -> Iterator[Finding]:
     """Once per entry point and family."""
-    for program in context.project.programs:
+    for program in context.project.programs_of(context.path):
         effects = program.effects
-        if program.entry.path == context.path and effects.matters and effects.acts and not effects.unknown_seeder:
+        if effects.matters and effects.acts and not effects.unknown_seeder:
             late = {family: found for family in FAMILIES if (found := _late(context, program, family))}
             for family, (draw, seed) in late.items():
                 fix = fix_late(context.project, program, {each.key: found for each, found in late.items()}, draw)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def _rule(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:
     def check(context: Context) -> Iterator[Finding]:
-        for program in context.project.programs:
-            if program.entry.path == context.path:
-                yield from _of_program(context, program, code, family)
+        for program in context.project.programs_of(context.path):
+            yield from _of_program(context, program, code, family)
 
     return check
 

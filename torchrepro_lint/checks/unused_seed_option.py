@@ -59,8 +59,8 @@ def _declared(context: Context) -> Iterator[_Declared]:
         for how, value in values:
             if how == "=" and isinstance(value, Collection) and _HOLDER.fullmatch(name.rpartition(".")[2].lstrip(":")):
                 yield from _keys(context.path, name, value)
-    for program in context.project.programs:
-        if program.entry.function and program.entry.path == context.path:
+    for program in context.project.programs_of(context.path):
+        if program.entry.function:
             for definition in context.project.resolver.functions(program.entry.function):
                 yield from _parameters(context, program.entry.function, definition)
 

@@ -1,0 +1,56 @@
+"""The attributes of modules that functions of ``torch.nn.init`` fill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call, Ref
+from torchrepro_lint.mentions import paths_calling
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+# The functions of torch.nn.init, under their old names too.
+_STEMS = (
+    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "ones"),
+    *("orthogonal", "sparse", "trunc_normal", "uniform", "xavier_normal", "xavier_uniform", "zeros"),
+)
+_WORDS = frozenset(f"{stem}{end}" for stem in _STEMS for end in ("_", ""))
+
+
+def filled_words(project: Project) -> frozenset[str]:
+    """The attributes that the project gives such functions; empty for a variable of a loop over parameters."""
+    found: set[str] = set()
+    for path in paths_calling(project.resolver, _WORDS):
+        for site in project.calls(path):
+            if any(name.startswith("torch.nn.init.") for name in site.names):
+                for arg in site.call.args[:1]:
+                    if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
+                        found.add(_filled(project, path, arg.value))
+    return frozenset(found)
+
+
+def _filled(project: Project, path: str, value: Ref) -> str:
+    """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
+    if value.path:
+        return "" if value.path[-1] == "data" else value.path[-1] if _any_module(project, path, value) else "?"
+    for root in value.roots:
+        for how, source in project.resolver.assigned(f"{path}{root}"):
+            match source:
+                case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
+                    return ""
+    return "?"
+
+
+def _any_module(project: Project, path: str, value: Ref) -> bool:
+    """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
+    function outside classes, or a variable of a loop.
+    """
+    for root in value.roots:
+        name = f"{path}{root}"
+        if any(how == "[]" for how, _ in project.resolver.assigned(name)):
+            return True
+        function = name.partition(".<locals>.")[0]
+        if any(not each.owner and each.params for each in project.resolver.functions(function)):
+            return True
+    return False
