@@ -1,0 +1,77 @@
+"""Files are checked by several processes as by one, and one that ends its process costs itself alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint import check_tree
+from torchrepro_lint.checking import Checked, Checker, check, link
+from torchrepro_lint.engine import prepare
+from torchrepro_lint.files import plan
+from torchrepro_lint.project import Project
+from torchrepro_lint.reading import Reading
+from torchrepro_lint.roots import Options
+from torchrepro_lint.trees import Means, read_tree
+from torchrepro_lint.workers import FORKS
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+
+pytestmark = pytest.mark.skipif(not FORKS, reason="processes are not forked here")
+
+COUNT = 60
+MODEL = "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(2, 2)\n"
+TRAIN = (
+    "import torch\nfrom torch.utils.data import DataLoader\n\nfrom model_{0} import Net\n\n"
+    'if __name__ == "__main__":\n    net = Net()\n    for x in DataLoader([1], shuffle=True, num_workers=2):\n'
+    '        net(x)\n    torch.save(net, "net.pt")\n'
+)
+
+
+@pytest.fixture
+def tree(project: Maker) -> tuple[Checker, dict[str, Reading]]:
+    files = {f"model_{number}.py": MODEL for number in range(COUNT)}
+    files |= {f"train_{number}.py": TRAIN.format(number) for number in range(COUNT)}
+    (found,) = plan([str(project(files))], Options()).trees
+    return prepare(found, honour_comments=True)[0], read_tree(found).files
+
+
+def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int) -> dict[str, Checked]:
+    checker, files = tree
+    return check_tree.check_tree(checker, files, link(checker, files), jobs)
+
+
+def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Checker, dict[str, Reading]]) -> None:
+    alone = _checked(tree, 1)
+    assert sum(len(each.findings) for each in alone.values()) == 2 * COUNT
+    for jobs in (2, 3, 8):
+        assert list(_checked(tree, jobs).items()) == list(alone.items())
+
+
+def test_packed_facts_say_the_same(tree: tuple[Checker, dict[str, Reading]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchrepro_lint.trees._WORTH_PROCESSES", 1)
+    checker, _ = tree
+    assert _checked((checker, read_tree(checker.tree, means=Means(jobs=2)).files), 2) == _checked(tree, 1)
+
+
+def test_a_file_that_ends_its_process_is_named_and_the_others_are_checked(
+    tree: tuple[Checker, dict[str, Reading]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, ours = _checked(tree, 1), os.getpid()
+
+    def deadly(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+        if path == "train_30.py":
+            assert os.getpid() != ours
+            os.kill(os.getpid(), signal.SIGKILL)
+        return check(checker, path, reading, project)
+
+    monkeypatch.setattr(check_tree, "check", deadly)
+    found = _checked(tree, 2)
+    (dead,) = found.pop("train_30.py").findings
+    assert (dead.code, dead.message) == ("TRL001", "cannot be checked: its process was ended by SIGKILL")
+    del alone["train_30.py"]
+    assert found == alone
