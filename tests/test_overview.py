@@ -12,7 +12,7 @@ from torchrepro_lint.moments import timeline
 from torchrepro_lint.overview.controls import STATES
 from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lanes
-from torchrepro_lint.overview.summary import causes, fixes, verdict
+from torchrepro_lint.overview.summary import causes, fixes, nothing_starts, verdict
 from torchrepro_lint.overview.uses import shifts
 from torchrepro_lint.project import Program
 from torchrepro_lint.rule import Context
@@ -144,10 +144,14 @@ def test_calls_of_what_is_not_known_are_told(project: Project) -> None:
 
 
 def test_no_entry_point_is_said(project: Project) -> None:
-    overview = overview_of(project({"library.py": "def f():\n    pass\n"}))
+    place = project({"library.py": "def f():\n    pass\n"})
+    overview = overview_of(place)
     assert overview.entries == ()
     assert verdict(overview) == "No entry point was found whose run saves or measures anything."
     assert ("entry", "all of it") in {(gap.kind, gap.what) for gap in overview.gaps}
+    assert nothing_starts(overview).startswith("No entry point was found")
+    project({"idle.py": "print('hello')\n"})
+    assert nothing_starts(overview_of(place)).startswith("1 entry point was found, and nothing in what it runs")
 
 
 def test_several_projects_are_told_apart(project: Project) -> None:

@@ -57,6 +57,15 @@ def verdict(overview: Overview) -> str:
     return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to mend."
 
 
+def nothing_starts(overview: Overview) -> str:
+    """Why there is no entry point to show."""
+    idle = sum(gap.kind == "idle" for gap in overview.gaps)
+    if not idle:
+        return "No entry point was found: nothing in these files starts a run."
+    found, it = ("1 entry point was found", "it runs") if idle == 1 else (f"{idle} entry points were found", "they run")
+    return f"{found}, and nothing in what {it} that decides whether a run can be repeated."
+
+
 def fixes(overview: Overview) -> str:
     """How many findings can be fixed by which command; empty where none can."""
     safe = sum(item.fix is not None and item.fix.safe for item in overview.findings)

@@ -41,7 +41,7 @@ def _filter(overview: Overview, entries: Mapping[str, Entry]) -> str:
 <label>Rule <select id="rule">{_options("any rule", ((one, f"{one} {name}") for one, name in rules))}</select></label>
 <label>Severity <select id="severity">{_options("any severity", ((each, each) for each in _SIGNS))}</select></label>
 <label>File <select id="file">{_options("any file", ((each, each) for each in files))}</select></label>
-<label>Entry point <select id="entry">{_options("any entry point", ((each, entries[each].name) for each in entries if each in used))}</select></label>
+<label{"" if used else " hidden"}>Entry point <select id="entry">{_options("any entry point", ((each, entries[each].name) for each in entries if each in used))}</select></label>
 <button type="reset">Reset</button>
 <p id="count" role="status" aria-live="polite">{count} of {counted(count, "finding")}</p>
 </form>
@@ -79,6 +79,8 @@ def _reached(item: Item, entries: Mapping[str, Entry]) -> str:
     )
     links = ", ".join(map(entry_link, known[:_MOST_LINKS]))
     more = f" and {len(known) - _MOST_LINKS} more" if len(known) > _MOST_LINKS else ""
+    if not entries:
+        return ""
     if links:
         return f'<p class="reach">In the run of {links}{more}</p>\n'
     return '<p class="reach">In the run of no entry point that is looked at here</p>\n'

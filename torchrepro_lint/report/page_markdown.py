@@ -9,7 +9,7 @@ from torchrepro_lint.overview.controls import CONTROLS, STATES, TITLES
 from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lane_of
 from torchrepro_lint.overview.records import Place
-from torchrepro_lint.overview.summary import causes, severities, verdict
+from torchrepro_lint.overview.summary import causes, nothing_starts, severities, verdict
 from torchrepro_lint.report.markdown import code_span, escaped
 from torchrepro_lint.report.page_markdown_findings import findings, table
 from torchrepro_lint.report.page_operations import shift_words, spans, told
@@ -39,7 +39,7 @@ def _lines(overview: Overview) -> Iterator[str]:
     yield from _first(overview)
     if overview.comparison:
         yield from _changes(overview, overview.comparison)
-    yield from _matrix(overview.entries)
+    yield from _matrix(overview)
     for entry in overview.entries:
         yield from _entry(entry)
     yield from findings(overview)
@@ -55,10 +55,11 @@ def _first(overview: Overview) -> Iterator[str]:
         yield f"{number}. {each.title}: {escaped(each.says)}, in {counted(len(each.entries), 'entry point')}"
 
 
-def _matrix(entries: Sequence[Entry]) -> Iterator[str]:
+def _matrix(overview: Overview) -> Iterator[str]:
+    entries = overview.entries
     yield from ("", "## Entry points and controls")
     if not entries:
-        yield from ("", "No entry point was found: nothing in these files starts a run.")
+        yield from ("", nothing_starts(overview))
         return
     rows = ([code_span(entry.name), *map(_cell, entry.cells)] for entry in entries)
     yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)

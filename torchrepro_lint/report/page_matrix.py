@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import CONTROLS, STATES, TITLES
+from torchrepro_lint.overview.summary import nothing_starts
 from torchrepro_lint.report.page_words import counted, entry_link, mark, words
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def matrix(overview: Overview) -> str:
     changes = _changes(overview)
     shown, more = mattering[:_MOST], mattering[_MOST:]
     if not overview.entries:
-        return '<p class="empty">No entry point was found: nothing in these files starts a run.</p>\n'
+        return f'<p class="empty">{nothing_starts(overview)}</p>\n'
     main = _table("Entry points and controls", shown, changes) if shown else ""
     return (
         main
