@@ -48,10 +48,11 @@ def shadowed(facts: Facts, word: str, inside: str | None = None) -> bool:
     return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
 
 
-def insert_statement(text: str, at: int, statement: str) -> Edit:
+def insert_statement(text: str, at: int, statement: str, below_heading: bool = False) -> Edit:
     """Write a statement on lines of its own before the one at ``at``, indented as that one is.
 
-    It goes above the comments that stand directly over that one. Where that one does not begin its line (``if x: f()``), semicolons
+    It goes above the comments that stand directly over that one, or below a single line that is the
+    heading of what follows. Where that one does not begin its line (``if x: f()``), semicolons
     join them, and each line of it must be a simple statement.
     """
     lines = Lines(text)
@@ -59,7 +60,9 @@ def insert_statement(text: str, at: int, statement: str) -> Edit:
     indent = text[start:at]
     if indent.strip():
         return Edit(Span(at, at), f"{statement.replace(chr(10), '; ')}; ")
-    start = comments_above(lines, start, indent)
+    above = comments_above(lines, start, indent)
+    if not below_heading or lines.position(start).row - lines.position(above).row > 1:
+        start = above
     return Edit(Span(start, start), indented(text, statement, indent) + newline(text))
 
 

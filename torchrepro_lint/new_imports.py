@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from torchrepro_lint.facts import Facts, If, Import, Statement
 from torchrepro_lint.insertions import free_word, shadowed
-from torchrepro_lint.layout import below_docstring, line_end, newline, write_lines
+from torchrepro_lint.layout import below_docstring, comments_above, line_end, newline, write_lines
 from torchrepro_lint.text import Edit, Lines, Span
 from torchrepro_lint.truth import Setting, constant_truth
 from torchrepro_lint.walk import statements
@@ -79,9 +79,12 @@ def insert_import(facts: Facts, text: str, statement: str) -> Edit:
         return write_lines(text, below_docstring(text), statement, 1)
     module = statement.split()[1]
     wanted = _kind(module)
-    alike = [each for each in opening if {_kind(name) for name in _modules([each])} == {wanted}]
+    alike = [each for each in opening if _kinds(each) == {wanted}]
     if wanted == "standard" and not alike and {_kind(each) for each in _modules(opening)} != {"__future__"}:
         return _above_all(text, opening, statement)
+    other = next((each for each in opening if _kinds(each) == {""}), None)
+    if wanted == "usual" and not alike and other is not None:
+        return _above_others(text, other, statement)
     if not wanted or not alike:
         place = line_end(text, opening[-1].end)
         group = {_kind(name) for name in _modules(opening[-1:])}
@@ -101,10 +104,20 @@ def _above_names(text: str, opening: list[Statement], first: Statement) -> State
     """The first of the ``from`` imports of others that stand directly above one: a plain import goes above these, too."""
     for statement in reversed(opening[: opening.index(first)]):
         beside = not text[statement.end : first.start].strip() and text[statement.end : first.start].count("\n") == 1
-        if not beside or _order(text, statement)[0] is False or {_kind(name) for name in _modules([statement])} != {""}:
+        if not beside or _order(text, statement)[0] is False or _kinds(statement) != {""}:
             break
         first = statement
     return first
+
+
+def _above_others(text: str, other: Statement, statement: str) -> Edit:
+    """Above the first import that is neither the standard library's nor usual, and above a comment on it."""
+    lines = Lines(text)
+    start = lines.start_of_line(other.start)
+    above = comments_above(lines, start, "")
+    if above in (0, start):  # what opens the file is about the file
+        return Edit(Span(start, start), statement + newline(text))
+    return Edit(Span(above, above), statement + newline(text) * 2)
 
 
 def _order(text: str, statement: Statement) -> tuple[bool, str]:
@@ -114,9 +127,13 @@ def _order(text: str, statement: Statement) -> tuple[bool, str]:
 
 def _above_all(text: str, opening: list[Statement], statement: str) -> Edit:
     """Above the first import that is not from the future, with a blank line between."""
-    first = next(each for each in opening if {_kind(name) for name in _modules([each])} != {"__future__"})
+    first = next(each for each in opening if _kinds(each) != {"__future__"})
     place = Lines(text).start_of_line(first.start)
     return Edit(Span(place, place), statement + newline(text) * 2)
+
+
+def _kinds(statement: Statement) -> set[str]:
+    return {_kind(name) for name in _modules([statement])}
 
 
 def _modules(opening: list[Statement]) -> list[str]:

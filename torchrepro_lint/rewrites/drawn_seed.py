@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Expression, Operation, span
+from torchrepro_lint.facts import Assign, Call, Expression, Operation, span
 from torchrepro_lint.rewrites.seed_calls import fix_in
 from torchrepro_lint.rewrites.seed_fields import FALLBACK, WORD
 from torchrepro_lint.text import Edit, Fix
@@ -12,18 +13,20 @@ from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.project import Program, Project
+
+_NUMBERS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 
 
-def fix_drawn(program: Program, draw: Draw) -> Fix | None:
-    """Write a constant for a draw whose result is a seed; None where it is something else."""
+def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | None:
+    """Write a constant for a draw whose result is a seed; None where it is something else, or may be no plain number."""
     statement, call = draw.happening.event.statement, draw.happening.event.value
     if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None or call is None:
         return None
     if not all(WORD.fullmatch(last_word(target)) for target in statement.targets):
         return None
     drawn = _drawn(statement.value, call)
-    if drawn is None:
+    if drawn is None or not _is_number(project, draw.happening.path, drawn):
         return None
     edit = Edit(span(drawn), FALLBACK)
     return fix_in(draw.happening.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))
@@ -35,3 +38,14 @@ def _drawn(value: Expression, call: Expression) -> Expression | None:
         found = [each for each in value.operands[-2:] if each.start <= call.start < each.end]
         return _drawn(found[0], call) if found else None
     return value if value.start <= call.start < value.end else None
+
+
+def _is_number(project: Project, path: str, drawn: Expression) -> bool:
+    """``random.randint(…)``, ``int(…)``, ``….item()``: no tensor or array, which is asked for more than its value."""
+    if not isinstance(drawn, Call):
+        return False
+    names = project.names(path, drawn.func)
+    sized = len(drawn.args) > 2 or any(arg.keyword == "size" for arg in drawn.args)
+    return last_word(drawn.func) == "item" or any(
+        name == "builtins.int" or (_NUMBERS.fullmatch(name) is not None and not sized) for name in names
+    )

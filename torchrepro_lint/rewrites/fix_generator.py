@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Lambda, Loop, Ref
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Define, Expression, Function, Lambda, Loop, Ref
 from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.loose import loose_draws
@@ -47,6 +47,8 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
     given = next((arg for arg in call.args if arg.keyword == _KEYWORD), None)
     if given is not None and isinstance(given.value, Ref) and _GLOBAL.isdisjoint(project.names(path, given.value)):
         return ()  # what is handed on is made elsewhere
+    if level.function is not None and any(_is_open(level.function, arg) for arg in call.args):
+        return ()
     word = _visible(project, path, level)
     making: tuple[Edit, ...] = ()
     if not word:
@@ -54,6 +56,12 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
         if not making or function_runs_often(project, path, level):
             return ()
     return (*making, _passing(project, path, call, word))
+
+
+def _is_open(function: Function, arg: Arg) -> bool:
+    """Whether an argument is the function's own ``**kwargs``: who calls it may pass a generator that way."""
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params if param.kind == "**"}
+    return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
 
 
 def _visible(project: Project, path: str, level: Level) -> str:
@@ -105,7 +113,7 @@ def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, .
     word = free_name(facts, _KEYWORD, inside)
     seed = seed_at(project, path, outer)
     statement = f"{word} = {torch}.Generator().manual_seed({seed.text if seed else FALLBACK})"
-    return word, joined((*imports, insert_statement(text, statement_of.start, statement)))
+    return word, joined((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
 
 
 def _common(project: Project, path: str, level: Level) -> Level | None:

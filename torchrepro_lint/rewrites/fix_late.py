@@ -43,7 +43,7 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     stand in a loop, or where no block holds both, the program is seeded at its start instead, too. A draw that makes the
     seed is replaced.
     """
-    if drawn := fix_drawn(program, draw):
+    if drawn := fix_drawn(project, program, draw):
         return drawn
     moves = {}
     for other, seed in sorted(late.values(), key=lambda each: each[0].order):

@@ -27,7 +27,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     draws = [(family, draw) for family, draw in draws if family not in program.effects.entropic]
     families = [family for family, _ in draws]
     first = min((draw for _, draw in draws), key=lambda draw: draw.order)
-    if drawn := fix_drawn(program, first):
+    if drawn := fix_drawn(project, program, first):
         return drawn
     seed = existing(project, program.effects, first.happening, first.order)
     found = beside(project, seed, families) if seed else None
