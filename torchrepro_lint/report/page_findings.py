@@ -94,7 +94,7 @@ def _source(item: Item) -> str:
         lines.append(f"<span{here}><i>{row.number or '':>{width}}</i> {words(row.text)}</span>")
         if row.under:
             lines.append(f'<span class="under" aria-hidden="true"><i>{"":{width}}</i> {words(row.under)}</span>')
-    return f'<pre class="source" tabindex="0" aria-label="Source">{chr(10).join(lines)}</pre>\n'
+    return f'<pre class="source" tabindex="0" role="group" aria-label="Source">{chr(10).join(lines)}</pre>\n'
 
 
 def _way(item: Item) -> str:
@@ -114,4 +114,4 @@ def _fix(fix: Repair) -> str:
         kind = "del" if line.sign == "-" else "ins"
         lines.append(f"<{kind}><i>{line.number:>{width}}</i> {line.sign} {words(line.text)}</{kind}>")
     head = f'<p class="head">Fix: {words(fix.title)} <small>({safe})</small></p>\n'
-    return f'{head}<pre class="diff" tabindex="0" aria-label="Fix as a diff">{chr(10).join(lines)}</pre>\n'
+    return f'{head}<pre class="diff" tabindex="0" role="group" aria-label="Fix as a diff">{chr(10).join(lines)}</pre>\n'
