@@ -86,6 +86,15 @@ def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, mon
     assert (place / "new" / "page.html").exists()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such device")
+def test_a_pipe_is_written_to(project: Project, tmp_path: Path) -> None:
+    project({"run.py": STEADY})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "torchrepro_lint", "report", "-o", "/dev/stdout", "--output-format", "json", "-q"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert json.loads(ran.stdout)["schema"] == 1
+
+
 def strings(record: Any, *keys: str) -> Iterator[str]:
     """The texts under these keys, wherever they stand."""
     if isinstance(record, dict):

@@ -21,10 +21,11 @@ def save(data: bytes, file: Path) -> None:
     A link's target is written, and a file keeps its mode. What is no regular file, as ``/dev/stdout``, is written to.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    place = os.path.realpath(file)
-    if os.path.exists(place) and not os.path.isfile(place):
-        Path(place).write_bytes(data)
+    # Asked of the path as it is given: what /dev/stdout leads to may be a pipe, which has no path.
+    if file.exists() and not file.is_file():
+        file.write_bytes(data)
         return
+    place = os.path.realpath(file)
     sweep(os.path.dirname(place))
     temporary = stage(data, place)
     try:
