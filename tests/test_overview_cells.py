@@ -68,6 +68,7 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "algorithms", ("good", "not needed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "kernels fixed")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "never asked for")),
+        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "left to an option")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "cudnn", ("bad", "kernels may vary")),
         (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "asked for in vain")),
         (("(True)", "(A)"), "algorithms", ("risk", "left to an option")),

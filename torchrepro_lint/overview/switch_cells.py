@@ -53,11 +53,13 @@ def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Seq
         )
     if enables(context.project, program):
         return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are asked for, which includes cuDNN's.")
-    if enables(context.project, program, CUDNN_DETERMINISTIC):
-        said = _settings(timeline, CUDNN_DETERMINISTIC)
-        return Cell(
-            "cudnn", "good", "kernels fixed", f"{said[0].text} at {at(said[0])}." if said else "A library sets it."
-        )
+    fixed = [each for each in set_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
+    if fixed:
+        said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
+        told = f"{said.text} at {at(said)}" if said else "A library sets it"
+        if all(each.value is OPEN for each in fixed):
+            return Cell("cudnn", "risk", "left to an option", f"{told}: whether that is on depends on the run.")
+        return Cell("cudnn", "good", "kernels fixed", f"{told}.")
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
     return Cell(
         "cudnn", "bad" if reported else "risk", "kernels may vary", because, tuple(each.id for each in reported)
@@ -86,7 +88,10 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
         )
     if reached:
         return Cell(
-            "algorithms", "good", "not needed", "Only convolutions would need it, and cudnn.deterministic is on."
+            "algorithms",
+            "good",
+            "not needed",
+            "Only convolutions would need it, and cudnn.deterministic is set for them.",
         )
     return Cell(
         "algorithms", "unused", "nothing needs it", "No operation was found that is deterministic on request only."
