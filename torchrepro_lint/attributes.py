@@ -23,8 +23,10 @@ def attribute_values(origins: Origins, owner: str, word: str, scope: Scope) -> I
         name = f"{each}.{word}"
         if not colon:
             continue
-        for how, _, value in resolver.instance_attributes(each).get(word, ()):
-            if how in ("=", "[]"):
+        for how, method, value in resolver.instance_attributes(each).get(word, ()):
+            if how in ("=", "[]") and all(
+                origins.runs(path, function, value.start, scope) for function in resolver.functions(method)
+            ):
                 yield Scoped(path, value, scope)
         if name in scope.given:
             yield from scope.given[name]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.before import ran_before
-from torchrepro_lint.facts import Call, Facts, Ref, Statement
+from torchrepro_lint.facts import Call, Facts, Function, Ref
 from torchrepro_lint.mutations import Change
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped
 
@@ -43,12 +43,14 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
     yield from _initial(origins, scoped, name)
     found = origins.assignments(path).get(f":{rest}", [])
     changed = origins.mutations(path).get((f":{rest}", ()), []) if changes else []
-    body = _home(origins.project.files[path], f":{rest}", scoped.value.start) if path == scoped.path else None
-    if body is None:
+    home = _home(origins.project.files[path], f":{rest}", scoped.value.start) if path == scoped.path else None
+    if home is None:
         yield from (Step(path, False, Scoped(path, each.value, scoped.scope)) for each in found)
         yield from (Step(path, False, None, each.change) for each in changed)
         return
-    for ran in ran_before(body, scoped.value.start) if found or changed else ():
+    for ran in ran_before(home.body, scoped.value.start) if found or changed else ():
+        if isinstance(home, Function) and not origins.runs(path, home, ran.statement.start, scoped.scope):
+            continue
         for each in found:
             if each.statement is ran.statement:
                 yield Step(path, ran.certain, Scoped(path, each.value, scoped.scope))
@@ -130,12 +132,12 @@ def _selves(origins: Origins, path: str, owner: str) -> Iterator[str]:
                     yield f"{method}.<locals>.{function.params[0].name}"
 
 
-def _home(facts: Facts, name: str, offset: int) -> tuple[Statement, ...] | None:
-    """The body in which both a variable is bound and a place lies, so that their order can be told; None for closures."""
+def _home(facts: Facts, name: str, offset: int) -> Function | Facts | None:
+    """What the body is of in which both a variable is bound and a place lies, so that their order can be told; None for closures."""
     around = [each for each in facts.functions if each.start <= offset < each.end]
     inner = min(around, key=lambda each: each.end - each.start, default=None)
     if "<comp>" in name or "<locals>" not in name:
-        return facts.body if inner is None and "." not in name else None
+        return facts if inner is None and "." not in name else None
     if inner is not None and name.startswith(f"{inner.name}.<locals>.") and "." not in name[len(inner.name) + 10 :]:
-        return inner.body
+        return inner
     return None

@@ -6,8 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
+from torchrepro_lint.branches import idle, truth
 from torchrepro_lint.constructions import Construction, construct
-from torchrepro_lint.facts import Call, Collection, Comprehension, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import (
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Function,
+    Operation,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.histories import Step, history
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
@@ -32,6 +43,7 @@ class Origins:
         self._attributes: dict[str, tuple[tuple[str, Expression], ...]] = {}
         self._mutations: dict[str, Mutations] = {}
         self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
+        self._idle: dict[tuple[str, int, int], tuple[Scope, tuple[tuple[int, int], ...]]] = {}
         self._nesting = 0
         self._steps = 0
 
@@ -57,6 +69,15 @@ class Origins:
         """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
         return history(self, scoped, changes=changes)
 
+    def runs(self, path: str, function: Function, offset: int, scope: Scope) -> bool:
+        """Whether a place of a function can be reached with what a scope passes."""
+        if not scope.given:
+            return True
+        key = (path, function.start, id(scope))
+        if key not in self._idle:
+            self._idle[key] = (scope, idle(self, path, function.body, scope))
+        return not any(start <= offset < end for start, end in self._idle[key][1])
+
     def construct(self, call: Scoped, owner: str) -> Construction:
         """The object of a class of the project that a call makes."""
         return construct(self, call, owner)
@@ -68,6 +89,7 @@ class Origins:
         """
         if not self._nesting:
             self._known.clear()
+            self._idle.clear()
             self._steps = steps
         key = _key(scoped)
         if key not in self._known:
@@ -103,7 +125,11 @@ class Origins:
                 yield from self._given(scoped)
             case Call():
                 yield from self._returned(scoped, scoped.value)
-            case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
+            case Operation(op="if", operands=(test, *operands)):
+                answer = truth(self, scoped.path, test, scoped.scope)
+                kept = operands if answer is None else operands[:1] if answer else operands[1:]
+                yield from (scoped._replace(value=each) for each in kept)
+            case Operation(op="or" | "and", operands=operands):
                 yield from (scoped._replace(value=each) for each in operands)
             case Operation(op=":=", operands=(_, value)) | Operation(op="await", operands=(value,)):
                 yield scoped._replace(value=value)
@@ -128,7 +154,8 @@ class Origins:
                 method = bool(function.owner) and not is_static(function.decorators)
                 scope = bind(self, scoped, name, function, skip=method, outer=Scope(owner=self._receiver(scoped, name)))
                 values = list(resolver.return_expressions(name))
-                yield from (Scoped(path, each, scope) for each in values or [Constant(call.start, call.end, None)])
+                kept = [each for each in values if self.runs(path, function, each.start, scope)] or values
+                yield from (Scoped(path, each, scope) for each in kept or [Constant(call.start, call.end, None)])
 
     def _receiver(self, scoped: Scoped, name: str) -> str:
         """The class of the object whose method is called."""

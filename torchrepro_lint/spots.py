@@ -228,5 +228,9 @@ def _reset(statement: Statement) -> Iterator[tuple[Ref, int]]:
             yield from ((ref, value.end) for value, target in items if target is not None for ref in bound(target))
         case Do(value=Call(func=Ref(path=(*words, word)) as func)) if word in _RESETTING:
             yield func._replace(path=tuple(words)), statement.start
+        case Do(value=Call(func=Ref(path=(*words, "sort_values" | "sort_index")) as func, args=args)) if any(
+            arg.keyword == "inplace" for arg in args
+        ):
+            yield func._replace(path=tuple(words)), statement.start
         case Leave(kind="del", values=values):
             yield from ((ref, statement.start) for value in values for ref in bound(value))

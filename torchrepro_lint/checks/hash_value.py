@@ -9,6 +9,7 @@ from torchrepro_lint.facts import Call, Constant, Ref, Subscript, span
 from torchrepro_lint.hashes import decided_by
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.new_imports import ensure_import
+from torchrepro_lint.order.numerals import elements_are_numerals
 from torchrepro_lint.order.sets import is_steady
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
@@ -29,8 +30,9 @@ def check(context: Context) -> Iterator[Finding]:
     for site in context.project.calls(context.path):
         if "builtins.hash" not in site.names or len(site.call.args) != 1 or _is_dunder(site):
             continue
-        what = kinds.of(context.path, site.call.args[0].value)
-        if is_steady(what) or what.kind == "tensor":
+        value = site.call.args[0].value
+        what = kinds.of(context.path, value)
+        if is_steady(what) or what.kind == "tensor" or elements_are_numerals(context.project, context.path, value):
             continue
         what_for = decided_by(context.project, context.path, site.call)
         if what_for:

@@ -11,7 +11,7 @@ _FREE = re.compile(
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
     r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
     r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"
-    r"gc\.\w+|"
+    r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # what builds a package is no run
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
     r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
@@ -99,7 +99,7 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
                 return what
     if any(":" in name for name in names):
         return "project"
-    if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put"):
+    if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put", "format"):
         return _RECEIVING[word]
     if written and word in _MAPPING_WORDS:
         return "keep"
@@ -139,5 +139,6 @@ _RECEIVING = {
     "insert": "append",
     "put": "append",
     "join": "text",
+    "format": "text",
 }
 _PATTERNS = ((_FREE, "free"), (_DRAWS, "draw"), (_KEPT, "keep"), (_TEXTS, "text"))

@@ -19,7 +19,23 @@ _TRAITS = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
 )
 _QUIET = frozenset(
-    {"sort", "append", "remove", "clear", "count", "reverse", "extend", "insert", "unique", "sum", "mean", "min", "max"}
+    {
+        "sort",
+        "sort_values",
+        "sort_index",
+        "append",
+        "remove",
+        "clear",
+        "count",
+        "reverse",
+        "extend",
+        "insert",
+        "unique",
+        "sum",
+        "mean",
+        "min",
+        "max",
+    }
     | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
 )
 

@@ -146,7 +146,7 @@ class _Look:
                 return self.at(args[0], (None, *rest))
             case ("zip", (_, int(index), *rest)) if index < len(args):
                 return self.at(args[index], (None, *rest))
-            case ("tqdm" | "list" | "sorted" | "set" | "reversed", _) if args:
+            case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "reversed", _) if args:
                 return self.at(args[0], places)
         names = self._project.names(self._path, call.func)
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)

@@ -1,0 +1,114 @@
+"""What does not run with what one particular call passes: ``if train: …`` where ``False`` is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
+from torchrepro_lint.scoped import Scope
+from torchrepro_lint.walk import blocks
+
+if TYPE_CHECKING:
+    from torchrepro_lint.origins import Origins
+
+_LEAVING = ("return", "raise")
+
+
+def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
+    """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count."""
+    look = _Look(origins, path, scope)
+    look.ends(body)
+    return tuple(look.found)
+
+
+def truth(origins: Origins, path: str, test: Expression, scope: Scope) -> bool | None:
+    """What a test gives in a scope; None where that is not known."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            answer = truth(origins, path, inner, scope)
+            return None if answer is None else not answer
+        case Operation(op=("and" | "or") as op, operands=operands):
+            answers = [truth(origins, path, each, scope) for each in operands]
+            decisive = op == "or"
+            return decisive if decisive in answers else None if None in answers else not decisive
+        case Operation(op=op, operands=(left, right)) if op in _COMPARING:
+            answers = [
+                _COMPARING[op](one, other)
+                for one in _values(origins, path, left, scope)
+                for other in _values(origins, path, right, scope)
+            ]
+        case _:
+            answers = [bool(value) for value in _values(origins, path, test, scope)]
+    return answers[0] if answers and len(set(answers)) == 1 else None
+
+
+class _Look:
+    def __init__(self, origins: Origins, path: str, scope: Scope) -> None:
+        self._origins, self._path, self._scope = origins, path, scope
+        self.found: list[tuple[int, int]] = []
+
+    def ends(self, body: tuple[Statement, ...]) -> bool:
+        """Note what does not run, and whether the function is surely left in this body."""
+        for statement in body:
+            if self._leaves(statement):
+                self._leave_out(tuple(each for each in body if each.start > statement.start))
+                return True
+        return False
+
+    def _leaves(self, statement: Statement) -> bool:
+        match statement:
+            case If(test=test, body=body, orelse=orelse):
+                answer = truth(self._origins, self._path, test, self._scope)
+                if answer is None:
+                    return all([self.ends(body), self.ends(orelse)])
+                self._leave_out(orelse if answer else body)
+                return self.ends(body if answer else orelse)
+            case With(body=body):
+                return self.ends(body)
+            case Leave(kind=kind):
+                return kind in _LEAVING
+        for block in blocks(statement):
+            self.ends(block)
+        return False
+
+    def _leave_out(self, body: tuple[Statement, ...]) -> None:
+        if body:
+            self.found.append((body[0].start, body[-1].end))
+
+
+def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> list[object]:
+    """The literals that an operand may be; none where it may be something else."""
+    match operand:
+        case Constant(value=value):
+            return [value]
+        case Collection(kind="tuple" | "list" | "set", items=items):
+            values = [each.value if isinstance(each, Constant) else ... for each in items]
+            return [values] if ... not in values else []
+        case Ref(path=()):
+            found = [each for one in _passed(origins, path, operand, scope) for each in one]
+            return found if ... not in found else []
+    return []
+
+
+def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[list[object]]:
+    for root in ref.roots:
+        given = scope.given.get(path + root, ())
+        if not given or origins.assignments(path).get(root):
+            yield [...]
+        for each in given:
+            yield [one.value.value if isinstance(one.value, Constant) else ... for one in origins.of(each)]
+
+
+def _is_in(one: object, other: object) -> bool:
+    return isinstance(other, list) and one in other
+
+
+_COMPARING: Mapping[str, Callable[[object, object], bool]] = {
+    "==": lambda one, other: one == other,
+    "!=": lambda one, other: one != other,
+    "is": lambda one, other: one is other,
+    "is not": lambda one, other: one is not other,
+    "in": _is_in,
+    "not in": lambda one, other: not _is_in(one, other),
+}
