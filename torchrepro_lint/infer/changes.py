@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Call, Expression, Ref, Subscript
+from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Expression, Ref, Subscript
 from torchrepro_lint.infer.bindings import Binding, Env
+from torchrepro_lint.walk import within
 
 # Methods that put their arguments, or the elements of them, into a container.
 ADDING = frozenset({"append", "add", "appendleft"})
 EXTENDING = frozenset({"extend", "update"})
+_LIBRARIES = frozenset({"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"})
 _UNSORTED = frozenset({"insert", "setdefault", "__setitem__"})
 
 
@@ -15,6 +17,44 @@ def changed(call: Expression, env: Env) -> Env:
     """The bindings after a call that stands alone: ``x.add_(y)``, ``names.append(name)``."""
     changes = {root: Binding(how, call, env, (env[root],)) for root, how in _changed(call).items() if root in env}
     return {**env, **changes} if changes else env
+
+
+def handed_on(value: Expression, env: Env) -> Env:
+    """The bindings after an expression whose calls are given containers that were made here: who has one may fill it."""
+    changes = {root: Binding("handed", env=env, before=(env[root],)) for root in given_containers(value, env)}
+    return {**env, **changes} if changes else env
+
+
+def given_containers(value: Expression, env: Env) -> list[str]:
+    """The variables with containers made in the function that calls of an expression are given."""
+    found: dict[str, None] = {}
+    for each in within(value):
+        if isinstance(each, Call) and not _is_known(each.func):
+            for arg in each.args:
+                match arg:
+                    case Arg(star="", value=Ref(roots=(root,), path=())) if root in env and _is_container(env[root]):
+                        found[root] = None
+    return list(found)
+
+
+def _is_known(func: Expression) -> bool:
+    """Whether what is called fills nothing: of Python or a library, or a container's own method."""
+    if not isinstance(func, Ref):
+        return False
+    if func.path and func.path[-1] in ADDING | EXTENDING | _UNSORTED:
+        return True
+    return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
+
+
+def _is_container(binding: Binding) -> bool:
+    if binding.how in ("adding", "mixed", "written", "handed", "loop", "join"):
+        return bool(binding.before) and _is_container(binding.before[0])
+    match binding.value:
+        case Collection(kind=kind):
+            return binding.how == "=" and kind != "tuple"
+        case Call(func=Ref(roots=("builtins.list" | "builtins.dict" | "builtins.set",), path=())):
+            return binding.how == "="
+    return False
 
 
 def changed_variables(call: Expression) -> list[str]:
@@ -30,6 +70,8 @@ def _changed(call: Expression) -> dict[str, str]:
             if word in ADDING or word in EXTENDING:
                 return {root: "adding"}
             return {root: "mixed"} if word in _UNSORTED else {}
+        case Call(func=Attribute(value=Subscript() as inner, name=word)) if word in ADDING | EXTENDING | _UNSORTED:
+            return dict.fromkeys(written_variables(inner), "mixed")
     return {}
 
 

@@ -20,9 +20,10 @@ from torchrepro_lint.facts import (
     With,
 )
 from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
-from torchrepro_lint.infer.changes import changed, written_variables
+from torchrepro_lint.infer.changes import changed, given_containers, handed_on, written_variables
 from torchrepro_lint.infer.guards import narrowed, unpacked_shape
 from torchrepro_lint.infer.targets import bound, rebound_in
+from torchrepro_lint.walk import expressions, statements
 
 
 class Place(NamedTuple):
@@ -70,7 +71,7 @@ class Flow:
             case Assign():
                 return _assigned(statement, env)
             case Do(value=value):
-                return changed(value, env)
+                return handed_on(value, changed(value, env))
             case If(test=test, body=body, orelse=orelse):
                 then = self._body(body, narrowed(test, env, truth=True))
                 return joined(then, self._body(orelse, narrowed(test, env, truth=False)))
@@ -104,9 +105,11 @@ class Flow:
 
     def _loop(self, loop: Loop, env: Env) -> Env | None:
         """What the body rebinds is, at its beginning, what it was before or what a round has left."""
-        rebound = {name: Binding("loop", before=(env[name],) if name in env else ()) for name in rebound_in(loop)}
+        names = dict.fromkeys([*rebound_in(loop), *_filled_in(loop, env)])
+        rebound = {name: Binding("loop", before=(env[name],) if name in env else ()) for name in names}
         begin: Env = {**env, **rebound}
-        inside = begin if loop.target is None else {**begin, **bound(loop.target, loop.source, env, "[]")}
+        elements = {} if loop.target is None else bound(loop.target, loop.source, env, "[]")
+        inside = {**begin, **elements}
         if loop.target is None:
             inside = narrowed(loop.source, inside, truth=True)
         self._left.append([])
@@ -114,7 +117,7 @@ class Flow:
         for name, binding in rebound.items():
             more = [end[name] for end in ends if name in end and end[name] is not binding]
             binding.before = (*binding.before, *dict.fromkeys(more))
-        return self._body(loop.orelse, begin)
+        return self._body(loop.orelse, joined(begin, inside))
 
     def _with(
         self, items: tuple[tuple[Expression, Expression | None], ...], body: tuple[Statement, ...], env: Env
@@ -139,7 +142,15 @@ class Flow:
         return self._body(statement.final, ways)
 
 
+def _filled_in(loop: Loop, env: Env) -> list[str]:
+    """The containers from before a loop that its body gives to calls."""
+    inside = (each for statement in statements(loop.body) for each in expressions(statement))
+    return [name for each in inside for name in given_containers(each, env)]
+
+
 def _assigned(statement: Assign, env: Env) -> Env:
+    if statement.value is not None:
+        env = handed_on(statement.value, env)
     changes: dict[str, Binding] = {}
     for target in statement.targets:
         if statement.value is not None and (written := written_variables(target)):

@@ -107,6 +107,8 @@ def _builtin(kinds: Kinds, word: str, call: Call, spot: Spot) -> What:
         case "enumerate":
             pair = (_INT, containers.element(args[0]) if args else UNKNOWN)
             return What("iterator", of=What("tuple", items=pair))
+        case "zip" if any(arg.star for arg in call.args):
+            return What("iterator", of=What("tuple"))
         case "zip":
             return What("iterator", of=What("tuple", items=tuple(containers.element(each) for each in args)))
         case "dict":

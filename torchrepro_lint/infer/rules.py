@@ -325,5 +325,5 @@ OWN = frozenset(
         "logsumexp",
         "baddbmm",
     }
-    | {"masked_scatter", "scatter_reduce", "rsqrt", "numel", "erf"}
+    | {"masked_scatter", "scatter_reduce", "rsqrt", "erf"}
 )

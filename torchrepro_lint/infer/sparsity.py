@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Operation, Ref, Statement
+from torchrepro_lint.facts import Call, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.walk import expressions, last_word, within
 
@@ -21,13 +21,20 @@ _KEEPING = frozenset({"index_select", "sign", "neg", "abs", "clone", "detach", "
 def shown_sparse(flow: Flow) -> frozenset[Binding]:
     """The bindings of a function whose uses show that they are of sparse tensors."""
     shown: set[Binding] = set()
-    waiting = [each for place in flow.places for each in _coalesced(place.statement, place.env)]
+    asked = [place.statement for place in flow.places if _asks(place.statement)]
+    places = (place for place in flow.places if not any(each.start < place.statement.start < each.end for each in asked))
+    waiting = [each for place in places for each in _coalesced(place.statement, place.env)]
     while waiting:
         binding = waiting.pop()
         if binding not in shown:
             shown.add(binding)
             waiting += [] if binding.how != "=" else _made_of(binding.value, binding.env)
     return frozenset(shown)
+
+
+def _asks(statement: Statement) -> bool:
+    """``if grad.is_sparse:`` allows for what is not."""
+    return isinstance(statement, If) and any("sparse" in last_word(each) for each in within(statement.test))
 
 
 def _coalesced(statement: Statement, env: Env) -> Iterator[Binding]:

@@ -61,7 +61,19 @@ def shown_tensors(kinds: Kinds, path: str, flow: Flow) -> frozenset[Binding]:
                     _look(kinds, each, Spot(path, place.env, 0), shown, asked)
                 elif isinstance(each, Ref) and each.path and each.path[0] in _ATTRIBUTES:
                     shown.update(_bindings(each, place.env))
-    return frozenset(shown - asked)
+    return frozenset(shown - _with_aliases(asked))
+
+
+def _with_aliases(asked: set[Binding]) -> set[Binding]:
+    """What is asked of a variable is asked of the one that it was assigned from."""
+    waiting, found = list(asked), set(asked)
+    while waiting:
+        binding = waiting.pop()
+        if binding.how == "=" and isinstance(binding.value, Ref) and not binding.value.path and binding.env is not None:
+            more = _bindings(binding.value, binding.env) - found
+            found |= more
+            waiting += more
+    return found
 
 
 def _look(kinds: Kinds, call: Call, spot: Spot, shown: set[Binding], asked: set[Binding]) -> None:

@@ -98,6 +98,8 @@ def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, inn
             return value if value.is_tensor and before[0].is_tensor else before[0]
         case "adding" | "mixed":
             return _grown(kinds, binding, before[0], inner)
+        case "handed":
+            return before[0]._replace(of=None, items=None) if before[0].kind in ("list", "dict", "set") else before[0]
         case "written":
             return _written(before[0], value)
         case "tensor":

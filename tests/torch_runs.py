@@ -1,0 +1,148 @@
+"""Functions of torch that are written in Python, each called on small inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import rnn
+
+
+def losses() -> None:
+    x, target = torch.randn(4, 3, requires_grad=True), torch.tensor([0, 2, 1, 1])
+    for loss in (F.cross_entropy, F.nll_loss):
+        loss(x, target)
+    F.gaussian_nll_loss(x, torch.randn(4, 3), torch.ones(4, 3)).backward()
+    F.triplet_margin_with_distance_loss(x, x + 1, x - 1)
+    F.cosine_embedding_loss(x, x, torch.ones(4))
+    F.smooth_l1_loss(x, torch.zeros(4, 3), reduction="none")
+    F.kl_div(x.log_softmax(1), torch.softmax(x, 1), reduction="batchmean")
+    F.binary_cross_entropy_with_logits(x, torch.ones(4, 3))
+    F.mse_loss(x, torch.zeros(4, 3))
+    F.multi_margin_loss(x, target)
+
+
+def functions() -> None:
+    x = torch.randn(2, 3, 8, 8)
+    F.interpolate(x, scale_factor=2.0, mode="bilinear")
+    F.interpolate(x, size=(4, 4), mode="nearest")
+    F.grid_sample(x, torch.zeros(2, 4, 4, 2), align_corners=False)
+    F.affine_grid(torch.zeros(2, 2, 3), [2, 3, 4, 4], align_corners=False)
+    F.gumbel_softmax(x, hard=True)
+    F.embedding(torch.tensor([0, 1]), torch.randn(3, 4, requires_grad=True), padding_idx=-1)
+    F.embedding_bag(torch.tensor([[0, 1], [1, 2]]), torch.randn(3, 4))
+    F.fractional_max_pool2d(x, 2, output_size=(3, 3), return_indices=True)
+    F.max_pool2d(x, 2, return_indices=True)
+    F.lp_pool2d(x, 2.0, 2)
+    F.group_norm(x, 3)
+    F.instance_norm(x)
+    F.local_response_norm(x, 2)
+    F.normalize(x)
+    F.pad(x, (1, 1, 0, 0), mode="circular")
+    F.multi_head_attention_forward(
+        *(torch.randn(5, 2, 4) for _ in range(3)), 4, 2, torch.randn(12, 4), torch.zeros(12), None, None, False, 0.0,
+        torch.randn(4, 4), torch.zeros(4), average_attn_weights=True,
+    )  # fmt: skip
+
+
+def tensors() -> None:
+    x = torch.randn(3, 4)
+    torch.einsum("ij,jk->ik", x, x.t())
+    torch.tensordot(x, x, dims=([1], [1]))
+    torch.cdist(x, x)
+    torch.stft(torch.randn(64), 16, return_complex=True)
+    torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+    torch.unique(torch.tensor([1, 1, 2]), return_counts=True)
+    torch.norm(x, dim=1)
+    torch.split(x, 2)
+    torch.broadcast_tensors(x, x[:1])
+    torch.block_diag(x, x)
+    x.norm(2, 1)
+    x.split(2)
+    x.unflatten(1, (2, 2))
+
+
+def layers() -> None:
+    x = torch.randn(2, 3, 8, 8)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten())
+    nn.init.kaiming_normal_(net[0].weight)
+    net(x).sum().backward()
+    nn.LSTM(4, 5, batch_first=True)(torch.randn(2, 3, 4))
+    nn.GRU(4, 5)(rnn.pack_sequence([torch.randn(3, 4), torch.randn(2, 4)]))
+    nn.TransformerEncoderLayer(4, 2, 8)(torch.randn(5, 2, 4))
+    nn.MultiheadAttention(4, 2)(*(torch.randn(5, 2, 4) for _ in range(3)))
+    nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 6])(torch.randn(6, 4), torch.arange(6))
+    nn.CosineSimilarity()(torch.randn(2, 3), torch.randn(2, 3))
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    nn.utils.parameters_to_vector(net.parameters())
+    nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))(torch.randn(1, 2))
+    nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3))(torch.randn(1, 2))
+    rnn.pad_packed_sequence(rnn.pack_padded_sequence(torch.randn(3, 2, 4), [3, 2]))
+
+
+def training() -> None:
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"):
+        layer = nn.Linear(2, 2)
+        optimizer = getattr(torch.optim, name)(layer.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 3)
+        for _ in range(2):
+            layer(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            scheduler.step()
+
+
+def distributions() -> None:
+    mean, deviation = torch.zeros(3, requires_grad=True), torch.ones(3)
+    for one in (
+        torch.distributions.Normal(mean, deviation),
+        torch.distributions.Laplace(mean, deviation),
+        torch.distributions.Gamma(deviation, deviation),
+        torch.distributions.Beta(deviation, deviation),
+        torch.distributions.Categorical(logits=mean),
+        torch.distributions.Bernoulli(logits=mean),
+        torch.distributions.Dirichlet(deviation),
+        torch.distributions.MultivariateNormal(mean, torch.eye(3)),
+        torch.distributions.Multinomial(4, probs=torch.ones(3)),
+    ):
+        one.log_prob(one.sample())
+        one.entropy() if not isinstance(one, torch.distributions.Multinomial) else one.mean
+
+
+def data() -> None:
+    from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler, random_split
+
+    dataset = TensorDataset(torch.randn(8, 2), torch.arange(8))
+    parts = random_split(dataset, [0.5, 0.5])
+    for _ in DataLoader(parts[0], batch_size=2, shuffle=True):
+        pass
+    for _ in DataLoader(dataset, batch_size=2, sampler=WeightedRandomSampler([1.0] * 8, 8)):
+        pass
+
+
+# What runs, and the files of torch that are watched while it does, below the directory that torch is installed in.
+RUNS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
+    "losses": (losses, ("torch/nn/functional.py",)),
+    "functions": (functions, ("torch/nn/functional.py", "torch/_jit_internal.py")),
+    "tensors": (tensors, ("torch/functional.py", "torch/_tensor.py")),
+    "layers": (
+        layers,
+        tuple(f"torch/nn/modules/{word}.py" for word in ("conv", "batchnorm", "rnn", "activation", "transformer", "adaptive"))
+        + ("torch/nn/init.py", "torch/nn/utils/rnn.py", "torch/nn/utils/clip_grad.py", "torch/nn/utils/parametrizations.py"),
+    ),
+    "training": (
+        training,
+        tuple(f"torch/optim/{word}.py" for word in ("sgd", "adam", "rmsprop", "adagrad", "adadelta", "adamax", "nadam"))
+        + ("torch/optim/optimizer.py", "torch/optim/radam.py", "torch/optim/rprop.py", "torch/optim/lr_scheduler.py"),
+    ),
+    "distributions": (
+        distributions,
+        tuple(
+            f"torch/distributions/{word}.py"
+            for word in ("normal", "laplace", "gamma", "beta", "categorical", "bernoulli", "dirichlet", "multinomial", "utils")
+        )
+        + ("torch/distributions/multivariate_normal.py", "torch/distributions/distribution.py"),
+    ),
+    "data": (data, ("torch/utils/data/dataset.py", "torch/utils/data/sampler.py", "torch/utils/data/_utils/collate.py")),
+}  # fmt: skip
