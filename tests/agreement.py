@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,7 +190,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "dtype": lambda value: isinstance(value, torch.dtype | np.dtype | type),
     "device": lambda value: isinstance(value, torch.device | str | int),
     "iterator": lambda value: hasattr(value, "__iter__") or hasattr(value, "__getitem__"),
-    "function": callable,
+    "function": lambda value: callable(value) or isinstance(value, ModuleType),  # a dotted name may be either
     "class": lambda value: isinstance(value, type),
     "loader": lambda value: isinstance(value, torch.utils.data.DataLoader),
     "dataset": lambda value: isinstance(value, torch.utils.data.Dataset),

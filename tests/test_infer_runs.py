@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from agreement import Recorder, contradiction, texts_of  # noqa: E402  it needs torch
+from agreement import Recorder, texts_of  # noqa: E402  it needs torch
 from one_file import project_of  # noqa: E402
-from torchrepro_lint.infer import What  # noqa: E402
 from torch_runs import RUNS  # noqa: E402
 
 _ROOT = Path(torch.__file__).parent.parent

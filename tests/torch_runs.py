@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812  as everybody does
 from torch import nn
 from torch.nn.utils import rnn
 
@@ -52,7 +52,7 @@ def tensors() -> None:
     torch.einsum("ij,jk->ik", x, x.t())
     torch.tensordot(x, x, dims=([1], [1]))
     torch.cdist(x, x)
-    torch.stft(torch.randn(64), 16, return_complex=True)
+    torch.stft(torch.randn(64), 16, window=torch.ones(16), return_complex=True)
     torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
     torch.unique(torch.tensor([1, 1, 2]), return_counts=True)
     torch.norm(x, dim=1)
@@ -66,14 +66,16 @@ def tensors() -> None:
 
 def layers() -> None:
     x = torch.randn(2, 3, 8, 8)
-    net = nn.Sequential(nn.Conv2d(3, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten())
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten()
+    )
     nn.init.kaiming_normal_(net[0].weight)
     net(x).sum().backward()
     nn.LSTM(4, 5, batch_first=True)(torch.randn(2, 3, 4))
     nn.GRU(4, 5)(rnn.pack_sequence([torch.randn(3, 4), torch.randn(2, 4)]))
     nn.TransformerEncoderLayer(4, 2, 8)(torch.randn(5, 2, 4))
     nn.MultiheadAttention(4, 2)(*(torch.randn(5, 2, 4) for _ in range(3)))
-    nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 6])(torch.randn(6, 4), torch.arange(6))
+    nn.AdaptiveLogSoftmaxWithLoss(64, 10, [3, 6])(torch.randn(6, 64), torch.arange(6))
     nn.CosineSimilarity()(torch.randn(2, 3), torch.randn(2, 3))
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     nn.utils.parameters_to_vector(net.parameters())
@@ -121,28 +123,29 @@ def data() -> None:
         pass
 
 
+def _files(folder: str, *words: str) -> tuple[str, ...]:
+    return tuple(f"torch/{folder}{word}.py" for word in words)
+
+
 # What runs, and the files of torch that are watched while it does, below the directory that torch is installed in.
 RUNS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
-    "losses": (losses, ("torch/nn/functional.py",)),
-    "functions": (functions, ("torch/nn/functional.py", "torch/_jit_internal.py")),
-    "tensors": (tensors, ("torch/functional.py", "torch/_tensor.py")),
+    "losses": (losses, _files("nn/", "functional")),
+    "functions": (functions, _files("", "nn/functional", "_jit_internal")),
+    "tensors": (tensors, _files("", "functional", "_tensor")),
     "layers": (
         layers,
-        tuple(f"torch/nn/modules/{word}.py" for word in ("conv", "batchnorm", "rnn", "activation", "transformer", "adaptive"))
-        + ("torch/nn/init.py", "torch/nn/utils/rnn.py", "torch/nn/utils/clip_grad.py", "torch/nn/utils/parametrizations.py"),
+        _files("nn/modules/", "conv", "batchnorm", "rnn", "activation", "transformer", "adaptive")
+        + _files("nn/", "init", "utils/rnn", "utils/clip_grad", "utils/parametrizations"),
     ),
     "training": (
         training,
-        tuple(f"torch/optim/{word}.py" for word in ("sgd", "adam", "rmsprop", "adagrad", "adadelta", "adamax", "nadam"))
-        + ("torch/optim/optimizer.py", "torch/optim/radam.py", "torch/optim/rprop.py", "torch/optim/lr_scheduler.py"),
+        _files("optim/", "sgd", "adam", "rmsprop", "adagrad", "adadelta", "adamax", "nadam", "radam", "rprop")
+        + _files("optim/", "optimizer", "lr_scheduler"),
     ),
     "distributions": (
         distributions,
-        tuple(
-            f"torch/distributions/{word}.py"
-            for word in ("normal", "laplace", "gamma", "beta", "categorical", "bernoulli", "dirichlet", "multinomial", "utils")
-        )
-        + ("torch/distributions/multivariate_normal.py", "torch/distributions/distribution.py"),
+        _files("distributions/", "normal", "laplace", "gamma", "beta", "categorical", "bernoulli", "dirichlet")
+        + _files("distributions/", "multinomial", "utils", "multivariate_normal", "distribution"),
     ),
-    "data": (data, ("torch/utils/data/dataset.py", "torch/utils/data/sampler.py", "torch/utils/data/_utils/collate.py")),
-}  # fmt: skip
+    "data": (data, _files("utils/data/", "dataset", "sampler", "_utils/collate")),
+}

@@ -115,7 +115,16 @@ def _of_class(kinds: Kinds, owner: str, word: str, spot: Spot) -> tuple[What, Wh
             one = kinds.what(value, kinds.spot(path, value.start, spot.hops)) if how == "=" else UNKNOWN
             found = joined(found, one)
     found = joined(found, *_registered(kinds, owner, word, spot))
-    return (UNKNOWN if wrapped and found.kind != "module" else found), declared
+    if wrapped and found.kind != "module":
+        return UNKNOWN, declared
+    return _filled(found), declared
+
+
+def _filled(what: What) -> What:
+    """A container that an attribute keeps: whoever has the object may fill it."""
+    if what.kind not in ("list", "dict", "set"):
+        return what
+    return what._replace(items=None, of=None if what.of is not None and what.of.kind == "nothing" else what.of)
 
 
 def _wraps_itself(value: Expression, word: str) -> bool:

@@ -142,11 +142,12 @@ def _returned(kinds: Kinds, name: str, spot: Spot) -> What:
         if function.generator:
             return What("iterator")
         declared = UNKNOWN if function.returns is None else annotated(kinds, path, function.returns)
-        one = NOTHING
-        for statement in statements(function.body):
-            if isinstance(statement, Leave) and statement.kind == "return":
-                for value in statement.values:
-                    one = joined(one, kinds.what(value, kinds.spot(path, value.start, spot.hops - 1)))
+        leaves = [each for each in statements(function.body) if isinstance(each, Leave)]
+        values = [value for each in leaves if each.kind == "return" for value in each.values]
+        # What only raises is written for others to override.
+        one = NOTHING if values or not any(each.kind == "raise" for each in leaves) else UNKNOWN
+        for value in values:
+            one = joined(one, kinds.what(value, kinds.spot(path, value.start, spot.hops - 1)))
         found = joined(found, both(one, declared))
     return found if resolver.functions(name) else UNKNOWN
 

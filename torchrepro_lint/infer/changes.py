@@ -9,7 +9,9 @@ from torchrepro_lint.walk import within
 # Methods that put their arguments, or the elements of them, into a container.
 ADDING = frozenset({"append", "add", "appendleft"})
 EXTENDING = frozenset({"extend", "update"})
-_LIBRARIES = frozenset({"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"})
+_LIBRARIES = frozenset(
+    {"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"}
+)
 _UNSORTED = frozenset({"insert", "setdefault", "__setitem__"})
 
 

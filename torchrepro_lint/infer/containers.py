@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Collection, Expression, Operation
-from torchrepro_lint.infer.what import UNKNOWN, What, joined
+from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -30,6 +30,8 @@ def display(kinds: Kinds, collection: Collection, spot: Spot) -> What:
         for each in collection.items[:_MOST_ITEMS]
         if each is not None
     ]
+    if any(each.kind == "nothing" for each in items):
+        return NOTHING
     plain = not any(map(_starred, collection.items))
     of = joined(*items)
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)

@@ -109,7 +109,7 @@ class Flow:
         rebound = {name: Binding("loop", before=(env[name],) if name in env else ()) for name in names}
         begin: Env = {**env, **rebound}
         elements = {} if loop.target is None else bound(loop.target, loop.source, env, "[]")
-        inside = {**begin, **elements}
+        inside: Env = {**begin, **elements}
         if loop.target is None:
             inside = narrowed(loop.source, inside, truth=True)
         self._left.append([])
@@ -136,9 +136,11 @@ class Flow:
     def _try(self, statement: Try, env: Env) -> Env | None:
         body = self._body(statement.body, env)
         broken = joined(env, body)
+        # In the order of the text, in which places are looked up.
+        handled = [self._body(handler, broken) for _, handler in statement.handlers]
         ways = self._body(statement.orelse, body)
-        for _, handler in statement.handlers:
-            ways = joined(ways, self._body(handler, broken))
+        for way in handled:
+            ways = joined(ways, way)
         return self._body(statement.final, ways)
 
 

@@ -79,6 +79,11 @@ class Given(NamedTuple):
         return tuple(map(_number, found)) if all(each.kind == "int" for each in found) else None
 
     @property
+    def waits(self) -> bool:
+        """Whether some argument has no value yet: then the call has none either."""
+        return any(self.kinds.what(arg.value, self.spot).kind == "nothing" for arg in self.call.args)
+
+    @property
     def stars(self) -> bool:
         """Whether a star gives arguments that are not seen."""
         return any(arg.star for arg in self.call.args)

@@ -60,4 +60,4 @@ def _is_free(what: What) -> bool:
     """Whether no gradient can come in with an argument."""
     if what.kind in _SEQUENCES:
         return all(map(_is_free, what.items)) if what.items is not None else _is_free(what.element)
-    return what.kind in _PLAIN or what.grad is False
+    return what.kind in _PLAIN or what.kind == "nothing" or what.grad is False

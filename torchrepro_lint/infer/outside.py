@@ -120,6 +120,6 @@ def outside_name(name: str) -> What:
         "torch.pi",
     ):
         return What("float")
-    if word[:1].isupper():
-        return What("class", name=name)
-    return What("function", name=name)
+    if not module or (word.isupper() and not module.startswith("torch")):
+        return UNKNOWN  # a module, or a constant: ``logging.INFO``
+    return What("class" if word[:1].isupper() else "function", name=name)

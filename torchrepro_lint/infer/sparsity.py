@@ -22,7 +22,9 @@ def shown_sparse(flow: Flow) -> frozenset[Binding]:
     """The bindings of a function whose uses show that they are of sparse tensors."""
     shown: set[Binding] = set()
     asked = [place.statement for place in flow.places if _asks(place.statement)]
-    places = (place for place in flow.places if not any(each.start < place.statement.start < each.end for each in asked))
+    places = (
+        place for place in flow.places if not any(each.start < place.statement.start < each.end for each in asked)
+    )
     waiting = [each for place in places for each in _coalesced(place.statement, place.env)]
     while waiting:
         binding = waiting.pop()

@@ -9,7 +9,7 @@ from torchrepro_lint.infer import layers
 from torchrepro_lint.infer.given import Given
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.rules import FACTORIES, FUNCTIONAL, METHODS, OWN, RULES
-from torchrepro_lint.infer.what import UNKNOWN, What
+from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -22,6 +22,8 @@ _FUNCTIONAL = ("torch.nn.functional", "torch._C._nn")
 def method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
     """What a method of a tensor gives."""
     given = Given(kinds, call, spot, receiver)
+    if given.waits:
+        return NOTHING
     rule = METHODS.get(word) or RULES.get(word)
     if rule is None and word.endswith("_") and not word.startswith("_"):
         in_place = RULES.get(word[:-1])
@@ -40,6 +42,8 @@ def function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     """What a function of torch gives; None where nothing is known of it."""
     module, _, word = name.rpartition(".")
     given = Given(kinds, call, spot, None)
+    if given.waits:
+        return NOTHING
     if name in FACTORIES:
         return FACTORIES[name](given)
     if module in _FUNCTIONAL:
@@ -64,6 +68,8 @@ def method_of_loaded(kinds: Kinds, receiver: What, word: str, call: Call, spot: 
 
 def layer(kinds: Kinds, called: What, call: Call, spot: Spot) -> What:
     """What calling a layer of torch gives."""
+    if Given(kinds, call, spot, None).waits:
+        return NOTHING
     return _in_mode(kinds, layers.output(kinds, called, call, spot), spot)
 
 
@@ -73,7 +79,7 @@ def by_word(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> 
         return UNKNOWN
     found = method(kinds, receiver._replace(kind="tensor"), word, call, spot) or UNKNOWN
     if word in OWN or not found.is_tensor:
-        return found if word in OWN else UNKNOWN
+        return found if word in OWN or found.kind == "nothing" else UNKNOWN
     return found._replace(kind="")
 
 

@@ -113,9 +113,9 @@ def _grown(kinds: Kinds, binding: Binding, before: What, inner: Spot) -> What:
     """A container after a method that puts something into it."""
     call = binding.value
     assert isinstance(call, Call)
-    assert isinstance(call.func, Ref)
     if before.kind not in ("list", "set") or binding.how == "mixed" or len(call.args) != 1 or call.args[0].star:
         return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
+    assert isinstance(call.func, Ref)
     given = kinds.what(call.args[0].value, inner)
     added = given if call.func.path[-1] in ADDING else containers.element(given)
     return before._replace(of=joined(before.of, added) if before.of is not None and added.kind else None, items=None)
