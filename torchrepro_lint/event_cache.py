@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
 from torchrepro_lint.facts import Assign, Call, Ref, Statement
+from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
 
@@ -21,10 +22,16 @@ class EventCache:
         self._loaded: dict[str, frozenset[int]] = {}
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
-        """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so."""
+        """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
+
+        Of a property, those of reading it: what sets or deletes it is another definition of that name.
+        """
         if name.endswith(":"):
             return self.of_body(self._definitions.top_level(name), main=main)
-        found = [self.of_body(each.body) for each in self._definitions.functions(name)]
+        definitions = self._definitions.functions(name)
+        if len(definitions) > 1:
+            definitions = [each for each in definitions if is_property(each)] or definitions
+        found = [self.of_body(each.body) for each in definitions]
         return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
 
     def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:

@@ -287,6 +287,8 @@ class Run:
         """
         if "functools.partial" in found:
             return  # it stands for what it is given
+        if found and _LOOKING.issuperset(found):
+            return
         inside = "worker" if fetches(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
         handed: list[_Target] = []
@@ -322,6 +324,24 @@ class Run:
 STILL_METHODS = frozenset(
     {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
     | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
+)
+
+# What calls nothing that it is handed, and goes along nothing.
+_LOOKING = frozenset(
+    f"builtins.{word}"
+    for word in (
+        "hasattr",
+        "isinstance",
+        "issubclass",
+        "id",
+        "type",
+        "len",
+        "callable",
+        "super",
+        "setattr",
+        "vars",
+        "dir",
+    )
 )
 
 # What makes a command line of a function, a dictionary of functions, or a class.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import replace_argument
-from torchrepro_lint.facts import Arg, Call, Constant, span
+from torchrepro_lint.facts import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.loaders import by_site, loaders
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
     from torchrepro_lint.rule import Context
     from torchrepro_lint.scoped import Scoped
+    from torchrepro_lint.spots import Spot
 
 _COUNTS = frozenset(
     {
@@ -62,22 +63,40 @@ def machine_dependent(context: Context) -> Iterator[Finding]:
 
 def _counted(context: Context, loader: Loader) -> str:
     """The function that counts processors for a loader, where it matters how many workers there are."""
-    source = next(filter(None, (_source(loader, each, 0) for each in loader.values("num_workers"))), "")
+    there = context.project.orders.uses.spots(context.path).of(loader.site.call)
+    source = next(filter(None, (_source(loader, there, each, 0) for each in loader.values("num_workers"))), "")
     return source if source and (_streams(loader) or context.project.fetching.of_loader(loader)) else ""
 
 
-def _source(loader: Loader, count: Scoped, depth: int) -> str:
-    """The function that counts processors, in a value or behind a variable in it."""
+def _source(loader: Loader, there: Spot | None, count: Scoped, depth: int) -> str:
+    """The function that counts processors, in a value or behind a variable in it, for a loader that stands ``there``."""
     for each in within(count.value) if depth < 6 else ():
         if isinstance(each, Call):
             for name in loader.origins.project.names(count.path, each.func):
-                if name in _COUNTS:
+                if name in _COUNTS and not _is_apart(loader, there, count.path, each):
                     return name
         elif each is not count.value:
             for behind in loader.origins.of(count._replace(value=each)):
-                if behind.value is not each and (found := _source(loader, behind, depth + 1)):
+                if behind.value is not each and (found := _source(loader, there, behind, depth + 1)):
                     return found
     return ""
+
+
+def _is_apart(loader: Loader, there: Spot | None, path: str, call: Call) -> bool:
+    """Whether a value stands in one branch of a test of an attribute, and the loader in the other branch of the same test."""
+    spot = loader.origins.project.orders.uses.spots(path).of(call)
+    if spot is None or there is None:
+        return False
+    tests = dict(_tests(there))
+    return any(tests.get(words, number) != number for words, number in _tests(spot))
+
+
+def _tests(spot: Spot) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The attributes of ``self`` that the ``if`` statements around a place ask for, with the branch that it is in."""
+    for block in spot.blocks:
+        match block.owner:
+            case If(test=Ref(roots=(root,), path=words)) if words and root.endswith(".self"):
+                yield words, block.number
 
 
 def _streams(loader: Loader) -> bool:

@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Collection, Comprehension, Constant, Expression, Lambda, Loop, Operation
+from torchrepro_lint.facts import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Loop,
+    Operation,
+    Ref,
+)
 from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.order.numbers import holds_numbers
@@ -53,6 +64,8 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
         what = kinds.of(path, node)
         if what.kind not in _SETS or is_steady(what.element) or holds_numbers(project, path, node):
             continue
+        if isinstance(node, Ref) and _is_passed_lists(project, path, node):
+            continue
         for step in steps(orders, Here(path, node, SET)):
             if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:
                 yield SetOrder(step, what.element, taken)
@@ -64,6 +77,18 @@ def is_steady(element: What) -> bool:
         parts = element.items or ((element.of,) if element.of else ())
         return bool(parts) and all(is_steady(each) for each in parts)
     return element.kind in _STEADY
+
+
+def _is_passed_lists(project: Project, path: str, ref: Ref) -> bool:
+    """Whether a parameter of a private function is given lists by all that call it, whatever its annotation says."""
+    for root in ref.roots if not ref.path else ():
+        found = project.resolver.parameter(path + root)
+        if found is None or not found.function.name.rpartition(".")[2].rpartition(":")[2].startswith("_"):
+            return False
+        kinds = [kinds_of(project).of(file, value).kind for file, value in project.resolver.passed(path + root)]
+        if not kinds or not all(kind in ("list", "tuple") for kind in kinds):
+            return False
+    return not ref.path
 
 
 def _may_take(node: Expression, spot: Spot) -> bool:
