@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Expression, If, Leave, Operation, Ref, Statement
-from torchrepro_lint.walk import blocks
+from torchrepro_lint.facts import Call, Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.walk import blocks, last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
@@ -33,6 +33,9 @@ def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:
 
 
 def _is_training(test: Expression) -> bool:
+    """``self.training``, and what asks torch whether gradients are kept."""
+    if isinstance(test, Call):
+        return last_word(test.func) == "is_grad_enabled"
     return isinstance(test, Ref) and test.path[-1:] == ("training",)
 
 

@@ -22,12 +22,23 @@ def gives_only_weights(project: Project, path: str, site: Site) -> bool:
     words = {target.path[0] for target in _kept(project, site) if isinstance(target, Ref) and len(target.path) == 1}
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
-    word = words.pop()
-    others = (facts for each, facts in project.files.items() if each != path)
-    if any(word in facts.summary.values or word in facts.summary.calls for facts in others):
-        return False
-    uses = list(_uses(project.files[path], word))
-    return bool(uses) and all(uses) and word not in project.files[path].summary.calls
+    word, owner = words.pop(), project.resolver.owner(site.function)
+    uses = [use for each, facts in project.files.items() for use in _uses_in(project, each, facts, word, owner, path)]
+    return bool(uses) and all(uses)
+
+
+def _uses_in(project: Project, path: str, facts: Facts, word: str, owner: str, home: str) -> Iterator[bool]:
+    """The uses of an attribute in a file, those on ``self`` of other classes left out; in ``home`` and where it is called
+    or named as a value at all.
+    """
+    if path == home or word in facts.summary.values or word in facts.summary.calls:
+        for of, use in _uses(facts, word):
+            if (
+                not of
+                or owner in project.resolver.ancestry(f"{path}{of}")
+                or f"{path}{of}" in project.resolver.ancestry(owner)
+            ):
+                yield use
 
 
 def _kept(project: Project, site: Site) -> list[Expression]:
@@ -53,8 +64,8 @@ def _targets(site: Site) -> tuple[Expression, ...]:
     return statement.targets if any(each is site.call for each in within(statement.value)) else ()
 
 
-def _uses(facts: Facts, word: str) -> Iterator[bool]:
-    """Of each reading of an attribute whether only a table's weight is read."""
+def _uses(facts: Facts, word: str) -> Iterator[tuple[str, bool]]:
+    """Of each reading of an attribute the class on whose ``self`` it is, and whether only a table's weight is read."""
     for body in bodies(facts):
         for statement in statements(body):
             targets = statement.targets if isinstance(statement, Assign) else ()
@@ -63,12 +74,14 @@ def _uses(facts: Facts, word: str) -> Iterator[bool]:
                     yield from _found(expression, word, "")
 
 
-def _found(expression: Expression, word: str, above: str) -> Iterator[bool]:
+def _found(expression: Expression, word: str, above: str) -> Iterator[tuple[str, bool]]:
     """``above`` is the attribute that is read of the expression."""
     match expression:
-        case Ref(path=path) if word in path:
+        case Ref(roots=roots, path=path) if word in path:
             after = path[path.index(word) + 1 :]
-            yield (after[0] if after else above) in _READ
+            method, _, variable = roots[0].rpartition(".<locals>.")
+            own = method.rpartition(".")[0] if variable == "self" and path[0] == word else ""
+            yield own, (after[0] if after else above) in _READ
         case Subscript(value=value, indices=indices):
             yield from _found(value, word, above)
             for each in indices:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.alternatives import instead
-from torchrepro_lint.conditions import Truth
+from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import span
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.signatures import arguments
 from torchrepro_lint.switches import reported_warning
+from torchrepro_lint.tables import error_names
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from torchrepro_lint.entries import Condition
     from torchrepro_lint.operations import Case
     from torchrepro_lint.rule import Context
 
@@ -43,11 +46,26 @@ def undocumented(context: Context) -> Iterator[Finding]:
 
 
 def _raises(context: Context, case: Case) -> str:
-    names = context.catalogue.errors(case.row)
-    error = f" ({names[0]})" if names else ""
+    error = f" ({name})" if (name := _error(context, case)) else ""
     supposed = f" for {_supposed(case)}" if case.truth is Truth.UNKNOWN and _supposed(case) else ""
     where = f"{_device(context, case)}{case.row.phase} in torch {context.catalogue.version}{supposed}"
     return f"{label(case.row.spelling.name)} has no deterministic {where}{error}"
+
+
+def _error(context: Context, case: Case) -> str:
+    """What torch calls the operation in its error: the first name whose own conditions may hold for the call."""
+    names = context.catalogue.errors(case.row)
+    read = arguments(case.row.spelling, case.site.call)
+    fitting = (
+        each.name
+        for each in error_names()
+        if each.name in names and evaluate(_of_arguments(each.when), case.row.spelling, read) is not Truth.FAILS
+    )
+    return next(fitting, names[0] if names else "")
+
+
+def _of_arguments(when: Iterable[Condition]) -> list[Condition]:
+    return [each for each in when if "." not in each.of]
 
 
 def _cause(context: Context, case: Case) -> str:
