@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Call, Constant, Expression, span
+from torchrepro_lint.facts import Call, Constant, Expression, Ref, span
 from torchrepro_lint.flags import CUDNN_BENCHMARK
 from torchrepro_lint.placed import other_branches
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed
@@ -30,7 +31,22 @@ def check(context: Context) -> Iterator[Finding]:
                 yield from _call(each, each.event.value)
             elif not any(other.setting.value is False for other in other_branches(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
-                yield Finding(_CODE, span(each.event.statement), message, _replace(setting.given))
+                fix = None if _is_asked_for(each) else _replace(setting.given)
+                yield Finding(_CODE, span(each.event.statement), message, fix)
+
+
+def _is_asked_for(placed: Placed) -> bool:
+    """``if cfg.get("cudnn_benchmark"): …``: there it is the option that is to be off, and not what it does."""
+    return any(
+        isinstance(part, (Ref, Constant)) and "benchmark" in _text(part)
+        for guard in placed.event.guards
+        if guard.kind in ("if", "else")
+        for part in within(guard.value)
+    )
+
+
+def _text(part: Ref | Constant) -> str:
+    return part.value if isinstance(part, Constant) and isinstance(part.value, str) else last_word(part)
 
 
 def _call(placed: Placed, call: Call) -> Iterator[Finding]:
