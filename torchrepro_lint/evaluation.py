@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
 
 
+_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
+
+
 def in_evaluation(project: Project, site: Site) -> bool:
     """Whether a call stands where a network can only be that is not being trained."""
     for guard in site.guards:
@@ -40,8 +43,10 @@ def _is_training(test: Expression) -> bool:
 
 
 def _is_evaluating(test: Expression) -> bool:
-    """``not self.training``, alone or with more."""
+    """``not self.training``, alone or with more; or a flag that is called after what is not training."""
     match test:
+        case Ref():
+            return last_word(test) in _FLAGS
         case Operation(op="not", operands=(inner,)):
             return _is_training(inner)
         case Operation(op="and", operands=operands):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.distinct import distinct, own_values
 from torchrepro_lint.facts import Arg, Call, Constant, Operation, Subscript
 from torchrepro_lint.infer import kinds_of
-from torchrepro_lint.signatures import OPEN, literal
+from torchrepro_lint.signatures import OPEN, Literal, literal
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.walk import last_word
 
@@ -34,16 +34,23 @@ def order_free(project: Project, path: str, call: Call, row: Row, known: Known) 
     if row.operation in _WRITING and (index := tensor(row.spelling, call, "index")) is not None:
         return distinct(project, path, index) or _adds_exactly(project, path, call, row, known)
     if row.operation == "torch.gather" and row.phase == "backward":
-        return _one_of_each(row, call)
+        return _one_of_each(project, path, row, call)
     return _adds_exactly(project, path, call, row, known)
 
 
-def _one_of_each(row: Row, call: Call) -> bool:
+def _one_of_each(project: Project, path: str, row: Row, call: Call) -> bool:
     """``x.gather(1, target.unsqueeze(1))``: one element of each row, so that nothing is added up in the gradient."""
     dim, index = tensor(row.spelling, call, "dim"), tensor(row.spelling, call, "index")
-    along = None if dim is None else literal(dim)
+    if dim is None or index is None:
+        return False
+    found = [each for _, each in own_values(project, path, index)]
+    return bool(found) and all(_is_single(each, literal(dim)) for each in found)
+
+
+def _is_single(index: Expression, along: Literal) -> bool:
+    """Whether an index has one element along a dimension."""
     match index:
-        case Call(func=func, args=(Arg(value=at),)) if last_word(func) == "unsqueeze":
+        case Call(func=func, args=(*_, Arg(keyword=None | "dim", value=at))) if last_word(func) == "unsqueeze":
             return literal(at) == along is not OPEN or {literal(at), along} == {1, -1}
         case Call(func=func, args=(_, Arg(value=Constant(value=1)))) if last_word(func) in ("view", "reshape"):
             return along in (1, -1)
