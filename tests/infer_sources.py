@@ -153,4 +153,11 @@ def made(name):
     with there, torch.no_grad():
         torch.ones(2)  # tensor floating cuda (2) contiguous no-grad
 """,
+    "a device for CUDA's own calls is none for tensors": """
+import torch
+
+def made(index):
+    with torch.cuda.device(index):
+        torch.zeros(2)  # tensor floating cpu (2) contiguous no-grad
+""",
 }

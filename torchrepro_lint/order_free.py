@@ -23,6 +23,8 @@ _ADDING = frozenset(
 )
 # Operations that write where an index says, to a place as often as it is named.
 _WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
+# Operations that take or write one element for each of an index.
+_ONE_OF_EACH = frozenset({"torch.gather", "torch.Tensor.scatter"})
 _ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_like"})
 _NEW_ONES = ("new_ones", "new_zeros")
 
@@ -33,7 +35,7 @@ def order_free(project: Project, path: str, call: Call, row: Row, known: Known) 
         return False
     if row.operation in _WRITING and (index := tensor(row.spelling, call, "index")) is not None:
         return distinct(project, path, index) or _adds_exactly(project, path, call, row, known)
-    if row.operation == "torch.gather" and row.phase == "backward":
+    if row.operation in _ONE_OF_EACH:
         return _one_of_each(project, path, row, call)
     return _adds_exactly(project, path, call, row, known)
 

@@ -39,7 +39,7 @@ def device_around(kinds: Kinds, spot: Spot) -> str:
 
 def _is_device(project: Project, path: str, value: Expression) -> bool:
     if isinstance(value, Call):
-        return last_word(value.func) == "device"
+        return last_word(value.func) == "device" and "torch.device" in project.names(path, value.func)
     return isinstance(value, Ref) and "torch.device()" in project.names(path, value)
 
 
