@@ -12,6 +12,8 @@ EXTENDING = frozenset({"extend", "update"})
 _LIBRARIES = frozenset(
     {"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"}
 )
+# How a variable is bound that holds what it did before.
+_LATER = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
 _UNSORTED = frozenset({"insert", "setdefault", "__setitem__"})
 
 
@@ -49,8 +51,11 @@ def _is_known(func: Expression) -> bool:
 
 
 def _is_container(binding: Binding) -> bool:
-    if binding.how in ("adding", "mixed", "written", "handed", "loop", "join"):
-        return bool(binding.before) and _is_container(binding.before[0])
+    """Whether a variable was bound to a container that is made there. What was bound before a loop may come round again."""
+    seen: set[int] = set()
+    while binding.how in _LATER and binding.before and id(binding) not in seen:
+        seen.add(id(binding))
+        binding = binding.before[0]
     match binding.value:
         case Collection(kind=kind):
             return binding.how == "=" and kind != "tuple"
