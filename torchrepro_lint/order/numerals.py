@@ -139,6 +139,8 @@ class _Look:
 
     def _called(self, call: Call, places: _Places) -> bool:
         args = [arg.value for arg in call.args]
+        if (kept := _of_sets(call)) is not None:
+            return all(self.at(each, places) for each in kept)
         match last_word(call.func), places:
             case ("range", _) | ("enumerate", (_, 0, *_)):
                 return True
@@ -159,6 +161,16 @@ class _Look:
             return False
         looks = {name: _Look(self._project, name.partition(":")[0], self._hops + 1) for name in names}
         return all(looks[name].at(each, places) for name, each in returned)
+
+
+def _of_sets(call: Call) -> list[Expression] | None:
+    """The sets whose elements a method of a set gives; None for another call."""
+    match call.func:
+        case Ref(path=(*words, "union" | "symmetric_difference")) as func:
+            return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
+        case Ref(path=(*words, "intersection" | "difference" | "copy")) as func:
+            return [func._replace(path=tuple(words))]
+    return None
 
 
 def _is_empty(value: Expression) -> bool:
