@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import machine
 from benchmarks.measuring import Figure, Task, measure, stages
 from benchmarks.packages import TIMM, sources, unpacked
 
@@ -56,7 +54,7 @@ def _result(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
         "files": len(files),
         "lines": sum(path.read_bytes().count(b"\n") for path in files),
         "repeats": options.repeats,
-        "machine": _machine(),
+        "machine": machine(),
         "tasks": [{**figure.task._asdict(), **_numbers(figure)} for figure in figures],
         "ratio": _ratios(figures),
         "stages": stages(directory, min(options.repeats, 3)),
@@ -75,17 +73,6 @@ def _ratios(figures: list[Figure]) -> dict[str, float]:
         f"collector {figure.task.collector}": round(lint.seconds / figure.seconds, 2)
         for figure in figures
         if figure.task.name == "parse_libcst"
-    }
-
-
-def _machine() -> dict[str, Any]:
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
-    return {
-        "cores": os.cpu_count(),
-        "memory_gib": round(pages / 2**30),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "libcst": version("libcst"),
     }
 
 

@@ -27,9 +27,17 @@ def check_tree(checker: Checker, files: Mapping[str, Reading], project: Project,
     paths = [path for path, _ in checker.tree.given if path in files]
     if jobs < 2 or not FORKS or len(paths) < _WORTH_PROCESSES:
         return {path: check(checker, path, files[path], project) for path in paths}
-    project.prepare()  # what each process would work out for itself
+    _prepare(project)
     found = dict(_in_processes(checker, files, project, paths, jobs))
     return {path: found[path] for path in paths}
+
+
+def _prepare(project: Project) -> None:
+    """Work out what each process would work out for itself."""
+    from torchrepro_lint.gradients import forward_callers
+
+    project.prepare()
+    forward_callers(project)
 
 
 def _in_processes(

@@ -43,12 +43,17 @@ def forward_only(project: Project, function: str) -> bool:
     """
     if trains_nothing(project, function):
         return True
+    return forward_callers(project).forward_only(function) and all(
+        gradient_free(project, program.run, function) for program in project.reaching(function)
+    )
+
+
+def forward_callers(project: Project) -> ForwardCallers:
+    """Who calls which function of the project."""
     if "callers" not in project.kept:
         project.kept["callers"] = ForwardCallers(project)
     callers: ForwardCallers = project.kept["callers"]
-    return callers.forward_only(function) and all(
-        gradient_free(project, program.run, function) for program in project.reaching(function)
-    )
+    return callers
 
 
 def gradient_free(project: Project, run: Run, function: str) -> bool:

@@ -1,0 +1,50 @@
+"""The tools that are measured beside ours, each installed into an environment of its own below the cache directory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.packages import cache
+
+
+class Tool(NamedTuple):
+    """A tool, and the pinned requirements that make its environment."""
+
+    name: str
+    requirements: tuple[str, ...]
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("torchfix", ("TorchFix==0.7.0",)),
+        Tool("flake8", ("flake8==7.5.0", "TorchFix==0.7.0")),
+        Tool("ruff", ("ruff==0.17.6",)),
+        Tool("torchdetscan", ("torchdetscan==0.1",)),
+        Tool("semgrep", ("semgrep==1.182.0",)),
+        Tool("dslinter", ("dslinter==1.1.0", "pylint==2.17.7")),
+    )
+}
+
+
+def program(name: str, command: str) -> Path | None:
+    """The program of a tool, installed on first use; None where it cannot be had here."""
+    place = cache() / "tools" / "-".join((name, *TOOLS[name].requirements)).replace("==", "-")
+    found = place / ("Scripts" if sys.platform == "win32" else "bin") / command
+    if not place.is_dir():
+        venv.create(place, with_pip=True)
+        _install(found.parent / "python", TOOLS[name].requirements)
+    return found if found.exists() else None
+
+
+def _install(python: Path, requirements: Sequence[str]) -> None:
+    subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", "--only-binary=:all:", *requirements],
+        check=False,
+        capture_output=True,
+    )
