@@ -52,10 +52,12 @@ def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Che
         assert list(_checked(tree, jobs).items()) == list(alone.items())
 
 
-def test_packed_facts_say_the_same(tree: tuple[Checker, dict[str, Reading]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrepro_lint.trees._WORTH_PROCESSES", 1)
+def test_stored_facts_say_the_same(tree: tuple[Checker, dict[str, Reading]], tmp_path: Path) -> None:
     checker, _ = tree
-    assert _checked((checker, read_tree(checker.tree, means=Means(jobs=2)).files), 2) == _checked(tree, 1)
+    means = Means(cached=True, directory=str(tmp_path / "caches"))
+    for _ in range(2):
+        stored = read_tree(checker.tree, means=means).files
+    assert _checked((checker, stored), 2) == _checked(tree, 1)
 
 
 def test_a_file_that_ends_its_process_is_named_and_the_others_are_checked(

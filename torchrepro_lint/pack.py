@@ -38,14 +38,6 @@ def packed(facts: Facts) -> Packed | None:
         return None
 
 
-def unpacked(blob: bytes) -> Facts:
-    """The facts of a blob; raises ``ValueError`` where they cannot be read."""
-    try:
-        return from_json(zlib.decompress(blob).decode("ascii"))
-    except zlib.error as error:
-        raise ValueError(f"no facts: {error}") from error
-
-
 class Pack:
     """The facts that the last run over a project left; empty where there are none that this copy of the tool made."""
 
@@ -74,8 +66,8 @@ class Pack:
     def facts(self, digest: str) -> Facts:
         """The facts under a digest; raises ``ValueError`` where they cannot be read."""
         try:
-            return unpacked(self._blob(digest))
-        except (KeyError, OSError) as error:
+            return from_json(zlib.decompress(self._blob(digest)).decode("ascii"))
+        except (zlib.error, KeyError, OSError) as error:
             raise ValueError(f"no facts: {error}") from error
 
     def update(self, files: Mapping[str, tuple[State, str]], fresh: Mapping[str, Packed]) -> None:

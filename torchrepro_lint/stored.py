@@ -1,4 +1,4 @@
-"""Files whose facts are packed: those of an earlier run, or of another process. Text and facts are read when asked for."""
+"""Files that have not changed since an earlier run: their text and facts are read when they are asked for."""
 
 from __future__ import annotations
 

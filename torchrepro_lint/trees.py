@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts_json import summary_from
 from torchrepro_lint.files import Tree
-from torchrepro_lint.pack import Pack, Packed, packed, unpacked
+from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.states import State, digest, state
@@ -64,9 +63,7 @@ class _Task(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """What became of a task: its reading, its facts packed, or neither where the digest was known; ``error`` says why it
-    cannot be read.
-    """
+    """What became of a task: its reading, or None where the digest was known; ``error`` says why it cannot be read."""
 
     seen: State | None
     digest: str
@@ -137,15 +134,12 @@ class _Reader:
         sizes = {path: self._size(path) for path in paths}
         ordered = sorted(paths, key=lambda path: (-sizes[path], path))
         tasks = [_Task(str(self._place(path)), self._piped(path)) for path in ordered]
-        known = self._pack.digests if self._pack else frozenset()
+        work = partial(_answer, self._pack.digests if self._pack else None)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
         if alone and max(sizes.values(), default=0) < _LARGE:
-            work = partial(_answer, known, pack=self._pack is not None)
             yield from zip(ordered, map(work, tasks), strict=True)
         else:
             _prepare()
-            # What is packed travels quickly between processes, and takes little room until it is asked for.
-            work = partial(_answer, known, pack=True, keep=False)
             for number, answer in work_through(work, tasks, jobs):
                 task = tasks[number]
                 yield ordered[number], _dead(task, answer) if isinstance(answer, Death) else answer
@@ -155,15 +149,11 @@ class _Reader:
             if path in self._given:
                 self._errors[path] = f"{self._given[path].display}: cannot be read: {answer.error}"
             return
-        if answer.reading is None and answer.packed is None:  # its digest was known
+        if answer.reading is None:  # its digest was known
             assert answer.seen is not None
             self._store(path, answer.seen, answer.digest)
             return
-        if answer.reading is not None:
-            self._found[path] = answer.reading
-        elif answer.packed is not None:
-            summary, blob = summary_from(answer.packed.summary), answer.packed.blob
-            self._found[path] = StoredReading(self._place(path), answer.digest, summary, partial(unpacked, blob))
+        self._found[path] = answer.reading
         if answer.seen:
             self._seen[path] = (answer.seen, answer.digest)
         if answer.packed:
@@ -186,8 +176,8 @@ class _Reader:
             return 0
 
 
-def _answer(known: frozenset[str], task: _Task, *, pack: bool, keep: bool = True) -> _Answer:
-    """Read one file; what it says is not needed where its digest is known. Its facts are packed, kept as they are, or both."""
+def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
+    """Read one file; what it says is not needed where its digest is known. Without digests nothing is stored."""
     notebook = is_notebook(task.path)
     if task.data is not None:
         return _Answer(None, "", read(task.data, notebook), None)
@@ -197,11 +187,10 @@ def _answer(known: frozenset[str], task: _Task, *, pack: bool, keep: bool = True
     except OSError as error:
         return _Answer(None, "", None, None, error.strerror or str(error))
     name = digest(data, notebook)
-    if name in known:
+    if known is not None and name in known:
         return _Answer(seen, name, None, None)
     reading = read(data, notebook)
-    small = packed(reading.facts) if pack and reading.facts else None
-    return _Answer(seen, name, reading if keep or small is None else None, small)
+    return _Answer(seen, name, reading, packed(reading.facts) if known is not None and reading.facts else None)
 
 
 def _prepare() -> None:
