@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,7 @@ from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.merging import joined
-from torchrepro_lint.nesting import Level, is_elif, level_of
+from torchrepro_lint.nesting import Level, function_at, is_elif, level_of
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
@@ -21,8 +22,11 @@ from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchrepro_lint.project import Project
 
+_PLAIN = re.compile(r"[\w.]+")
 _MADE = "torch.Generator()"
 _KEYWORD = "generator"
 # torch's own generator, which is as good as none.
@@ -47,7 +51,7 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
     given = next((arg for arg in call.args if arg.keyword == _KEYWORD), None)
     if given is not None and isinstance(given.value, Ref) and _GLOBAL.isdisjoint(project.names(path, given.value)):
         return ()  # what is handed on is made elsewhere
-    if level.function is not None and any(_is_open(level.function, arg) for arg in call.args):
+    if _is_left(project, path, call):
         return ()
     word = _visible(project, path, level)
     making: tuple[Edit, ...] = ()
@@ -56,6 +60,12 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
         if not making or function_runs_often(project, path, level):
             return ()
     return (*making, _passing(project, path, call, word))
+
+
+def _is_left(project: Project, path: str, call: Call) -> bool:
+    """Whether whoever calls the function may pass a generator."""
+    function = function_at(project.files[path], call.start)
+    return function is not None and any(_is_open(function, arg) for arg in call.args)
 
 
 def _is_open(function: Function, arg: Arg) -> bool:
@@ -112,8 +122,33 @@ def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, .
     torch, imports = ensure_import(facts, text, "torch", inside=inside)
     word = free_name(facts, _KEYWORD, inside)
     seed = seed_at(project, path, outer)
-    statement = f"{word} = {torch}.Generator().manual_seed({seed.text if seed else FALLBACK})"
+    value = _apart(seed.text if seed else str(FALLBACK), _earlier(project, path, level))
+    statement = f"{word} = {torch}.Generator().manual_seed({value})"
     return word, joined((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
+
+
+def _earlier(project: Project, path: str, level: Level) -> int:
+    """How many functions above need a generator, too: with the same seed, their loaders would go in step with this one's."""
+    own = level.function.start if level.function else -1
+    found = {each.function.start for each in _levels(project, path) if each.function is not None}
+    return sum(start < own for start in found) if level.function else 0
+
+
+def _levels(project: Project, path: str) -> Iterator[Level]:
+    """Where the functions of a file need a generator that none of them has."""
+    for _, start in _needing_all(project, path):
+        level = level_of(project.files[path], start)
+        if level is not None and not _visible(project, path, level):
+            yield level
+
+
+def _apart(seed: str, number: int) -> str:
+    """The seed of the second, third, … generator of a file: ``0`` and ``1``, ``args.seed`` and ``args.seed + 1``."""
+    if number == 0:
+        return seed
+    if seed.isdecimal():
+        return str(int(seed) + number)
+    return f"{seed} + {number}" if _PLAIN.fullmatch(seed) else f"({seed}) + {number}"
 
 
 def _common(project: Project, path: str, level: Level) -> Level | None:
@@ -132,13 +167,19 @@ def _common(project: Project, path: str, level: Level) -> Level | None:
 
 def _needing(project: Project, path: str, level: Level) -> list[int]:
     """Where the function calls what draws from a generator and is given none."""
+    function = f"{path}{level.function.name}" if level.function else f"{path}:"
+    return [start for name, start in _needing_all(project, path) if name == function]
+
+
+def _needing_all(project: Project, path: str) -> tuple[tuple[str, int], ...]:
     known = _KNOWN.setdefault(project, {})
     if path not in known:
         sites = [loader.site for loader in loaders(project, path) if _needs(project, loader)]
         sites += [site for site, _ in random_splits(project, path)]
-        known[path] = tuple((site.function, site.call.start) for site in sites)
-    function = f"{path}{level.function.name}" if level.function else f"{path}:"
-    return [start for name, start in known[path] if name == function]
+        known[path] = tuple(
+            (site.function, site.call.start) for site in sites if not _is_left(project, path, site.call)
+        )
+    return known[path]
 
 
 _KNOWN: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, int], ...]]] = WeakKeyDictionary()
