@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Leave, Ref
-from torchrepro_lint.infer import attributes, containers, functions, tensors
+from torchrepro_lint.infer import attributes, containers, functions, library, tensors
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.handing import without_gradient
 from torchrepro_lint.infer.outside import instance_of
@@ -75,7 +75,7 @@ def _of_method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) 
         "bool",
         "bytes",
     ):
-        return functions.method(receiver, word)
+        return library.method(receiver, word)
     if receiver.kind == "module" and word in functions.FLUENT:
         return receiver
     if receiver.kind == "generator":

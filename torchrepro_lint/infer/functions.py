@@ -1,4 +1,4 @@
-"""What functions, classes and methods of Python, numpy, pandas and the like give."""
+"""What functions and classes of Python, numpy, pandas and the like give, and generators of random numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant
 from torchrepro_lint.infer import containers
+from torchrepro_lint.infer.library import RESULTS, of_numpy
 from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
@@ -33,8 +34,6 @@ FLUENT = frozenset(
 )
 _TEXT = What("str", of=What("str"))
 _INT, _FLOAT, _BOOL = What("int"), What("float"), What("bool")
-_PATHS = What("iterator", of=What("path"))
-_TEXTS = What("list", of=_TEXT)
 _COLLECTING = {
     "set": "set",
     "frozenset": "frozenset",
@@ -59,7 +58,7 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     module, _, word = name.rpartition(".")
     if module == "builtins":
         return _builtin(kinds, word, call, spot)
-    if (known := _RESULTS.get(name)) is not None:
+    if (known := RESULTS.get(name)) is not None:
         return known
     if (
         name in ("copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm")
@@ -69,7 +68,7 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     if module == "math":
         return _INT if word in ("floor", "ceil", "gcd", "comb", "factorial", "isqrt", "trunc") else _FLOAT
     if module == "numpy":
-        return _numpy(word)
+        return of_numpy(word)
     if module in ("numpy.linalg", "numpy.fft"):
         return UNKNOWN
     if module == "pandas":
@@ -165,96 +164,3 @@ def of_generator(receiver: What, word: str, call: Call) -> What:
         sized = any(arg.keyword == "size" for arg in call.args)
         return What("ndarray") if sized or (word in ("permutation", "randn", "rand") and call.args) else UNKNOWN
     return _FLOAT if word in ("random", "uniform", "gauss") and receiver.name == "random.Random" else UNKNOWN
-
-
-def method(receiver: What, word: str) -> What:
-    """What a method of an array, a frame or a number gives."""
-    match receiver.kind:
-        case "ndarray":
-            if word == "tolist":
-                return What("list")
-            return What("ndarray") if word in _ARRAYS else UNKNOWN
-        case "series" | "dataframe":
-            if word == "to_numpy":
-                return What("ndarray")
-            if word in ("tolist", "to_list"):
-                return What("list")
-            return (
-                receiver
-                if word in ("copy", "dropna", "fillna", "reset_index", "astype", "sort_values", "head", "tail")
-                else UNKNOWN
-            )
-        case "bytes":
-            return _TEXT if word in ("decode", "hex") else UNKNOWN
-    return UNKNOWN
-
-
-def _numpy(word: str) -> What:
-    if word in _ARRAY_FUNCTIONS:
-        return What("ndarray")
-    return UNKNOWN
-
-
-_ARRAYS = frozenset(
-    {
-        "astype",
-        "copy",
-        "reshape",
-        "ravel",
-        "flatten",
-        "transpose",
-        "swapaxes",
-        "squeeze",
-        "repeat",
-        "clip",
-        "round",
-        "view",
-    }
-)
-_ARRAY_FUNCTIONS = frozenset(
-    {"array", "asarray", "ascontiguousarray", "zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity"}
-    | {
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "concatenate",
-        "stack",
-        "vstack",
-        "hstack",
-        "tile",
-        "repeat",
-    }
-    | {"fromfile", "frombuffer", "loadtxt", "genfromtxt", "expand_dims", "transpose", "reshape", "ravel", "logspace"}
-    | {"column_stack", "argwhere", "bincount", "diff", "flip", "fliplr", "flipud", "roll", "rot90", "pad", "meshgrid_"}
-)
-_RESULTS: dict[str, What] = {
-    **dict.fromkeys(("os.listdir",), _TEXTS),
-    **dict.fromkeys(("glob.glob",), _TEXTS),
-    "glob.iglob": What("iterator", of=_TEXT),
-    **dict.fromkeys(
-        (
-            "os.path.join",
-            "os.path.basename",
-            "os.path.dirname",
-            "os.path.abspath",
-            "os.path.expanduser",
-            "os.getcwd",
-            "os.path.realpath",
-            "os.path.normpath",
-            "os.path.relpath",
-            "os.fspath",
-            "json.dumps",
-        ),
-        _TEXT,
-    ),
-    **dict.fromkeys(("os.path.splitext", "os.path.split"), What("tuple", of=_TEXT, items=(_TEXT, _TEXT))),
-    **dict.fromkeys(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.islink"), _BOOL),
-    "os.walk": What("iterator", of=What("tuple", items=(_TEXT, _TEXTS, _TEXTS))),
-    "pathlib.Path.cwd": What("path"),
-    "pathlib.Path.home": What("path"),
-    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"), What("path")),
-    **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic", "random.random", "random.uniform"), _FLOAT),
-    **dict.fromkeys(("random.randint", "random.randrange", "os.getpid", "os.cpu_count"), _INT),
-    **dict.fromkeys(("os.path.getsize",), _INT),
-}

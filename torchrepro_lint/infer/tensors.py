@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call
 from torchrepro_lint.infer import layers
+from torchrepro_lint.infer.function_rules import FACTORIES, FUNCTIONAL
 from torchrepro_lint.infer.given import Given
+from torchrepro_lint.infer.method_rules import METHODS, OWN
 from torchrepro_lint.infer.modes import gradients_off
-from torchrepro_lint.infer.rules import FACTORIES, FUNCTIONAL, METHODS, OWN, RULES
+from torchrepro_lint.infer.rules import RULES
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What
 
 if TYPE_CHECKING:
