@@ -7,6 +7,7 @@ import re
 import pytest
 
 from infer_sources import SOURCES
+from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
 from torchrepro_lint.facts import Do, Facts, Statement
 from torchrepro_lint.infer import What, kinds_of
@@ -16,9 +17,12 @@ from torchrepro_lint.walk import statements
 _MARK = re.compile(r"  # (?P<what>[^#\n]+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("title", sorted(SOURCES))
+_ALL = {**SOURCES, **TENSOR_SOURCES}
+
+
+@pytest.mark.parametrize("title", sorted(_ALL))
 def test_a_marked_expression_is_what_its_mark_says(title: str) -> None:
-    text = SOURCES[title]
+    text = _ALL[title]
     project = project_of({NAME: text})
     facts, lines, kinds = project.files[NAME], Lines(text), kinds_of(project)
     asked = {lines.position(each.start).row: each for each in expressions(facts)}

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from infer_sources import SOURCES
+from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
 from torchrepro_lint.facts import Expression
 from torchrepro_lint.infer import UNKNOWN, What, kinds_of
@@ -62,7 +63,7 @@ def run():
         c = grown(i, b)
     return even(3, torch.zeros(1)), odd(2, c), net.step(a), nested(4)
 """
-_ALL = {**SOURCES, "circles": _CIRCLES}
+_ALL = {**SOURCES, **TENSOR_SOURCES, "circles": _CIRCLES}
 
 
 def _asked(text: str) -> list[Expression]:

@@ -147,5 +147,6 @@ def _registered(kinds: Kinds, owner: str, word: str, spot: Spot) -> list[What]:
         if value is None or (isinstance(value, Constant) and value.value is None):
             continue
         one = kinds.what(value, kinds.spot(path, value.start, spot.hops))
-        found.append(one._replace(grad=False) if method == "register_buffer" and one.is_tensor else one)
+        buffer = method == "register_buffer" and one.is_tensor
+        found.append(one._replace(device="", grad=False) if buffer else one)  # it goes where its module goes
     return found

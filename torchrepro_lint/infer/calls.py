@@ -109,6 +109,8 @@ def _made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
         found = attributes.instance(kinds, name)
         return found._replace(made=(spot.path, call))
     known = functions.constructed(kinds, name, call, spot)
+    if known is None and name.startswith("torch."):
+        known = tensors.made(kinds, name, call, spot)
     if known is not None:
         return known
     made = instance_of(name)

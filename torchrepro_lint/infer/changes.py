@@ -83,10 +83,18 @@ def _changed(call: Expression) -> dict[str, str]:
 
 
 def written_variables(target: Expression | None) -> list[str]:
-    """The variable of which an assignment sets elements, or whether it needs a gradient."""
+    """The variable of which an assignment sets elements."""
     match target:
-        case Subscript(value=Ref(roots=(root,), path=())) | Ref(roots=(root,), path=("requires_grad",)):
+        case Subscript(value=Ref(roots=(root,), path=())):
             return [root]
         case Subscript(value=Subscript() as inner):
             return written_variables(inner)
+    return []
+
+
+def flagged_variables(target: Expression | None) -> list[str]:
+    """The variable of which an assignment says whether it needs a gradient: ``x.requires_grad = flag``."""
+    match target:
+        case Ref(roots=(root,), path=("requires_grad",)):
+            return [root]
     return []

@@ -143,11 +143,11 @@ def indices(given: Given) -> What:
 
 
 def parameter(given: Given) -> What:
-    """``nn.Parameter(data)``."""
+    """``nn.Parameter(data)``; its module takes it to another device."""
     data = given.what(0, "data") or UNKNOWN
     needs = given.value(1, "requires_grad", default=True)
     found = data if data.is_tensor else What("tensor")
-    return found._replace(kind="parameter", grad=False if needs is False or found.integral else None)
+    return found._replace(kind="parameter", device="", grad=False if needs is False or found.integral else None)
 
 
 def loaded(given: Given) -> What:

@@ -20,7 +20,7 @@ from torchrepro_lint.facts import (
     With,
 )
 from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
-from torchrepro_lint.infer.changes import changed, given_containers, handed_on, written_variables
+from torchrepro_lint.infer.changes import changed, flagged_variables, given_containers, handed_on, written_variables
 from torchrepro_lint.infer.guards import narrowed, unpacked_shape
 from torchrepro_lint.infer.targets import bound, rebound_in
 from torchrepro_lint.walk import expressions, statements
@@ -158,6 +158,10 @@ def _assigned(statement: Assign, env: Env) -> Env:
         if statement.value is not None and (written := written_variables(target)):
             changes.update(
                 {root: Binding("written", statement.value, env, (env[root],)) for root in written if root in env}
+            )
+        elif statement.value is not None and (flagged := flagged_variables(target)):
+            changes.update(
+                {root: Binding("flag", statement.value, env, (env[root],)) for root in flagged if root in env}
             )
         elif statement.op == ":":
             changes.update(_declared(target, statement, env))

@@ -65,6 +65,8 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
         and call.args
     ):
         return kinds.what(call.args[0].value, spot)
+    if name == "numpy.random.default_rng":
+        return _generator(name, call)
     if module == "math":
         return _INT if word in ("floor", "ceil", "gcd", "comb", "factorial", "isqrt", "trunc") else _FLOAT
     if module == "numpy":

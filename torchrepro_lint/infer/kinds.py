@@ -17,7 +17,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, variables
+from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, tensors, variables
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
 from torchrepro_lint.infer.indices import shown_indices
@@ -161,7 +161,7 @@ class Kinds:
             case Collection():
                 return containers.display(self, expression, spot)
             case Operation():
-                return operators.result(self, expression, spot)
+                return tensors.computed(self, operators.result(self, expression, spot), spot)
             case Comprehension(kind=kind, elements=elements):
                 inside = spot._replace(env=self.places(spot.path).inside(expression, spot.env))
                 found = self.what(elements[-1], inside)

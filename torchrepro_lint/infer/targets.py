@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.facts import Assign, Collection, Do, Expression, Loop, Operation, Ref, With
 from torchrepro_lint.infer.bindings import Binding, Env
-from torchrepro_lint.infer.changes import changed_variables, written_variables
+from torchrepro_lint.infer.changes import changed_variables, flagged_variables, written_variables
 from torchrepro_lint.walk import statements
 
 
@@ -67,7 +67,7 @@ def rebound_in(loop: Loop) -> list[str]:
         elif isinstance(statement, Do):
             found.update(dict.fromkeys(changed_variables(statement.value)))
         for target in targets:
-            found.update(dict.fromkeys([*_words(target), *written_variables(target)]))
+            found.update(dict.fromkeys([*_words(target), *written_variables(target), *flagged_variables(target)]))
     return list(found)
 
 

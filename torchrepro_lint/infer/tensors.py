@@ -57,6 +57,11 @@ def function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     return None
 
 
+def made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+    """What a class of torch gives that is more than an object of it: ``nn.Parameter(data)``."""
+    return function(kinds, name, call, spot) if name in FACTORIES else None
+
+
 _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefault", "popitem", "update"})
 
 
@@ -83,6 +88,11 @@ def by_word(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> 
     if word in OWN or not found.is_tensor:
         return found if word in OWN or found.kind == "nothing" else UNKNOWN
     return found._replace(kind="")
+
+
+def computed(kinds: Kinds, what: What, spot: Spot) -> What:
+    """What an operator gives, where it stands."""
+    return _in_mode(kinds, what, spot)
 
 
 def _in_mode(kinds: Kinds, what: What, spot: Spot) -> What:

@@ -88,25 +88,34 @@ def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, inn
             return What("list", of=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
-        case "in place":
-            return value if value.is_tensor and before[0].is_tensor else before[0]
-        case "adding" | "mixed":
+        case "in place" | "flag" | "tensor" | "ndim":
+            return _as_tensor(binding, before[0], value)
+        case "adding" | "mixed" | "handed":
             return _grown(kinds, binding, before[0], inner)
-        case "handed":
-            return before[0]._replace(of=None, items=None) if before[0].kind in ("list", "dict", "set") else before[0]
         case "written":
             return _written(before[0], value)
-        case "tensor":
-            return _narrowed(before[0], What("tensor"))
-        case "ndim":
-            return before[0]._replace(low=binding.at[0], high=binding.at[1]) if before[0].is_tensor else before[0]
     return operators.augmented(binding.how.removesuffix("="), before[0] if before else UNKNOWN, value)
 
 
+def _as_tensor(binding: Binding, before: What, value: What) -> What:
+    """A tensor that is changed in place, told whether it needs a gradient, or seen through a test."""
+    if binding.how == "tensor":
+        return _narrowed(before, What("tensor"))
+    if not before.is_tensor:
+        return before
+    match binding.how:
+        case "flag":
+            return before._replace(grad=False if value.value is False else None)
+        case "ndim":
+            return before._replace(low=binding.at[0], high=binding.at[1])
+    return value if value.is_tensor else before
+
+
 def _grown(kinds: Kinds, binding: Binding, before: What, inner: Spot) -> What:
-    """A container after a method that puts something into it."""
+    """A container after a method that puts something into it, or a call that it is given to."""
     call = binding.value
-    assert isinstance(call, Call)
+    if not isinstance(call, Call):
+        return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
     if before.kind not in ("list", "set") or binding.how == "mixed" or len(call.args) != 1 or call.args[0].star:
         return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
     assert isinstance(call.func, Ref)
