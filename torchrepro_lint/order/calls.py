@@ -7,7 +7,7 @@ import re
 # Calls whose result does not depend on the order of their argument, or that nobody reads as data.
 _FREE = re.compile(
     r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
-    r"hash|dir|vars|help|exit|quit|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
+    r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
     r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
     r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"

@@ -12,6 +12,7 @@ from torchrepro_lint.order.methods import Methods
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
+from torchrepro_lint.order.spelled import Spelled
 from torchrepro_lint.order.steps import Here, Taken, flat, steps
 from torchrepro_lint.uses import Uses
 
@@ -35,6 +36,10 @@ class Orders:
         self.arguments = Arguments(self)
         self.loops = Loops(self)
         self.returns = Returns(self)
+        files = project.files
+        self.spelled = Spelled(
+            self.uses, tuple(path for path in sorted(files) if "getattr" in files[path].summary.calls)
+        )
 
     def decides(self, start: Iterable[Here | Taken]) -> Taken | None:
         """What the order that a value holds decides first; None where it decides nothing that is known."""

@@ -45,6 +45,8 @@ class Returns:
         ]
         if self._orders.names.is_property(name):
             callers += [Here(*read[:2], shape, read[2], (), of) for read in self._orders.uses.of_attribute(of, word)]
+        if owner := self._orders.names.owner(name):
+            callers += [Here(file, call, shape, (), (), owner) for file, call in self._orders.spelled.calls(word)]
         yield from callers
         if not callers and shape.is_decided:
             yield Taken(path, here.node, "returned")
