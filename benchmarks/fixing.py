@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.comparing import compare
+from benchmarks.untouched import compare
 from torchrepro_lint.engine import collector_off, prepare
 from torchrepro_lint.files import plan
 from torchrepro_lint.fixer import Fixed, fix_tree

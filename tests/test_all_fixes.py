@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.comparing import compare
+from benchmarks.untouched import compare
 from page_examples import Example, examples
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.files import plan

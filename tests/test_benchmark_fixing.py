@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import fixing
-from benchmarks.comparing import compare
+from benchmarks.untouched import compare
 from torchrepro_lint.text import Edit, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
