@@ -60,7 +60,7 @@ def read_cells(raw: str) -> RawNotebook:
     found = _locate(raw, frozenset(wanted))
     return RawNotebook(
         tuple(_raw_cell(raw, number, *found[path]) for path, number in wanted.items()),
-        _DATABRICKS in data.get("metadata", {}),
+        isinstance(metadata := data.get("metadata"), dict) and _DATABRICKS in metadata,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Finding, Rule
 
 SYNTAX_ERROR = "TRL001"
+_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
 
 
 class Checker(NamedTuple):
@@ -148,12 +149,17 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
     context = Context(path, reading.facts, reading.lines, project, checker.catalogue, settings)
     findings: list[Finding] = []
     errors: list[str] = []
+    deep = False
     for rule in rules:
         answer = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
-        if isinstance(answer, Fault):
+        if isinstance(answer, Fault) and answer.recursion:
+            deep = True
+        elif isinstance(answer, Fault):
             errors.append(f"{rule.code} broke off: {answer.message}")
         else:
             findings += answer
+    if deep and SYNTAX_ERROR in {rule.code for rule in rules}:
+        findings.append(Finding(SYNTAX_ERROR, Span(0, 0), _DEEP))
     return Checked(tuple(findings), tuple(errors))
 
 

@@ -8,7 +8,7 @@ from torchrepro_lint.collector import Collector
 from torchrepro_lint.facts import Facts
 from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.ast_tree import AstTree
-from torchrepro_lint.syntax.depth import deep_brackets, long_chain
+from torchrepro_lint.syntax.depth import deep_brackets, long_chain, long_expression
 from torchrepro_lint.syntax.tree import Untrusted
 from torchrepro_lint.text import Lines
 
@@ -46,7 +46,7 @@ def collect_with_libcst(text: str) -> Facts:
 
     from torchrepro_lint.syntax.libcst_tree import LibcstTree, reason
 
-    if deep := deep_brackets(text):
+    if deep := deep_brackets(text) or long_expression(text):
         raise CollectError(*deep)
     try:
         return Collector(LibcstTree(text)).facts()

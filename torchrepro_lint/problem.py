@@ -14,9 +14,10 @@ class UsageError(Exception):
 
 
 class Fault(NamedTuple):
-    """A piece of work that broke: one line on what and where."""
+    """A piece of work that broke: one line on what and where, and whether it is what it works on that is too deep."""
 
     message: str
+    recursion: bool = False
 
 
 def guarded(work: Callable[[], _T]) -> _T | Fault:
@@ -24,7 +25,9 @@ def guarded(work: Callable[[], _T]) -> _T | Fault:
     try:
         return work()
     except Exception as error:  # noqa: BLE001  the only place that catches everything
-        return Fault(f"{type(error).__name__}: {' '.join(str(error).split())}{_place(error)}")
+        return Fault(
+            f"{type(error).__name__}: {' '.join(str(error).split())}{_place(error)}", isinstance(error, RecursionError)
+        )
 
 
 def _place(error: Exception) -> str:

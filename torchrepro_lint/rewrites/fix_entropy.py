@@ -96,7 +96,8 @@ def _given(text: str, call: Call, seed: str) -> Fix | None:
     if not call.args:
         return Fix(f"pass {seed}", (append_argument(call, text, seed),), safe=False)
     first: Arg = call.args[0]
-    if first.star or len(call.args) > 1:
+    given = isinstance(first.value, Constant) and first.value.value is not None  # a mistake of another sort
+    if first.star or len(call.args) > 1 or given:
         return None
     if isinstance(first.value, Ref):
         seed = unless_none(text[first.start : first.end], Constant(0, 0, None))

@@ -14,12 +14,21 @@ _METHOD = r"\.\w+\([^()\n]*\)\s*"
 _METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_LONGEST_CHAIN - 1}}}")
 _OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_LONGEST_CHAIN}}}")
 _BRACKET = re.compile(r"[\[({]|[\])}]")
-# The same beside what hides brackets: strings and comments.
-_REAL_BRACKET = re.compile(
-    r"[\[({]|[\])}]|#[^\r\n]*|\"{3}(?s:\\.|.)*?\"{3}|'{3}(?s:\\.|.)*?'{3}"
-    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*'"
+# What hides brackets: comments, and strings, of which one that is not closed hides what follows. Each takes linear time.
+_HIDDEN = (
+    r"#[^\r\n]*"
+    r"|\"{3}(?s:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}(?s:\\.|[^\\])*?(?:'{3}|\Z)"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"?|'(?:\\(?s:.)|[^'\\\r\n])*'?"
 )
+_REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{_HIDDEN}")
 _OPENING = frozenset("[({")
+
+
+# What separates expressions, and what joins their parts.
+_PIECE = re.compile(
+    rf"(?P<hidden>{_HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
+    r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
+)
 
 
 class TooDeep(NamedTuple):
@@ -35,6 +44,32 @@ def long_chain(text: str) -> TooDeep | None:
     if not starts:
         return None
     return TooDeep(f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", min(starts))
+
+
+def long_expression(text: str) -> TooDeep | None:
+    """The first expression with too many operators, words or brackets in a row, over however many lines.
+
+    libcst's parser takes quadratic time over it or dies of a signal. For texts that Python's own parser has not taken.
+    """
+    links = [0]
+    for piece in _PIECE.finditer(text):
+        match piece.lastgroup:
+            case "joins":
+                links[-1] += len(piece[0]) if piece[0][0] in "-+~" else 1
+            case "opens":
+                links[-1] += 1
+                links.append(0)
+            case "closes" if len(links) > 1:
+                links.pop()
+            case "parts":
+                links[-1] = 0
+            case "ends" if len(links) == 1:
+                links[-1] = 0
+        if links[-1] > _LONGEST_CHAIN:
+            return TooDeep(
+                f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", piece.start()
+            )
+    return None
 
 
 def _methods(text: str) -> re.Match[str] | None:

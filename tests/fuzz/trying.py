@@ -1,0 +1,183 @@
+"""One input through everything: reading, linking, all rules, all formats, and for a part fixes and both parsers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchrepro_lint import catalogue
+from torchrepro_lint.checking import Checker, link, make_checker
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.collect import CollectError, collect_with_ast, collect_with_libcst
+from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine import report_on
+from torchrepro_lint.facts import Facts
+from torchrepro_lint.facts_json import from_json, to_json
+from torchrepro_lint.files import Given, Tree
+from torchrepro_lint.fixer import fix_tree
+from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.report.formats import renderer
+from torchrepro_lint.report.view import View
+from torchrepro_lint.roots import Root
+from torchrepro_lint.selection import Selection
+from torchrepro_lint.settings import FORMATS, Settings
+from torchrepro_lint.source import Source, encode
+
+from .changing import wrong_changes
+
+# Seconds that one small file may take, on a busy machine.
+DEADLINE = 20.0
+_NOWHERE = os.path.join(os.sep, "nowhere", "at", "all")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Failure(NamedTuple):
+    """What went wrong: ``crash``, ``hang``, ``differs`` or ``lost``, and how it shows."""
+
+    sort: str
+    told: str
+
+
+class Effort(NamedTuple):
+    """What of it all is tried."""
+
+    reference: bool = True
+    fixes: bool = True
+    release: str = "2.13"
+    seconds: float = DEADLINE
+
+
+EVERYTHING = Effort()
+
+
+class _Late(BaseException):
+    """The time is up. No ``Exception``, so that nothing in between takes it for a fault of its own."""
+
+
+def attempt(name: str, data: bytes, effort: Effort = EVERYTHING) -> list[Failure]:
+    """All that goes wrong with a file."""
+    try:
+        with _deadline(effort.seconds):
+            return list(_attempt(name, data, effort))
+    except _Late as late:
+        return [Failure("hang", f"takes longer than {effort.seconds:.0f} seconds{_place(late)}")]
+    except Exception as error:  # noqa: BLE001  that is what is looked for
+        return [Failure("crash", f"{type(error).__name__}: {str(error)[:200]}{_place(error)}")]
+
+
+def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
+    reading = read(data, name.endswith(".ipynb"))
+    if reading.problem is not None and reading.problem.message.startswith("cannot be analysed"):
+        yield Failure("crash", reading.problem.message)
+    if reading.source is not None and reading.facts is not None:
+        if effort.reference:
+            yield from _compared(reading.source.program)
+        if not _comes_back(reading.facts):
+            yield Failure("differs", "facts are others when they come back from JSON")
+    checker = _checker(name, effort.release)
+    said = report_on(checker, {name: reading}, link(checker, {name: reading}))
+    yield from (Failure("crash", fault) for fault in said.faults)
+    yield from _rendered(said.diagnostics)
+    if effort.fixes and any(each.fix for each in said.diagnostics):
+        yield from _fixed(checker, name, data, reading)
+
+
+def _comes_back(facts: Facts) -> bool:
+    try:
+        written = to_json(facts)
+    except RecursionError:
+        return True  # what is too deep to be written is not stored
+    return from_json(written) == facts
+
+
+def _compared(text: str) -> Iterator[Failure]:
+    """Both parsers give the same facts where both can read a text."""
+    quick = collect_with_ast(text)
+    if quick is None:
+        return
+    try:
+        slow = collect_with_libcst(text)
+    except CollectError:
+        return  # syntax that libcst does not know yet
+    try:
+        same = to_json(quick) == to_json(slow)
+    except RecursionError:
+        return  # facts that are too deep to be written are not cached
+    if not same:
+        yield Failure("differs", "Python's parser and libcst's give other facts")
+
+
+def _rendered(diagnostics: tuple[Diagnostic, ...]) -> Iterator[Failure]:
+    for name in FORMATS:
+        text = renderer(name)(diagnostics, View(verbose=True, base=_NOWHERE))
+        text.encode("utf-8", "surrogateescape")
+        _READERS.get(name, str)(text)
+        if found := _CONTROL.search(text):
+            yield Failure("lost", f"{name} lets {found[0]!r} through")
+
+
+def _json_lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def _xml(text: str) -> ET.Element:
+    return ET.fromstring(text.encode("utf-8", "surrogateescape"))
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "json": json.loads,
+    "json-lines": _json_lines,
+    "sarif": json.loads,
+    "gitlab": json.loads,
+    "junit": _xml,
+}
+
+
+def _fixed(checker: Checker, name: str, data: bytes, reading: Reading) -> Iterator[Failure]:
+    assert isinstance(reading.source, Source)
+    if encode(reading.source, data) != data:
+        return  # is refused when it comes to writing
+    fixed = fix_tree(checker, {name: reading}, unsafe=True)
+    yield from (Failure("crash", error) for error in fixed.errors)
+    for change in fixed.changes.values():
+        yield from (Failure("lost", each) for each in wrong_changes(change, fixed.rounds, data))
+
+
+@cache
+def _checker(name: str, release: str) -> Checker:
+    settings = Settings(selections=(Selection(("ALL",)),), unsafe_fixes=True)
+    tree = Tree(Root(_NOWHERE, None, settings, _NOWHERE), (name,), ((name, Given(name, os.path.join(_NOWHERE, name))),))
+    return make_checker(tree, RULES, catalogue.load(release), True)
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _place(error: BaseException) -> str:
+    """The last line of ours that it came through."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if "torchrepro_lint" in path.parts or "fuzz" in path.parts:
+            found = f" ({path.name}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
