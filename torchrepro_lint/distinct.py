@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Operation, Ref, Subscript
+from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.walk import last_word
 
@@ -51,7 +52,13 @@ def _is_rows(project: Project, path: str, value: Expression) -> bool:
 
 
 def own_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
-    """The values that an expression may have, with their files; nothing of what a function is given from outside."""
+    """The values that an expression may have where it stands, with their files; nothing of what a function is given from
+    outside.
+    """
     if isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots):
         return []
+    if isinstance(value, Ref) and not value.path and len(value.roots) == 1:
+        assigned = kinds_of(project).assigned(path, value.start, value.roots[0])
+        if assigned and not any(isinstance(each, Ref) for each in assigned):
+            return [(path, each) for each in assigned]
     return list(project.values(path, value))

@@ -80,5 +80,5 @@ def _is_whole(project: Project, path: str, source: Expression) -> bool:
 
 
 def _is_ones(project: Project, path: str, made: Call) -> bool:
-    names = project.names(path, made.func)
-    return _ONES.issuperset(names) if names else last_word(made.func) in _NEW_ONES
+    names = project.names(path, made.func) or (last_word(made.func),)
+    return all(name in _ONES or name.rpartition(".")[2] in _NEW_ONES for name in names)

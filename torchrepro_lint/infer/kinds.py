@@ -67,16 +67,28 @@ class Kinds:
 
     def unpacked(self, path: str, offset: int, variable: str, place: int) -> list[Expression | None]:
         """What a variable is unpacked from at an offset, where it is element ``place`` of it on every way; else nothing."""
+        ways = self._ways(path, offset, variable)
+        plain = all(each.how == "[i]" and each.at[0] == place for each in ways)
+        return [each.before[0].value for each in ways] if plain else []
+
+    def assigned(self, path: str, offset: int, variable: str) -> list[Expression]:
+        """What a variable of the function is assigned at an offset, on each way that leads there; nothing where it got its
+        value otherwise on one of them.
+        """
+        ways = self._ways(path, offset, variable)
+        found = [each.value for each in ways if each.value is not None]
+        return found if all(each.how == "=" for each in ways) else []
+
+    def _ways(self, path: str, offset: int, variable: str) -> list[Binding]:
+        """The bindings that a variable may have at an offset."""
         binding = self.places(path).env(offset).get(variable)
         found, waiting = [], [] if binding is None else [binding]
         while waiting:
             each = waiting.pop()
             if each.how == "join":
                 waiting += each.before
-            elif each.how == "[i]" and each.at[0] == place:
-                found.append(each.before[0].value)
             else:
-                return []
+                found.append(each)
         return found
 
     def spot(self, path: str, offset: int, hops: int = _HOPS) -> Spot:

@@ -129,7 +129,7 @@ RULES: dict[str, Rule] = {
     **every(reshaping.taken, "take"),
     **every(reshaping.masked, "masked_select"),
     **every(reshaping.found_at, "nonzero"),
-    **every(reshaping.unique, "unique"),
+    **every(reshaping.unique, "unique", "unique_consecutive"),
     **every(reshaping.interleaved, "repeat_interleave"),
     **every(made_of.concatenated, "cat", "concat", "concatenate"),
     **every(made_of.stacked, "stack"),
