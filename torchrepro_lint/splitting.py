@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.facts import Call, Constant, Expression
+from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.loaders import hands_on, scopes
 from torchrepro_lint.passing import passes, read_arguments
 from torchrepro_lint.scoped import Scoped
@@ -35,7 +35,7 @@ def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:
 def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
     """The function or class that a call leads to without a generator."""
     made = project.resolver.owner(site.function) if name.endswith(".__init__") else name
-    if not _is_known(project, name) or _orders_itself(project, made):
+    if not _is_known(project, name) or _orders_itself(project, made) or _is_ruled_out(project, path, site, name):
         return None
     for scope in scopes(project, site):
         call = Scoped(path, site.call, scope)
@@ -46,6 +46,21 @@ def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
             if given.complete and not passes(project.origins, given, "generator"):
                 return word
     return None
+
+
+def _is_ruled_out(project: Project, path: str, site: Site, name: str) -> bool:
+    """Whether a test around says that what is called is another: ``if kind == RandomSampler: … else: kind(dataset)``."""
+    for guard in site.guards:
+        match guard.value:
+            case Operation(op=op, operands=(Ref() as asked, other)) if (guard.kind, op) in _OTHERS:
+                func = site.call.func
+                same = isinstance(func, Ref) and (asked.roots, asked.path) == (func.roots, func.path)
+                if same and name in project.names(path, other):
+                    return True
+    return False
+
+
+_OTHERS = frozenset({("else", "=="), ("else", "is"), ("if", "!="), ("if", "is not")})
 
 
 def _orders_itself(project: Project, name: str) -> bool:

@@ -200,6 +200,8 @@ class Transforming:
         return self._called(happening, value.func, scope)
 
     def _called(self, happening: Happening, func: Expression, scope: Scope) -> Draws | None:
+        if self._is_left_out(happening, func):
+            return NOTHING
         known = [name for name in happening.names if ":" not in name and any(transforms(_plain(name)))]
         objects = [name for name in happening.names if ":" in name and name.endswith("()")]
         if known and not any(name.endswith("()") for name in known):
@@ -208,6 +210,22 @@ class Transforming:
             drawn = self.draws(Scoped(happening.path, func, scope))
             return None if drawn == UNKNOWN and happening.names and not known else drawn
         return None
+
+    def _is_left_out(self, happening: Happening, func: Expression) -> bool:
+        """Whether a parameter is called that is None by default, and that the call on the way does not pass."""
+        if not isinstance(func, Ref) or func.path or not happening.way:
+            return False
+        call = happening.way[-1].event.value
+        for root in func.roots:
+            found = self._project.resolver.parameter(happening.path + root)
+            if found is None or not isinstance(call, Call) or self._origins.assignments(happening.path).get(root):
+                return False
+            default = found.param.default
+            places = sum(arg.keyword is None for arg in call.args) + bool(found.function.owner)
+            passed = any(arg.star or arg.keyword == found.param.name for arg in call.args) or places > found.position
+            if passed or not (isinstance(default, Constant) and default.value is None):
+                return False
+        return True
 
     def _fetched(self, holder: Scoped) -> Draws | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""

@@ -48,8 +48,15 @@ class Returns:
         if owner := self._orders.names.owner(name):
             callers += [Here(file, call, shape, (), (), owner) for file, call in self._orders.spelled.calls(word)]
         yield from callers
+        if ".<locals>." in function and not self._is_named(path, function):
+            return
         if not callers and shape.is_decided:
             yield Taken(path, here.node, "returned")
+
+    def _is_named(self, path: str, function: str) -> bool:
+        """Whether a function inside another is named there, or decorated: else nothing can call it."""
+        definitions = self._orders.names.functions(path + function)
+        return bool(self._orders.uses.spots(path).reads(function)) or any(each.decorators for each in definitions)
 
     def _class_of(self, method: str, known: str) -> str:
         """The class of the object whose method returns, as far as it is known; empty for a function."""
