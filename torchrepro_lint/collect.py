@@ -44,6 +44,7 @@ def collect_with_libcst(text: str) -> Facts:
     """The facts as libcst gives them: the reference, and the source of what is said of a mistake."""
     import libcst
 
+    from torchrepro_lint.offsets import Unplaced
     from torchrepro_lint.syntax.libcst_tree import LibcstTree, reason
 
     if deep := deep_brackets(text) or long_expression(text):
@@ -52,6 +53,10 @@ def collect_with_libcst(text: str) -> Facts:
         return Collector(LibcstTree(text)).facts()
     except libcst.ParserSyntaxError as error:
         raise CollectError(reason(error), _place(error, text)) from error
+    except UnicodeEncodeError as error:
+        raise CollectError("half of a surrogate pair, which is no character", error.start) from error
+    except Unplaced as error:
+        raise CollectError("a line that goes on before the first statement", 0) from error
     except RecursionError as error:
         raise CollectError("nested too deeply to analyse", 0) from error
 

@@ -17,6 +17,10 @@ from libcst._nodes.internal import CodegenState
 from torchrepro_lint.text import Lines
 
 
+class Unplaced(Exception):  # noqa: N818  no error of ours
+    """libcst does not give back the text that it has read, so that nobody can say where things stand."""
+
+
 class Offsets:
     """The spans of the nodes of one module, by identity; the tree must outlive this."""
 
@@ -134,11 +138,17 @@ class _State(CodegenState):
 
 
 def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
-    """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from."""
+    """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from.
+
+    Raises ``Unplaced`` where the tree does not hold all of it.
+    """
     state = _State(tree.default_indent, tree.default_newline, wanted)
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
     if ends[-1] != len(text):
+        # It may spell newlines otherwise, but a backslash and newline before the first statement are lost (libcst 1.9).
+        if tree.code.split() != text.split():
+            raise Unplaced
         return by_provider(tree, text)
     ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
 

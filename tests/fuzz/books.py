@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -97,4 +98,4 @@ def _spoil(chance: Random, book: dict[str, Any]) -> None:
         if chance.random() < 0.2:
             del node[key]
         else:
-            node[key] = chance.choice(_ODD)
+            node[key] = deepcopy(chance.choice(_ODD))

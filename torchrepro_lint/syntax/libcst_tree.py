@@ -13,6 +13,7 @@ from torchrepro_lint.facts import Arg
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.offsets import locate
 from torchrepro_lint.scopes import Scope
+from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
 from torchrepro_lint.syntax.libcst_operators import SIGNS
 from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, typed
@@ -66,8 +67,11 @@ class LibcstTree(SyntaxTree):
             stack.extend(each.params.children if isinstance(each, cst.Lambda) else each.children)
 
     def docstring_end(self) -> int:
-        if self.module.get_docstring(clean=False) is None:
-            return 0
+        try:
+            if self.module.get_docstring(clean=False) is None:
+                return 0
+        except quiet.REFUSALS:
+            pass  # a string that Python does not take: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
     def word(self, target: Node) -> str | None:
