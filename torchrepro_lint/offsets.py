@@ -146,8 +146,8 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
     if ends[-1] != len(text):
-        # It may spell newlines otherwise, but a backslash and newline before the first statement are lost (libcst 1.9).
-        if tree.code.split() != text.split():
+        # It may spell newlines otherwise or leave out a byte order mark, but a backslash and newline before the first statement are lost (libcst 1.9).
+        if tree.code.split() != text.lstrip("\ufeff").split():
             raise Unplaced
         return by_provider(tree, text)
     ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
