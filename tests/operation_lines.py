@@ -175,7 +175,8 @@ class Waiting(NamedTuple):
     cpu: str = ""
 
 
-# What a later inference has to fill; then a line above takes the place.
+# What no call tells by itself: an element of a tensor is no call (TRL203 counts it), and whether a program sets the variable is
+# TRL205's business, which speaks of it once. That CTC certainly goes to cuDNN takes lengths that are hardly ever written out.
 WAITING = (
     Waiting("x.__getitem__(i)", "input.index", "tensors", "", "403 1.8-"),
     # The switches of a program: TRL205's.

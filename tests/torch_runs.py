@@ -123,12 +123,60 @@ def data() -> None:
         pass
 
 
+class Net(nn.Module):
+    """A network whose variables are of many kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5))
+        self.words = nn.Embedding(9, 4)
+        self.register_buffer("mean", torch.zeros(1, 3, 1, 1))
+
+    def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        b, c, h, w = x.shape
+        x = x - self.mean
+        features = self.conv(x)
+        flat = features.flatten(2).transpose(1, 2)
+        mask = flat.sum(-1) > 0
+        counts = mask.long().cumsum(1)
+        words = self.words(index)
+        scores = flat @ words.transpose(1, 2)
+        values, places = scores.max(dim=-1)
+        with torch.no_grad():
+            weights = scores.softmax(-1)
+        picked = torch.gather(scores, 2, places.unsqueeze(-1)).squeeze(-1)
+        sizes = [h, w, b * c]
+        total = (picked * mask).sum() + values.mean() + weights.sum() + counts.sum() / len(sizes)
+        return self.head(features) + total
+
+
+def network() -> None:
+    net = Net()
+    x, index = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [0, 0, 8]])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loss = net(x, index).sum()
+    loss.backward()
+    optimizer.step()
+    state = {key: value.clone() for key, value in net.state_dict().items()}
+    grid = torch.stack(torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij"), dim=-1).reshape(-1, 2)
+    order = grid[:, 0].argsort(stable=True)
+    chosen = grid[order][1:]
+    parts = chosen.float().split(2)
+    rows = torch.cat(parts)
+    found, kinds = rows.unique(return_counts=True)
+    names = [f"{name}.{kinds.numel()}" for name in state]
+    ends = dict(zip(names, found.tolist(), strict=False))
+    assert ends
+
+
 def _files(folder: str, *words: str) -> tuple[str, ...]:
     return tuple(f"torch/{folder}{word}.py" for word in words)
 
 
 # What runs, and the files of torch that are watched while it does, below the directory that torch is installed in.
 RUNS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
+    "network": (network, ()),
     "losses": (losses, _files("nn/", "functional")),
     "functions": (functions, _files("", "nn/functional", "_jit_internal")),
     "tensors": (tensors, _files("", "functional", "_tensor")),
