@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.evaluation import in_evaluation
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
 
 
+# A name that more methods have says little of whose it is.
+_MOST_METHODS = 8
+
+
 class ForwardCallers:
     """The calls of a project by what they run. A method is also run by a call of its name on what can not be told, and
     by one of the method that it overrides.
@@ -27,6 +31,12 @@ class ForwardCallers:
         self._sites: dict[str, list[Site]] = defaultdict(list)
         self._untold: dict[str, list[Site]] = defaultdict(list)
         self._known: dict[str, bool] = {}
+        self._methods = Counter(
+            function.name.rpartition(".")[2]
+            for facts in project.files.values()
+            for function in facts.functions
+            if function.owner
+        )
         for path in sorted(project.files):
             for site in project.calls(path):
                 for name in site.names:
@@ -64,11 +74,16 @@ class ForwardCallers:
         return off
 
     def _calls(self, function: str) -> Iterator[Site]:
+        """What may run a function. A network's ``forward`` is run by torch, so that no name says who calls it."""
         yield from self._sites.get(function, ())
         resolver = self._project.resolver
         owner, word = resolver.owner(function), function.rpartition(".")[2]
-        if owner and not word.startswith("__"):
-            yield from self._untold.get(word, ())
+        if owner and not word.startswith(("__", "forward")):
+            yield from self._untold.get(word, ()) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if ":" in above else ():
                     yield from self._sites.get(method, ()) if ":" in method else ()
+
+    def _is_telling(self, word: str) -> bool:
+        """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""
+        return self._methods[word] <= _MOST_METHODS
