@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -268,8 +269,8 @@ def test_each_format_escapes_for_itself(name: str) -> None:
     text = renderer(name)([NASTY], View(base="/x"))
     text.encode("utf-8", "surrogateescape")
     check: dict[str, Callable[[str], Any]] = {
-        "flake8": lambda text: text,
-        "full": lambda text: text,
+        "flake8": flake8,
+        "full": full,
         "json": json.loads,
         "json-lines": json.loads,
         "sarif": sarif,
@@ -279,6 +280,19 @@ def test_each_format_escapes_for_itself(name: str) -> None:
         "markdown": markdown,
     }
     check[name](text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
+def flake8(text: str) -> None:
+    assert text == (
+        'a|b`,%\\x0a:\udcff<c>.py:1:5: TRL201 a | `b` *c* _d_ <e> & "f" % \\x0d\\x0a:: \\x1b[0m @you #1 ]]>\n'
+    )
+
+
+def full(text: str) -> None:
+    first, *rest = text.splitlines()
+    assert f"{first}\n" == renderer("flake8")([NASTY], View(base="/x"))
+    assert not any(line.startswith("::") for line in rest)
 
 
 def sarif(text: str) -> None:
@@ -292,7 +306,7 @@ def github(text: str) -> None:
     assert text.count("\n") == 1
     _, properties, message = text.split("::", 2)
     assert "file=a|b`%2C%25%0A%3A\udcff<c>.py,line=1,endLine=1,col=5,endColumn=9" in properties
-    assert message.endswith("% \r\n:: \x1b[0m @you #1 ]]>\n".replace("%", "%25").replace("\r\n:", "%0D%0A:"))
+    assert message.endswith("% \r\n:: \\x1b[0m @you #1 ]]>\n".replace("%", "%25").replace("\r\n:", "%0D%0A:"))
 
 
 def junit(text: str) -> None:

@@ -18,6 +18,7 @@ from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View, base
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
+from torchrepro_lint.shown import shown
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores
 from torchrepro_lint.writing import write_all
@@ -97,7 +98,9 @@ def _plan(arguments: Arguments) -> Plan:
     if not _piped(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"
-    return plan((), options, arguments.force_exclude, Given(name, os.path.abspath(name), sys.stdin.buffer.read()))
+    return plan(
+        (), options, arguments.force_exclude, Given(shown(name), os.path.abspath(name), sys.stdin.buffer.read())
+    )
 
 
 def _piped(arguments: Arguments) -> bool:

@@ -120,6 +120,8 @@ def _upwards(directory: str) -> Iterator[str]:
 
 
 def _lines(path: str) -> list[str]:
+    if not os.path.isfile(path):  # a pipe would never end
+        return []
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read().splitlines()

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from torchrepro_lint.exclusion import Exclusion, relative, walk
 from torchrepro_lint.roots import Options, Root, Roots, Unmarked, unmarked
+from torchrepro_lint.shown import shown
 
 
 class Given(NamedTuple):
-    """A file to report on: as it is printed, where it is (absolute), and its bytes where they come from elsewhere."""
+    """A file to report on: as it is printed (``shown``), where it is (absolute), and its bytes where they come from elsewhere."""
 
     display: str
     path: str
@@ -45,7 +46,7 @@ def plan(
 
     Where nothing marks a project, ``fallback`` is taken for one, else what the paths have in common.
     """
-    missing = tuple(f"{path}: no such file or directory" for path in paths if not os.path.lexists(path))
+    missing = tuple(f"{shown(path)}: no such file or directory" for path in paths if not os.path.lexists(path))
     present = [path for path in paths if os.path.lexists(path)]
     finder = _Finder(options, fallback or unmarked([*present, *([stdin.path] if stdin else [])]))
     found = [stdin] if stdin else []
@@ -82,14 +83,14 @@ class _Finder:
         """A given file is taken as it is, a given directory is searched even where it is excluded itself."""
         place = os.path.abspath(path)
         if not os.path.isdir(path):
-            yield Given(path, place)
+            yield Given(shown(path), place)
             return
         root = self.roots.of(place)
         exclusion = self.exclusion(root)
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
         for file in walk(path, exclusion):
-            found = Given(file, os.path.abspath(file))
+            found = Given(shown(file), os.path.abspath(file))
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found

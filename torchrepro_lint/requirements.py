@@ -136,6 +136,8 @@ def _conda(text: str) -> str:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # a pipe would never end
+        return {}
     try:
         data: dict[str, Any] = loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, TOMLDecodeError):
@@ -144,6 +146,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _lines(path: Path) -> list[str]:
+    if not path.is_file():
+        return []
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:

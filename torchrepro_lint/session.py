@@ -16,6 +16,7 @@ from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import is_notebook
+from torchrepro_lint.states import state
 from torchrepro_lint.suppressions import suppressions
 from torchrepro_lint.text import Lines
 from torchrepro_lint.trees import Means, read_tree
@@ -119,6 +120,7 @@ def _has_word(data: bytes) -> bool:
 
 def _bytes(path: Path) -> bytes:
     try:
+        state(path)  # of what is no regular file: an error
         return path.read_bytes()
     except OSError:
         return b""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -22,8 +24,11 @@ class State(NamedTuple):
 
 
 def state(path: str | Path) -> State:
-    """The state of a file; raises ``OSError``."""
+    """The state of a file; raises ``OSError``, for what is no regular file too: a pipe or a device may never end."""
     found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        is_folder = stat.S_ISDIR(found.st_mode)
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if is_folder else "Not a regular file", str(path))
     return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
+from torchrepro_lint.shown import shown
 
 _COMMANDS = {"note": "notice", "warning": "warning", "error": "error"}
 
@@ -32,7 +33,7 @@ def _annotation(one: Diagnostic, base: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return shown(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_WORD = re.compile(r"[^\W\d]\w*")
+# One letter of names is none to regular expressions, and is written otherwise by Python.
+_WORD = re.compile(r"[^\W\d][\w\u0387]*")
 # Comments and strings, documentation first.
 _NO_NAMES = re.compile(
     r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"

@@ -1,0 +1,127 @@
+"""Whatever a folder holds, or a command line names: each gets its result or one line, and every other file is linted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+
+SOUND = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
+# What is read beside Python: in none of them may it wait for a writer.
+ASIDE = [
+    ".gitignore",
+    ".git/info/exclude",
+    "pyproject.toml",
+    "torchrepro-lint.toml",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "environment.yml",
+    "setup.cfg",
+]
+
+
+def run(folder: Path, *arguments: str) -> Ran:
+    """The tool in a process of its own, which is ended where it waits for ever."""
+    command = [sys.executable, "-m", "torchrepro_lint", "check", "--select", "TRL001,TRL201", "--no-cache", *arguments]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    return Ran(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
+
+
+def test_what_is_given_and_no_file_is_one_line_each(project: Maker) -> None:
+    folder = project({"a.py": SOUND, "folder.py/b.py": SOUND, "z.py": SOUND})
+    os.mkfifo(folder / "pipe.py")
+    (folder / "loop.py").symlink_to("loop.py")
+    (folder / "gone.py").symlink_to("nowhere.py")
+    (folder / "zero.py").symlink_to("/dev/zero")
+    ran = run(folder, "a.py", "pipe.py", "loop.py", "gone.py", "zero.py", "folder.py", "z.py")
+    assert ran.status == 2
+    assert [line.split(":")[0] for line in ran.out.splitlines()] == ["a.py", "folder.py/b.py", "z.py"]
+    told = [line for line in ran.err.splitlines() if line.startswith("torchrepro-lint: ")]
+    assert sorted(line.split(": ")[1] for line in told) == ["gone.py", "loop.py", "pipe.py", "zero.py"]
+    assert "Traceback" not in ran.err
+
+
+def test_a_pipe_in_the_place_of_settings_is_not_waited_for(project: Maker) -> None:
+    folder = project({"a.py": SOUND})
+    for name in ASIDE:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(folder / name)
+    ran = run(folder, ".")
+    assert (ran.status, ran.out.count("\n")) == (1, 1)
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root reads everything")
+def test_what_may_not_be_read_is_one_line(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": SOUND, "b.py": SOUND, "shut/c.py": SOUND})
+    (folder / "a.py").chmod(0)
+    (folder / "shut").chmod(0)
+    ran = lint("--select", "TRL201", "--no-cache", ".")
+    (folder / "shut").chmod(0o700)
+    assert ran.status == 2
+    assert ran.out.startswith("./b.py:")
+    assert ran.err.count("cannot be read") == 1
+
+
+def test_links_out_of_the_tree_are_read_and_links_to_folders_not_followed(project: Maker, lint: Lint) -> None:
+    folder = project({"in/a.py": SOUND, "out/b.py": SOUND, "out/more/c.py": SOUND})
+    (folder / "in/linked.py").symlink_to(folder / "out/b.py")
+    (folder / "in/folder").symlink_to(folder / "out/more")
+    (folder / "in/round").symlink_to(folder / "in")
+    ran = lint("--select", "TRL201", "--no-cache", "in")
+    assert [line.split(":")[0] for line in ran.out.splitlines()] == ["in/a.py", "in/linked.py"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_that_a_terminal_or_a_log_would_obey_is_shown(project: Maker, lint: Lint) -> None:
+    """In findings, in errors, in diffs, and in the list of files."""
+    broken, sound = "b\n::error::x\x1b[31m.py", "a\r\u202e\x9b.py"
+    folder = project({broken: "def f(:\n", sound: SOUND})
+    os.mkfifo(folder / "c\n::warning::y\x07.py")
+    for arguments in (
+        ["."],
+        ["--diff", "--unsafe-fixes", "."],
+        ["--show-files", "."],
+        ["c\n::warning::y\x07.py", "no\n::x"],
+    ):
+        ran = lint("--no-cache", *arguments)
+        for text in (ran.out, ran.err):
+            assert not set("\x1b\x07\r\x9b\u202e") & set(text)
+            assert not any(line.startswith("::") for line in text.splitlines())
+    assert "\\x0a::warning::y\\x07.py" in ran.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_that_is_not_utf8_comes_out_as_it_is(project: Maker, lint: Lint) -> None:
+    folder = project({})
+    (folder / os.fsdecode(b"caf\xe9.py")).write_text(SOUND)
+    ran = lint("--select", "TRL201", "--no-cache", ".")
+    assert os.fsencode(ran.out).startswith(b"./caf\xe9.py:3:1: TRL201 ")
+
+
+@pytest.mark.long
+def test_fifty_megabytes_get_a_result_or_one_line(project: Maker) -> None:
+    line = "x = f(a, b)  # " + "y" * 60 + "\n"
+    folder = project(
+        {"a.py": SOUND, "large.py": line * (50_000_000 // len(line)), "string.py": f"x = '{'y' * 50_000_000}'\n"}
+    )
+    ran = run(folder, ".")
+    assert "./a.py:3:1: TRL201" in ran.out
+    assert ran.out.count("\n") <= 3
+    assert "Traceback" not in ran.err
