@@ -51,6 +51,23 @@ def test_a_death_costs_its_own_task(jobs: int) -> None:
     assert [found[number] for number in (0, 1, 2, 4, 7, 8, 9)] == [0, 1, 2, 4, 7, 8, 9]
 
 
+def _nested(depth: int) -> tuple[object, ...]:
+    found: tuple[object, ...] = ()
+    for _ in range(depth):
+        found = (found,)
+    return found
+
+
+def test_a_result_that_is_nested_too_deeply_to_be_sent_arrives(capfd: pytest.CaptureFixture[str]) -> None:
+    found = dict(work_through(_nested, [3, 100_000, 5], 2))
+    assert (found[0], found[2]) == (_nested(3), _nested(5))
+    depth, inner = 0, found[1]
+    while isinstance(inner, tuple) and inner:
+        depth, inner = depth + 1, inner[0]
+    assert depth == 100_000
+    assert capfd.readouterr().err == ""
+
+
 @posix
 def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
     results = work_through(_process, range(1000), 2)

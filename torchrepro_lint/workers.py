@@ -29,6 +29,10 @@ class Death(NamedTuple):
     reason: str
 
 
+class _Unsent(NamedTuple):
+    """Stands for a result that is nested too deeply to be sent."""
+
+
 def cores() -> int:
     """How many processes can run at once here."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -130,7 +134,7 @@ class _Crew(Generic[_Task, _Result]):
             self.hire(worker.lane)
             return Death(f"it takes longer than {self._deadline:g} seconds")
         try:
-            result: _Result = worker.pipe.recv()
+            result: _Result | _Unsent = worker.pipe.recv()
         except (EOFError, OSError):
             _end(worker)
             self.hire(worker.lane)
@@ -140,7 +144,7 @@ class _Crew(Generic[_Task, _Result]):
             _end(worker)
         else:
             self._assign(worker.process, worker.pipe, number, worker.lane)
-        return result
+        return self._work(self._tasks[worker.number]) if isinstance(result, _Unsent) else result
 
     def _assign(self, process: BaseProcess, pipe: Connection, number: int, lane: int) -> None:
         self.busy.append(_Worker(process, pipe, number, time.monotonic(), lane))
@@ -159,7 +163,11 @@ def _serve(pipe: Connection, work: Callable[[_Task], _Result]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send(work(pipe.recv()))
+            result = work(pipe.recv())
+            try:
+                pipe.send(result)
+            except RecursionError:
+                pipe.send(_Unsent())
 
 
 def _end(worker: _Worker) -> None:
