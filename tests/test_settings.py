@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.problem import UsageError
+from torchrepro_lint.roots import Options, Roots, Unmarked
 from torchrepro_lint.rule import Rule
 from torchrepro_lint.selection import Selection, matching, selected
 from torchrepro_lint.settings import Settings, load, parse, table
@@ -139,3 +140,16 @@ def test_bad_toml_is_one_line_that_names_the_file(tmp_path: Path, text: str) -> 
         load(file)
     assert str(error.value).startswith(f"{file}: invalid TOML: ")
     assert "\n" not in str(error.value)
+
+
+def test_tables_that_are_nested_too_deeply_are_a_usage_error(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[tool.torchrepro-lint]\nselect = " + "[" * 100_000 + "]" * 100_000 + "\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="nested too deeply"):
+        table(file)
+
+
+def test_paths_that_have_only_a_disk_in_common_are_no_project(tmp_path: Path) -> None:
+    disk = tmp_path.anchor
+    root = Roots(Options(), Unmarked(disk, disk)).of(str(tmp_path))
+    assert (root.path, root.top) == (str(tmp_path), str(tmp_path))

@@ -44,7 +44,10 @@ def unmarked(paths: Iterable[str]) -> Unmarked:
     all of ``site-packages``, or of someone's home.
     """
     parents = [place if os.path.isdir(place) else os.path.dirname(place) for place in map(os.path.abspath, paths)]
-    top = os.path.commonpath(parents) if parents else os.getcwd()
+    try:
+        top = os.path.commonpath(parents) if parents else os.getcwd()
+    except ValueError:  # they are on different disks
+        top = Path(parents[0]).anchor
     if not _is_package(top):
         return Unmarked(top, top)
     while _is_package(os.path.dirname(top)):
@@ -80,7 +83,10 @@ class Roots:
 
     def _search(self, directory: str) -> str:
         parents = [directory, *map(str, Path(directory).parents)]
-        return next((parent for mark in self._marks() for parent in parents if mark(parent)), self._fallback.root)
+        # Paths that have no more than a disk in common are no project: each directory is taken for itself.
+        alone = os.path.dirname(self._fallback.root) == self._fallback.root
+        fallback = directory if alone else self._fallback.root
+        return next((parent for mark in self._marks() for parent in parents if mark(parent)), fallback)
 
     def _marks(self) -> tuple[Callable[[str], bool], ...]:
         return (
