@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Function, Ref
+from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Function, Ref
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.spots import Spot
 
+# What takes the items of a plain dictionary sorted by their keys (torch/nn/modules/container.py, 1.7 to 2.13).
+_SORTING = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
 # A value is remembered to have come through so many calls.
 _MOST_CALLS = 3
 
@@ -33,6 +35,8 @@ class Arguments:
             yield from self.starred(here, call) if star == "*" else ()
             return
         names = self._orders.names.names(here.path, call.func)
+        if _SORTING.intersection(names) and _is_display(here.node):
+            return
         word = last_word(call.func)
         what = effect(names, word, _receiver(call.func) is not None)
         if what == "project":
@@ -175,6 +179,11 @@ def _position(here: Here, call: Call) -> int:
 
 def _keyword(call: Call, node: Expression) -> str | None:
     return next((arg.keyword for arg in call.args if arg.value is node), None)
+
+
+def _is_display(node: Expression) -> bool:
+    """Whether a plain dictionary is written out here."""
+    return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
 
 
 def _receiver(func: Expression) -> Expression | None:
