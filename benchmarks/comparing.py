@@ -88,7 +88,7 @@ def _our_rows(tree: Path, scratch: Path) -> list[Row]:
     def restore() -> None:
         changed.write_bytes(original)
         _age(changed)
-        subprocess.run(cached, cwd=_ROOT, check=True, env=_environment())
+        subprocess.run(cached, cwd=_ROOT, check=True, env=_environment(), capture_output=True)
 
     def change() -> None:
         restore()  # so that everything else is known
