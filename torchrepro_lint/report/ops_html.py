@@ -6,13 +6,11 @@ machine that made it: equal catalogues give equal bytes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 
 from torchrepro_lint.history import History, Period, ranges
+from torchrepro_lint.report.html_document import document, resource
 from torchrepro_lint.report.ops_details import articles
 from torchrepro_lint.resources import documented_versions
 from torchrepro_lint.wording import STATUSES, on
@@ -23,23 +21,8 @@ _DEVICES = ("cuda", "cpu", "mps")
 
 def render(histories: Sequence[History], version: str | None) -> str:
     """The page; ``version`` is the release that is marked and looked at first, if any."""
-    style, script = _resource("ops_page.css") + _spans(), _resource("ops_page.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{_TITLE}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#table">Skip to the table</a>
+    style, script = resource("ops_page.css") + _spans(), resource("ops_page.js")
+    body = f"""<a class="skip" href="#table">Skip to the table</a>
 <header>
 <h1>{_TITLE}</h1>
 <p>What operations do once <code>torch.use_deterministic_algorithms(True)</code> (the flag) is on, in torch
@@ -58,18 +41,8 @@ corrected where they disagree. Open a cell for the condition, the error's name a
 <form method="dialog"><button class="close">Close</button></form>
 <div id="dialog-body"></div>
 </dialog>
-<script>{script}</script>
-</body>
-</html>
 """
-
-
-def _resource(name: str) -> str:
-    return files("torchrepro_lint.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return document(_TITLE, style, script, body)
 
 
 def _spans() -> str:

@@ -5,12 +5,10 @@ It holds no date and nothing of the machine that made it: equal overviews give e
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.summary import causes, severities, verdict
+from torchrepro_lint.report.html_document import document, resource
 from torchrepro_lint.report.page_changes import changes
 from torchrepro_lint.report.page_entries import entries
 from torchrepro_lint.report.page_findings import findings
@@ -27,23 +25,8 @@ if TYPE_CHECKING:
 def render(overview: Overview) -> str:
     """The page."""
     title = f"Reproducibility of {words(overview.title)}" if overview.title else "Reproducibility report"
-    style, script = _resource("page.css"), _resource("page.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the content</a>
+    style, script = resource("page.css"), resource("page.js")
+    body = f"""<a class="skip" href="#main">Skip to the content</a>
 <header>
 <div>
 <h1>{title}</h1>
@@ -56,24 +39,8 @@ def render(overview: Overview) -> str:
 <main id="main">
 {_section("matrix", "Entry points and controls", matrix(overview))}{changes(overview)}{_section("timelines", "Entry points one by one", legend() + entries(overview)) if overview.entries else ""}{_section("findings", "Findings", findings(overview))}{_section("operations", "Operations by release of torch", operations(overview))}{_section("gaps", "What was not analysed, and why", gaps(overview))}</main>
 <footer><p>Made by torchrepro-lint {words(overview.version)}, which reads code and never runs it. The same files give the same page.</p></footer>
-<script>{script}</script>
-</body>
-</html>
 """
-
-
-def _resource(name: str) -> str:
-    return files("torchrepro_lint.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _section(name: str, title: str, content: str) -> str:
-    return (
-        f'<section id="{name}" aria-labelledby="{name}-head">\n<h2 id="{name}-head">{title}</h2>\n{content}</section>\n'
-    )
+    return document(title, style, script, body)
 
 
 def _facts(overview: Overview) -> str:
@@ -103,6 +70,12 @@ def _first(overview: Overview) -> str:
         f'<section class="first" aria-labelledby="first"><h2 id="first">Mend first</h2><ol>{rows}</ol></section>'
         if rows
         else ""
+    )
+
+
+def _section(name: str, title: str, content: str) -> str:
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-head">\n<h2 id="{name}-head">{title}</h2>\n{content}</section>\n'
     )
 
 
