@@ -33,11 +33,10 @@ def check_tree(checker: Checker, files: Mapping[str, Reading], project: Project,
 
 
 def _prepare(project: Project) -> None:
-    """Work out what each process would work out for itself."""
+    """Work out what nearly every file asks, and each process would work out for itself."""
     from torchrepro_lint.gradients import forward_callers
 
-    project.prepare()
-    forward_callers(project)
+    _ = project.programs, project.seeds_workers, project.worker_seeds, forward_callers(project)
 
 
 def _in_processes(

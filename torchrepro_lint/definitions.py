@@ -34,7 +34,7 @@ class Definitions:
     def __init__(self, files: Mapping[str, Facts]) -> None:
         self._files = files
         self._tables: dict[str, _Table] = {}
-        self._outlines: dict[str, dict[str, list[tuple[tuple[Expression, ...], tuple[tuple[str, str], ...]]]]] = {}
+        self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
     def top_level(self, module: str) -> tuple[Statement, ...]:
         """The top-level statements of a module (``path:``)."""
@@ -80,23 +80,23 @@ class Definitions:
     def all_classes(self) -> Iterator[str]:
         """The names of all classes of the project, file by file."""
         for path in sorted(self._files):
-            yield from dict.fromkeys(path + each for each, _, _ in self._files[path].summary.classes)
+            yield from dict.fromkeys(path + each for each, _ in self._files[path].summary.classes)
 
     def bases(self, name: str) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""
         path = name.partition(":")[0]
-        return tuple([base for bases, _ in self._outline(path).get(name[len(path) :], ()) for base in bases])
+        return self._outline(path).get(name[len(path) :], ())
 
-    def _outline(self, path: str) -> dict[str, list[tuple[tuple[Expression, ...], tuple[tuple[str, str], ...]]]]:
-        """What the summary of a file tells of its functions and classes, without looking into the file."""
+    def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
+        """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
         outline = self._outlines.get(path)
         if outline is None:
             facts = self._files.get(path)
             if facts is None:
                 return {}
-            outline = self._outlines[path] = {name: [] for name in facts.summary.functions}
-            for name, bases, methods in facts.summary.classes:
-                outline.setdefault(name, []).append((bases, methods))
+            outline = self._outlines[path] = dict.fromkeys(facts.summary.functions, ())
+            for name, bases in facts.summary.classes:
+                outline[name] = outline.get(name, ()) + bases
         return outline
 
     def _table(self, path: str) -> _Table:

@@ -290,7 +290,7 @@ class Summary(NamedTuple):
     the variables in which a function stores its parameter, each with the outermost function that does. ``guarded`` says
     that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
     ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
-    order of the file, each with its bases and the functions behind its methods' words.
+    order of the file, each with its bases.
     """
 
     exports: tuple[tuple[str, tuple[str, ...]], ...]
@@ -307,7 +307,7 @@ class Summary(NamedTuple):
     guarded: bool
     acts: bool
     functions: tuple[str, ...]
-    classes: tuple[tuple[str, tuple[Expression, ...], tuple[tuple[str, str], ...]], ...]
+    classes: tuple[tuple[str, tuple[Expression, ...]], ...]
 
 
 class Facts(NamedTuple):

@@ -45,7 +45,7 @@ def from_json(text: str) -> Facts:
 def summary_json(summary: Summary) -> Any:
     """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
     writer = _Writer()
-    classes = [[name, writer.all(bases), methods] for name, bases, methods in summary.classes]
+    classes = [[name, writer.all(bases)] for name, bases in summary.classes]
     return [*summary[:-1], [writer.words, classes]]
 
 
@@ -53,7 +53,7 @@ def summary_from(value: Any) -> Summary:
     """The summary that ``summary_json`` made a value of."""
     *plain, (words, classes) = value
     reader = _Reader(words)
-    found = [(name, reader.all(bases), _frozen(methods)) for name, bases, methods in classes]
+    found = [(name, reader.all(bases)) for name, bases in classes]
     return Summary._make([*map(_frozen, plain), tuple(found)])
 
 

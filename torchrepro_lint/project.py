@@ -115,10 +115,6 @@ class Project:
         self._loaders: dict[str, tuple[Loader, ...]] = {}
         self._switching: dict[int, tuple[Touch, ...]] = {}
 
-    def prepare(self) -> None:
-        """Work out what nearly every file asks, so that processes which are forked afterwards share it."""
-        _ = self.programs, self.seeds_workers, self.worker_seeds, self.resolver.calls_of
-
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
         return self.resolver.names(path, expression)

@@ -60,7 +60,7 @@ def summarise(
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
-        classes=tuple((each.name, _bases(each), each.methods) for each in classes),
+        classes=tuple((each.name, _bases(each)) for each in classes),
     )
 
 
