@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.selection import EVERYTHING, Selection
 from torchrepro_lint.toml import TOMLDecodeError, loads
+from torchrepro_lint.typed import flag, one_of, strings
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "torchrepro-lint.toml"
@@ -105,36 +106,15 @@ def _nearest(key: str) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("expected a list of strings")
-    return tuple(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("expected true or false")
-    return value
-
-
-def _one_of(*choices: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
-        return str(value)
-
-    return read
-
-
 def _lists(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise TypeError("expected a table of lists of strings")
-    return tuple((key, _strings(item)) for key, item in sorted(value.items()))
+    return tuple((key, strings(item)) for key, item in sorted(value.items()))
 
 
 def _seeders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found = _lists(value)
-    family = _one_of(*FAMILIES)
+    family = one_of(*FAMILIES)
     return tuple((name, tuple(family(item) for item in families)) for name, families in found)
 
 
@@ -147,20 +127,20 @@ def version(value: object) -> str:
 
 
 _READERS: dict[str, Callable[[object], object]] = {
-    "select": _strings,
-    "extend-select": _strings,
-    "ignore": _strings,
-    "fixable": _strings,
-    "unfixable": _strings,
+    "select": strings,
+    "extend-select": strings,
+    "ignore": strings,
+    "fixable": strings,
+    "unfixable": strings,
     "per-file-ignores": _lists,
-    "exclude": _strings,
-    "extend-exclude": _strings,
+    "exclude": strings,
+    "extend-exclude": strings,
     "torch-version": version,
-    "device": _one_of(*DEVICES),
+    "device": one_of(*DEVICES),
     "seeders": _seeders,
-    "entry-points": _strings,
-    "source-roots": _strings,
-    "min-severity": _one_of(*SEVERITIES),
-    "unsafe-fixes": _flag,
-    "output-format": _one_of(*FORMATS),
+    "entry-points": strings,
+    "source-roots": strings,
+    "min-severity": one_of(*SEVERITIES),
+    "unsafe-fixes": flag,
+    "output-format": one_of(*FORMATS),
 }

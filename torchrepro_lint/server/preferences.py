@@ -10,6 +10,7 @@ from torchrepro_lint.arguments import Over
 from torchrepro_lint.roots import Options
 from torchrepro_lint.selection import did_you_mean
 from torchrepro_lint.settings import DEVICES, SEVERITIES, version
+from torchrepro_lint.typed import flag, one_of, string, strings
 
 SECTION = "torchrepro-lint"
 
@@ -55,47 +56,20 @@ def preferences(data: Any) -> tuple[Preferences, tuple[str, ...]]:
     return Preferences(Over(**values), **own), tuple(mistakes)
 
 
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("expected a list of strings")
-    return tuple(value)
-
-
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("expected a string")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("expected true or false")
-    return value
-
-
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 60_000:
         raise ValueError("expected milliseconds, 0 to 60000")
     return value / 1000
 
 
-def _one_of(*choices: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
-        return str(value)
-
-    return read
-
-
 _READERS: dict[str, Callable[[object], object]] = {
-    "select": _strings,
-    "extend-select": _strings,
-    "ignore": _strings,
-    "min-severity": _one_of(*SEVERITIES),
+    "select": strings,
+    "extend-select": strings,
+    "ignore": strings,
+    "min-severity": one_of(*SEVERITIES),
     "torch-version": version,
-    "device": _one_of(*DEVICES),
-    "config": _string,
-    "isolated": _flag,
+    "device": one_of(*DEVICES),
+    "config": string,
+    "isolated": flag,
     "delay": _seconds,
 }

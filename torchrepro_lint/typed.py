@@ -1,0 +1,37 @@
+"""What a setting may be: readers of values from TOML or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """A list of strings; raises ``TypeError``."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("expected a list of strings")
+    return tuple(value)
+
+
+def string(value: object) -> str:
+    """A string; raises ``TypeError``."""
+    if not isinstance(value, str):
+        raise TypeError("expected a string")
+    return value
+
+
+def flag(value: object) -> bool:
+    """True or false; raises ``TypeError``."""
+    if not isinstance(value, bool):
+        raise TypeError("expected true or false")
+    return value
+
+
+def one_of(*choices: str) -> Callable[[object], str]:
+    """Reads one of some words; the reader raises ``ValueError``."""
+
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
+        return str(value)
+
+    return read
