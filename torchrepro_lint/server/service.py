@@ -52,8 +52,7 @@ def _life(server: Server) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def _(_params: types.DidChangeWatchedFilesParams) -> None:
-        server.stale = True
-        server.want()
+        _changed_on_disk(server)
 
 
 def _texts(server: Server) -> None:
@@ -74,15 +73,11 @@ def _texts(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveTextDocumentParams) -> None:
-        server.stale = True
-        server.want()
+        _changed_on_disk(server)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseTextDocumentParams) -> None:
-        path = to_path(params.text_document.uri)
-        if path is not None:
-            server.stale = True
-            server.put(path, None)
+        _closed(server, params.text_document.uri)
 
 
 def _notebooks(server: Server) -> None:
@@ -109,15 +104,23 @@ def _notebooks(server: Server) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveNotebookDocumentParams) -> None:
-        server.stale = True
-        server.want()
+        _changed_on_disk(server)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseNotebookDocumentParams) -> None:
-        path = to_path(params.notebook_document.uri)
-        if path is not None:
-            server.stale = True
-            server.put(path, None)
+        _closed(server, params.notebook_document.uri)
+
+
+def _changed_on_disk(server: Server) -> None:
+    server.stale = True
+    server.want()
+
+
+def _closed(server: Server, uri: str) -> None:
+    path = to_path(uri)
+    if path is not None:
+        server.stale = True
+        server.put(path, None)
 
 
 def _questions(server: Server) -> None:
