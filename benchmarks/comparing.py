@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.machine import machine
+from benchmarks.measuring import Cost, awaited
 from benchmarks.packages import joined, sources
 from benchmarks.tools import program
 
@@ -36,14 +37,6 @@ class Row(NamedTuple):
     before: Callable[[], object] | None = None
     slow: bool = False
     standard_input: Path | None = None
-
-
-class Cost(NamedTuple):
-    """Wall and CPU seconds of a command with all its processes, and the peak of the largest one in MiB."""
-
-    wall: float
-    cpu: float
-    memory: float
 
 
 def main() -> None:
@@ -151,8 +144,8 @@ def _others(tree: Path, scratch: Path, options: argparse.Namespace) -> list[Row]
 _DSLINTER = ("--load-plugins=dslinter", "--disable=all", "--enable=W5506")
 
 
-def _measure(rows: Sequence[Row], repeats: int, slow_repeats: int) -> dict[str, list[Cost]]:
-    costs: dict[str, list[Cost]] = {row.name: [] for row in rows}
+def _measure(rows: Sequence[Row], repeats: int, slow_repeats: int) -> dict[str, list[tuple[float, Cost]]]:
+    costs: dict[str, list[tuple[float, Cost]]] = {row.name: [] for row in rows}
     for turn in range(repeats + 1):
         for row in rows:
             if row.slow and turn > slow_repeats - (slow_repeats == 1):
@@ -164,7 +157,8 @@ def _measure(rows: Sequence[Row], repeats: int, slow_repeats: int) -> dict[str, 
     return costs
 
 
-def _run(row: Row) -> Cost:
+def _run(row: Row) -> tuple[float, Cost]:
+    """The wall seconds of a command, and what it cost."""
     if row.before:
         row.before()
     given = row.standard_input.open("rb") if row.standard_input else subprocess.DEVNULL
@@ -172,13 +166,11 @@ def _run(row: Row) -> Cost:
     process = subprocess.Popen(
         row.command, cwd=_ROOT, env=_environment(), stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _, _, usage = os.wait4(process.pid, 0)
+    cost = awaited(process)
     wall = time.perf_counter() - started
-    process.returncode = 0
     if not isinstance(given, int):
         given.close()
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
+    return wall, cost
 
 
 def _environment() -> dict[str, str]:
@@ -191,12 +183,12 @@ def _age(path: Path) -> None:
     os.utime(path, (before, before))
 
 
-def _table(rows: Sequence[Row], costs: dict[str, list[Cost]]) -> str:
+def _table(rows: Sequence[Row], costs: dict[str, list[tuple[float, Cost]]]) -> str:
     lines = ["| command | wall s | least to most | CPU s | peak MiB | rounds |", "|---|---:|---:|---:|---:|---:|"]
     for row in rows:
         found = costs[row.name]
-        walls = [cost.wall for cost in found]
-        cpu, memory = (statistics.median(cost[at] for cost in found) for at in (1, 2))
+        walls = [wall for wall, _ in found]
+        cpu, memory = (statistics.median(cost[at] for _, cost in found) for at in (0, 1))
         spread = f"{min(walls):.2f} to {max(walls):.2f}"
         cells = (row.name, f"{statistics.median(walls):.2f}", spread, f"{cpu:.2f}", f"{memory:.0f}", str(len(found)))
         lines.append(f"| {' | '.join(cells)} |")

@@ -22,7 +22,7 @@ class Task(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """User and system seconds of one process, and its peak resident memory in MiB."""
+    """User and system seconds of a process, and the peak resident memory of the largest one in MiB."""
 
     seconds: float
     memory: float
@@ -61,12 +61,18 @@ def _run(task: Task, directory: Path) -> tuple[Cost, bytes]:
     process = subprocess.Popen(command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
     output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    cost = awaited(process)
     if process.returncode:
         raise SystemExit(f"{task.name} failed with status {process.returncode}")
+    return cost, output
+
+
+def awaited(process: subprocess.Popen[bytes]) -> Cost:
+    """Wait for a process to end; what it and those that it has waited for have cost."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit), output
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
 
 
 def _figure(task: Task, costs: Sequence[Cost]) -> Figure:
