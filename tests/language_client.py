@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 # Seconds to wait for what must come: many times what it takes.
-_PATIENCE = 120
+PATIENCE = 120
 
 
 class Client:
     """An editor with one server. What the server asks is answered: with ``settings``, else with nothing."""
 
     def __init__(self, root: Path, settings: Any = None) -> None:
-        command = [sys.executable, "-m", "torchrepro_lint", "server"]
+        command = [sys.executable, "-m", "torchrepro_lint", "server", "--stdio"]
         self.process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.root = root
         self.settings = settings
@@ -51,7 +51,7 @@ class Client:
         """End the server as the protocol has it; its exit status."""
         self.request("shutdown", None)
         self.notify("exit", None)
-        return self.process.wait(_PATIENCE)
+        return self.process.wait(PATIENCE)
 
     def end(self) -> None:
         """Leave nothing of the server."""
@@ -126,8 +126,8 @@ class Client:
         self.send_raw(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
     def _take(self) -> None:
-        message = self._came.get(timeout=_PATIENCE)
-        assert message is not None, f"the server ended with status {self.process.wait(_PATIENCE)}"
+        message = self._came.get(timeout=PATIENCE)
+        assert message is not None, f"the server ended with status {self.process.wait(PATIENCE)}"
         if "method" not in message:
             self._answers[message["id"]] = message
         elif "id" in message:

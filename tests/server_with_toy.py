@@ -22,4 +22,4 @@ checks.RULES = (*checks.RULES, Rule("TRL998", "two-files", "warning", True, _che
 if __name__ == "__main__":
     from torchrepro_lint.server.service import serve
 
-    serve()
+    raise SystemExit(serve())

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
-from language_client import Client
+from language_client import PATIENCE, Client
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]
@@ -216,6 +216,58 @@ def test_a_cancelled_request_is_answered_and_the_next_one_too(project: Project, 
     assert "result" in answers[0]
     assert answers[1]["error"]["code"] == -32800
     assert answers[2]["result"]["contents"]["value"].startswith("# TRL201")
+
+
+def test_an_edit_is_not_lost_with_a_request_that_is_cancelled(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root, options={"delay": 0})
+    client.open(root / "train.py", FLAG)
+    where = {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": {"line": 2, "character": 3}}
+    first = client.send_request("textDocument/hover", where)  # keeps the server busy: it reads the project
+    client.change(root / "train.py", "import torch\n", 2)
+    client.notify("$/cancelRequest", {"id": client.send_request("textDocument/hover", where)})
+    client.answer(first)
+    assert client.diagnostics(root / "train.py", 2) == []
+
+
+def test_a_form_feed_does_not_end_a_line(project: Project, start: Start) -> None:
+    text = "import torch\n\f\nx = 1\ntorch.backends.cudnn.benchmark = True\n"
+    root = project({"train.py": text, "pyproject.toml": ""})
+    client = start(root)
+    client.open(root / "train.py", text)
+    (found,) = client.diagnostics(root / "train.py", 1)
+    assert found["range"]["start"] == {"line": 3, "character": 0}
+    span = {"start": {"line": 3, "character": 33}, "end": {"line": 3, "character": 37}}
+    document = {"uri": (root / "train.py").as_uri(), "version": 2}
+    client.notify(
+        "textDocument/didChange", {"textDocument": document, "contentChanges": [{"range": span, "text": "False"}]}
+    )
+    assert client.diagnostics(root / "train.py", 2) == []
+
+
+def test_an_exit_that_was_not_announced_is_a_failure(project: Project, start: Start) -> None:
+    client = start(project({"pyproject.toml": ""}))
+    client.notify("exit", None)
+    assert client.process.wait(PATIENCE) == 1
+
+
+def test_the_server_ends_with_its_editor_whatever_it_does(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root, options={"delay": 0})
+    client.open(root / "train.py", FLAG)
+    assert client.process.stdin
+    client.process.stdin.close()
+    assert client.process.wait(PATIENCE) == 1
+
+
+def test_after_the_end_was_announced_requests_are_refused(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root)
+    assert client.request("shutdown", None)["result"] is None
+    where = {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": {"line": 2, "character": 3}}
+    assert client.request("textDocument/hover", where)["error"]["code"] == -32600
+    client.notify("exit", None)
+    assert client.process.wait(PATIENCE) == 0
 
 
 def test_files_that_change_on_disk_are_read_again(project: Project, start: Start) -> None:

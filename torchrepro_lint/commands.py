@@ -82,6 +82,9 @@ def trace(entry: str, torch_version: str | None, device: str | None, output_form
 
 
 @click.command(context_settings=_CONTEXT)
+# Some editors add these.
+@click.option("--stdio", is_flag=True, hidden=True, expose_value=False)
+@click.option("--clientProcessId", type=int, hidden=True, expose_value=False)
 def server() -> int:
     """Serve an editor as a language server, over standard input and output; needs the extra lsp."""
     try:
@@ -90,5 +93,4 @@ def server() -> int:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise click.ClickException("server needs pygls; install torchrepro-lint[lsp]") from None
-    serve()
-    return 0
+    return serve()

@@ -14,7 +14,7 @@ from torchrepro_lint.server.actions import TextChange, actions, fixing_all
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.placing import Placer
-from torchrepro_lint.server.units import code_points
+from torchrepro_lint.server.units import offset
 from torchrepro_lint.server.workspace import Workspace
 from torchrepro_lint.text import Span
 
@@ -23,10 +23,10 @@ _FIX_ALL_TITLE = "Fix all that torchrepro-lint can fix safely in this file"
 
 
 class Diagnosed(NamedTuple):
-    """The diagnostics of open files by path, each with its document, and faults of the tool."""
+    """The diagnostics of a file, each with the document where it is shown, and faults of the tool."""
 
-    by_path: dict[str, list[tuple[str, types.Diagnostic]]]
-    errors: tuple[str, ...]
+    diagnostics: tuple[tuple[str, types.Diagnostic], ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 class _Asked(NamedTuple):
@@ -43,17 +43,13 @@ class Answers(NamedTuple):
     placer: Placer
     versioned: bool
 
-    def diagnostics(self) -> Diagnosed:
-        """What is to be shown of each open file."""
-        found: dict[str, list[tuple[str, types.Diagnostic]]] = {}
-        errors: list[str] = []
-        for path, report in self.workspace.reports().items():
-            home = self.workspace.home(path)
-            found[path] = []
-            if report is not None and home is not None:
-                found[path] = list(messages.diagnostics(*home, report, self.placer))
-                errors += (f"{path}: {error}" for error in report.checked.errors)
-        return Diagnosed(found, tuple(errors))
+    def diagnostics(self, path: str) -> Diagnosed:
+        """What is to be shown of an open file."""
+        home = self.workspace.home(path)
+        report = self.workspace.reports([path]).get(path)
+        if home is None or report is None:
+            return Diagnosed()
+        return Diagnosed(tuple(messages.diagnostics(*home, report, self.placer)), report.checked.errors)
 
     def actions(
         self, uri: str, where: types.Range, only: Sequence[types.CodeActionKind | str] | None
@@ -74,9 +70,9 @@ class Answers(NamedTuple):
         asked = self._asked(uri)
         if asked is None:
             return None
-        offset = self._offset(asked, uri, where)
-        codes = [one.code for one in asked.report.checked.findings if one.span.start <= offset <= one.span.end]
-        codes += _written(asked.report.reading, offset)
+        at = self._offset(asked, uri, where)
+        codes = [one.code for one in asked.report.checked.findings if one.span.start <= at <= one.span.end]
+        codes += _written(asked.report.reading, at)
         pages = [page for code in dict.fromkeys(codes) if (page := messages.page(code))]
         if not pages:
             return None
@@ -111,13 +107,12 @@ class Answers(NamedTuple):
         for cell in lines.cells if asked.document.cells else ():
             if asked.document.cells and asked.document.cells[cell.number - 1] == uri:
                 first = lines.position(cell.start).row
-        row = min(first + where.line, len(lines))
-        return lines.offset(row, code_points(lines.line(row), where.character, self.placer.encoding) + 1)
+        return offset(lines, first - 1 + where.line, where.character, self.placer.encoding)
 
 
-def _written(reading: Reading, offset: int) -> Iterator[str]:
+def _written(reading: Reading, at: int) -> Iterator[str]:
     lines = reading.lines
-    row, column, _ = lines.position(offset)
+    row, column, _ = lines.position(at)
     for match in _CODE.finditer(lines.line(row)):
         if match.start() <= column - 1 <= match.end():
             yield match[0]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+
 from lsprotocol import types
 
 from torchrepro_lint.server import messages
-from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
+from torchrepro_lint.server.documents import Document, encoded, notebook_data
 from torchrepro_lint.server.editor import Server, to_path
 from torchrepro_lint.server.preferences import SECTION
 
 
-def serve() -> None:
-    """Serve one editor over standard input and output until it ends."""
+def serve() -> int:
+    """Serve one editor over standard input and output until it ends; the exit status that the protocol asks for."""
+    # The log of pygls would go to standard error, which editors show as trouble of the server.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     server = make_server()
     try:
         server.start_io()
     finally:
         server.end()
+    return 0 if server.ended else 1
 
 
 def make_server() -> Server:
@@ -33,12 +38,17 @@ def _life(server: Server) -> None:
     @server.feature(types.INITIALIZE)
     def _(params: types.InitializeParams) -> None:
         server.given = params.initialization_options
+        encoding = server.workspace.position_encoding
+        if encoding is not None:
+            server.texts.encoding = types.PositionEncodingKind(encoding).value
 
     @server.feature(types.INITIALIZED)
     async def _(_params: types.InitializedParams) -> None:
-        server.begin()
-        await server.configure()
-        await server.watch()
+        await server.begin()
+
+    @server.feature(types.SHUTDOWN)
+    def _(_params: None) -> None:
+        server.ended = True
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def _(params: types.DidChangeConfigurationParams) -> None:
@@ -52,75 +62,72 @@ def _life(server: Server) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def _(_params: types.DidChangeWatchedFilesParams) -> None:
-        _changed_on_disk(server)
+        server.look_again()
 
 
 def _texts(server: Server) -> None:
     def put(uri: str) -> None:
-        path = to_path(uri)
-        if path is not None and path.endswith((".py", ".pyi", ".ipynb")):
-            text = server.workspace.get_text_document(uri)
-            server.put(path, Document(path, encoded(text.source), uri, None, text.version))
+        path, text = to_path(uri), server.texts.text(uri)
+        if path is not None and text is not None and path.endswith((".py", ".pyi", ".ipynb")):
+            server.put(path, Document(path, encoded(text.text), text.uri, None, text.version))
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def _(params: types.DidOpenTextDocumentParams) -> None:
-        server.stale = True
+        server.texts.open(params.text_document)
+        server.look_again()
         put(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def _(params: types.DidChangeTextDocumentParams) -> None:
+        server.texts.change(params.text_document, params.content_changes)
         put(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveTextDocumentParams) -> None:
-        _changed_on_disk(server)
+        server.look_again()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseTextDocumentParams) -> None:
+        server.texts.close(params.text_document.uri)
         _closed(server, params.text_document.uri)
 
 
 def _notebooks(server: Server) -> None:
     def put(uri: str) -> None:
-        path, notebook = to_path(uri), server.workspace.get_notebook_document(notebook_uri=uri)
+        path, notebook = to_path(uri), server.texts.notebook(uri)
         if path is None or notebook is None:
             return
-        texts = [server.workspace.get_text_document(cell.document) for cell in notebook.cells]
-        cells = [
-            CellText(cell.document, cell.kind == types.NotebookCellKind.Code, text.language_id or "python", text.source)
-            for cell, text in zip(notebook.cells, texts, strict=True)
-        ]
+        cells = list(server.texts.cells(notebook))
         names = tuple(cell.uri for cell in cells)
-        server.put(path, Document(path, notebook_data(cells, notebook.metadata), uri, names, notebook.version))
+        data = notebook_data(cells, notebook.metadata)
+        server.put(path, Document(path, data, notebook.uri, names, notebook.version))
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
     def _(params: types.DidOpenNotebookDocumentParams) -> None:
-        server.stale = True
+        server.texts.open_notebook(params)
+        server.look_again()
         put(params.notebook_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def _(params: types.DidChangeNotebookDocumentParams) -> None:
+        server.texts.change_notebook(params)
         put(params.notebook_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveNotebookDocumentParams) -> None:
-        _changed_on_disk(server)
+        server.look_again()
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseNotebookDocumentParams) -> None:
+        server.texts.close_notebook(params)
         _closed(server, params.notebook_document.uri)
-
-
-def _changed_on_disk(server: Server) -> None:
-    server.stale = True
-    server.want()
 
 
 def _closed(server: Server, uri: str) -> None:
     path = to_path(uri)
     if path is not None:
-        server.stale = True
         server.put(path, None)
+        server.look_again()
 
 
 def _questions(server: Server) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchrepro_lint.text import Lines
+
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 _LAST_NARROW = "\uffff"
 
@@ -25,3 +27,10 @@ def code_points(text: str, count: int, encoding: str) -> int:
         if seen > count:
             return number
     return len(text)
+
+
+def offset(lines: Lines, row: int, column: int, encoding: str) -> int:
+    """The offset of a place of a text, as near as there is one; its row counts from 0, its column in units."""
+    if row >= len(lines):
+        return len(lines.text)
+    return lines.offset(row + 1, code_points(lines.line(row + 1), column, encoding) + 1)

@@ -1,0 +1,96 @@
+"""The editor at the other end: what it can do, what it is asked for, and what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from torchrepro_lint.server.preferences import SECTION
+
+_T = TypeVar("_T")
+# What is linted, and what says which torch a project has and what is left out.
+_WATCHED = (
+    "**/*.{py,ipynb}",
+    "**/{pyproject,torchrepro-lint}.toml",
+    "**/{uv,poetry,pdm}.lock",
+    "**/requirements*.txt",
+    "**/requirements/*.txt",
+    "**/environment*.{yml,yaml}",
+    "**/.gitignore",
+)
+
+
+class Counterpart:
+    """The editor that a server serves."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def listen(self) -> None:
+        """From now on things may be told from any thread; in the loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def can(self, name: str) -> bool:
+        """Whether it has a capability, by its path: ``workspace.configuration``."""
+        value: Any = self._server.client_capabilities
+        for word in name.split("."):
+            value = getattr(value, word, None)
+        return bool(value)
+
+    async def settings(self, uris: Sequence[str]) -> list[Any] | None:
+        """Its settings for some folders, and for what lies in none; nothing where it cannot be asked."""
+        items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]
+        items.append(types.ConfigurationItem(section=SECTION))
+        if not self.can("workspace.configuration"):
+            return None
+        found = await self._try(self._server.workspace_configuration_async(types.ConfigurationParams(items=items)))
+        return list(found) if isinstance(found, (list, tuple)) and len(found) == len(items) else None
+
+    async def watch(self) -> None:
+        """Ask to be told of changes on disk, and of settings."""
+        wanted = []
+        if self.can("workspace.did_change_watched_files.dynamic_registration"):
+            watchers = [types.FileSystemWatcher(glob_pattern=each) for each in _WATCHED]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+            wanted.append(types.Registration("watch", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
+        if self.can("workspace.did_change_configuration.dynamic_registration"):
+            section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+            wanted.append(types.Registration("settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, section))
+        if wanted:
+            await self._try(
+                self._server.client_register_capability_async(types.RegistrationParams(registrations=wanted))
+            )
+
+    def complain(self, line: str) -> None:
+        """Tell whoever sits there; from any thread."""
+        if self._loop is not None:
+            params = types.ShowMessageParams(types.MessageType.Warning, f"{SECTION}: {line}")
+            self._loop.call_soon_threadsafe(self._server.window_show_message, params)
+
+    def log(self, line: str) -> None:
+        """Write a line into its log."""
+        self._server.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{SECTION}: {line}"))
+
+    def log_fault(self, fault: BaseException) -> None:
+        """Write down what broke, from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.log, f"{type(fault).__name__}: {fault}")
+
+    async def _try(self, request: Awaitable[_T]) -> _T | None:
+        """What it answers; nothing where it refuses."""
+        answer = await outcome(request)
+        if isinstance(answer, BaseException):
+            self.log_fault(answer)
+            return None
+        return answer
+
+
+async def outcome(work: Awaitable[_T]) -> _T | BaseException:
+    """What comes of some work: its answer, or what ended it."""
+    (found,) = await asyncio.gather(work, return_exceptions=True)
+    return found

@@ -1,0 +1,45 @@
+"""The protocol as this server speaks it: what pygls makes of it, with some of that put right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol
+
+# The documents are ours to keep: see ``texts``.
+_OURS = (
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.TEXT_DOCUMENT_DID_CLOSE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+)
+_INVALID_REQUEST = types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server has been shut down")
+
+
+class Protocol(LanguageServerProtocol):
+    """The protocol; a request that makes no sense or comes too late is answered, for whoever asked waits."""
+
+    def __init__(self, server: Any, converter: Any) -> None:
+        super().__init__(server, converter)
+        for name in _OURS:
+            self.fm.builtin_features.pop(name, None)
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """A message from its JSON; raises ``JsonRpcException``."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and isinstance(data.get("id"), (int, str)):
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+    def handle_message(self, message: Any) -> None:
+        """Answer or take note; after the end was announced nothing is answered but by an error."""
+        if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
+            self._send_response(message.id, error=_INVALID_REQUEST)
+            return
+        super().handle_message(message)
