@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from torchrepro_lint.project import Project as Linked
+from torchrepro_lint.project import Project as LinkedProject
 from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
+from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences, preferences
 from torchrepro_lint.server.workspace import Workspace
 
@@ -49,8 +50,17 @@ class Opened:
     def hide(self, name: str) -> None:
         self.workspace.take({str(self.root / f"{name}.py"): None})
 
+    def report(self, name: str) -> Report | None:
+        path = str(self.root / f"{name}.py")
+        return self.workspace.reports([path])[path]
+
+    def home(self, name: str) -> Linked:
+        found = self.workspace.home(str(self.root / f"{name}.py"))
+        assert found is not None
+        return found[0]
+
     def findings(self, name: str) -> list[tuple[str, int, str]] | None:
-        report = self.workspace.reports([str(self.root / f"{name}.py")])[str(self.root / f"{name}.py")]
+        report = self.report(name)
         if report is None:
             return None
         lines = report.reading.lines
@@ -82,12 +92,12 @@ def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
     text = TRAIN + "\n\ndef loss(x, i):\n    return x.index_select(0, i).cumsum(0)\n\n\nloss(draw(), draw())\n"
     opened = Opened(project({"model.py": MODEL, "train.py": text, "pyproject.toml": ""}))
     gc.collect()
-    before = sum(type(each) is Linked for each in gc.get_objects())
+    before = sum(type(each) is LinkedProject for each in gc.get_objects())
     for number in range(5):
         opened.show(train="\n" * number + text)
         assert "TRL101" in opened.codes("train")
     gc.collect()
-    assert sum(type(each) is Linked for each in gc.get_objects()) == before + 1
+    assert sum(type(each) is LinkedProject for each in gc.get_objects()) == before + 1
 
 
 def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:
@@ -137,14 +147,85 @@ def test_settings_that_change_on_disk_count_after_looking_again(project: Project
     (root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = ["TRL201"]\n')
     opened.workspace.look_again()
     assert opened.codes("train") == []
-    (root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = "TRL201"\n')
-    opened.workspace.look_again()
-    assert opened.findings("train") is None
-    assert len(opened.complaints) == 1
-    assert "expected a list of strings" in opened.complaints[0]
     (root / "pyproject.toml").write_text("")
     opened.workspace.look_again()
     assert opened.codes("train") == ["TRL201"]
+
+
+def test_while_settings_are_wrong_those_before_stay_in_force(project: Project) -> None:
+    """They are saved in between while they are written."""
+    good = '[tool.torchrepro-lint]\nignore = ["TRL201"]\n'
+    text = "import torch\ntorch.backends.cudnn.benchmark = True\ntorch.use_deterministic_algorithms()\n"
+    root = project({"train.py": text, "model.py": MODEL, "pyproject.toml": good})
+    opened = Opened(root)
+    opened.show(train=text)
+    assert opened.codes("train") == ["TRL204"]
+    for broken in (good + "[", good + "[tool.torchrepro-lint", '[tool.torchrepro-lint]\nignore = "TRL201"\n'):
+        (root / "pyproject.toml").write_text(broken)
+        opened.workspace.look_again()
+        assert opened.codes("train") == ["TRL204"]
+    assert len(opened.complaints) == 1
+    assert opened.complaints[0].startswith(str(root / "pyproject.toml"))
+    assert opened.complaints[0].endswith("what it said before stays in force")
+    opened.show(train=TRAIN)
+    assert opened.codes("train") == ["TRL101"]
+    (root / "model.py").write_text(MODEL.replace("torch.randn(3)", "torch.ones(3)"))
+    opened.workspace.look_again()
+    assert opened.codes("train") == []  # other files are still looked at
+    (root / "pyproject.toml").write_text("")
+    opened.workspace.look_again()
+    opened.show(train=text)
+    assert opened.codes("train") == ["TRL201", "TRL204"]
+    (root / "pyproject.toml").write_text("[")
+    opened.workspace.look_again()
+    assert len(opened.complaints) == 2
+
+
+def test_settings_that_are_wrong_from_the_start_are_told_once(project: Project) -> None:
+    root = project({"train.py": TRAIN, "model.py": MODEL, "pyproject.toml": '[tool.torchrepro-lint]\nselect = ["X"]\n'})
+    opened = Opened(root)
+    opened.show(train=TRAIN)
+    for _ in range(2):
+        assert opened.findings("train") is None
+        opened.workspace.look_again()
+    assert len(opened.complaints) == 1
+    (root / "pyproject.toml").write_text("")
+    opened.workspace.look_again()
+    assert opened.codes("train") == ["TRL101"]
+
+
+def test_nothing_is_linked_again_where_nothing_has_changed(project: Project) -> None:
+    root = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(train=TRAIN)
+    before = opened.report("train")
+    opened.workspace.look_again()
+    (root / "train.py").write_text(SEEDED)  # under an open file
+    opened.workspace.look_again()
+    opened.workspace.configure(Preferences(delay=1), {str(root): Preferences(delay=2)})
+    assert opened.report("train") is before
+    (root / "model.py").write_text(MODEL.replace("torch.randn(3)", "torch.ones(3)"))
+    opened.workspace.look_again()
+    assert opened.codes("train") == []
+
+
+def test_a_project_is_kept_for_a_file_that_is_opened_next(project: Project) -> None:
+    root = project({"a/model.py": MODEL, "a/train.py": TRAIN, "a/pyproject.toml": "", "b/pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(**{"a/train": TRAIN})
+    linked = opened.home("a/train")
+    opened.hide("a/train")
+    opened.workspace.look_again()
+    opened.show(**{"a/model": MODEL})
+    opened.workspace.look_again()
+    assert opened.home("a/model") is linked
+    assert "train.py" in linked.readings
+
+
+def test_a_file_that_is_opened_broken_counts_as_it_was_saved(project: Project) -> None:
+    opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
+    opened.show(train=TRAIN, model=MODEL + "(")
+    assert (opened.codes("train"), opened.codes("model")) == (["TRL101"], ["TRL001"])
 
 
 def test_what_the_settings_leave_out_is_silent(project: Project) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import glob
 from torchrepro_lint.files import Tree, source_roots
-from torchrepro_lint.libraries import libraries
+from torchrepro_lint.libraries import Libraries, libraries
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts
@@ -26,11 +26,18 @@ SYNTAX_ERROR = "TRL001"
 _DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
 
 
+class Papers(NamedTuple):
+    """What a project's pyproject.toml and lists of requirements say of its commands and of the libraries that it uses."""
+
+    scripts: tuple[str, ...]
+    libraries: Libraries
+
+
 class Checker(NamedTuple):
     """What the files of one tree are checked with.
 
     ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
-    ignored in the files that a test accepts.
+    ignored in the files that a test accepts. ``papers`` are what the project's own files say.
     """
 
     tree: Tree
@@ -39,6 +46,7 @@ class Checker(NamedTuple):
     ignores: tuple[tuple[Callable[[str], bool], frozenset[str]], ...]
     catalogue: Catalogue
     honour_comments: bool
+    papers: Papers
 
 
 class Checked(NamedTuple):
@@ -63,8 +71,14 @@ def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour
     for pattern, selectors in settings.per_file_ignores:
         require_known(rules, selectors, f"per-file-ignores of {origin}")
         ignores.append((_test(tree.root.path, pattern), matching(rules, selectors)))
-    kept = (rule for rule in rules if rule.code in codes)
-    return Checker(tree, tuple(kept), selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments)
+    kept = tuple(rule for rule in rules if rule.code in codes)
+    return Checker(tree, kept, selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments, read_papers(tree))
+
+
+def read_papers(tree: Tree) -> Papers:
+    """What the papers of a project say, read anew."""
+    root = Path(tree.root.path)
+    return Papers(console_scripts(root), libraries(root))
 
 
 def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
@@ -72,9 +86,6 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
     from torchrepro_lint.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
-    tree = checker.tree
-    root = Path(tree.root.path)
-
     lines: dict[str, Lines] = {}
 
     def position(path: str, offset: int) -> Position:
@@ -87,13 +98,13 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
 
     return Project(
         facts,
-        tree.root.settings,
+        checker.tree.root.settings,
         checker.catalogue,
-        source_roots(tree),
-        console_scripts(root),
+        source_roots(checker.tree),
+        checker.papers.scripts,
         position,
         text,
-        libraries(root),
+        checker.papers.libraries,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint import catalogue
-from torchrepro_lint.checking import Checker, link
+from torchrepro_lint.checking import Checker, link, read_papers
 from torchrepro_lint.conditions import Truth
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
 from torchrepro_lint.explain import Explanation, orphans
@@ -60,7 +60,9 @@ def find(
 
 
 def _places(tree: Tree, readings: Readings, one: Explanation, frames: Sequence[Frame]) -> Iterator[Place]:
-    checker = Checker(tree, (), frozenset(), (), catalogue.load(one.read_as), honour_comments=False)
+    checker = Checker(
+        tree, (), frozenset(), (), catalogue.load(one.read_as), honour_comments=False, papers=read_papers(tree)
+    )
     project = link(checker, readings.files)
     for path, given in tree.given:
         reading = readings.files.get(path)

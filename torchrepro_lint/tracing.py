@@ -6,7 +6,7 @@ import os
 import shutil
 
 from torchrepro_lint import catalogue, terminal
-from torchrepro_lint.checking import Checker, link
+from torchrepro_lint.checking import Checker, link, read_papers
 from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.problem import UsageError
@@ -48,7 +48,7 @@ def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
     reading = readings.files[path]
     if reading.facts is None:
         raise UsageError(f"{given.display}: {reading.problem.message if reading.problem else 'cannot be analysed'}")
-    checker = Checker(tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False)
+    checker = Checker(tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, papers=read_papers(tree))
     project = link(checker, readings.files)
     programs = [program for program in project.programs if program.entry.path == path]
     if not programs:

@@ -32,12 +32,16 @@ class Linked:
     An open file that does not parse stands in the link as it was when it last did.
     """
 
+    _project: Project | None
+    _reports: dict[str, Report]
+    _fixed: dict[str, Fixed]
+
     def __init__(self, tree: Tree) -> None:
         self._disk: dict[str, Reading] = {}
         self._states: dict[str, State] = {}
         self._open: dict[str, tuple[bytes, Reading]] = {}
         self._good: dict[str, Reading] = {}
-        self._project: Project | None = None
+        self._forget()
         self.checker = self._checker(tree)
         readings = read_tree(tree, means=_MEANS)
         self._disk = readings.files
@@ -51,12 +55,13 @@ class Linked:
 
     def look_again(self, tree: Tree) -> None:
         """Take over settings and files that have changed on disk; raises ``UsageError``."""
-        self.checker = self._checker(tree)
-        for path in tree.files:
-            self._look_at(path)
-        kept = set(tree.files)
-        self._disk = {path: reading for path, reading in sorted(self._disk.items()) if path in kept}
-        self._project = None
+        before, self.checker = self.checker, self._checker(tree)
+        changed = {path for path in tree.files if self._look_at(path)}
+        gone = self._disk.keys() - set(tree.files)
+        self._disk = {path: self._disk[path] for path in sorted(self._disk.keys() - gone)}
+        # What is on disk under an open file does not count.
+        if (changed | gone) - self._good.keys() or _asked_for(before) != _asked_for(self.checker):
+            self._forget()
 
     def show(self, path: str, data: bytes) -> None:
         """An open file has this content."""
@@ -66,29 +71,35 @@ class Linked:
         self._open[path] = data, reading
         if reading.facts is not None:
             self._good[path] = reading
-        self._project = None
+        elif path not in self._good and (saved := self._disk.get(path)) is not None and saved.facts is not None:
+            self._good[path] = saved
+        self._forget()
 
     def hide(self, path: str) -> None:
         """A file is open no more; what is on disk counts."""
         if self._open.pop(path, None) is not None:
             self._good.pop(path, None)
             self._look_at(path)
-            self._project = None
+            self._forget()
 
     def report(self, path: str) -> Report | None:
         """All that is to be said about a file; None for one that is not there."""
         reading = self._open[path][1] if path in self._open else self._disk.get(path)
         if reading is None:
             return None
-        with collector_off():
-            return Report(check(self.checker, path, reading, self._linked()), reading)
+        if path not in self._reports:
+            with collector_off():
+                self._reports[path] = Report(check(self.checker, path, reading, self._linked()), reading)
+        return self._reports[path]
 
     def fixed(self, path: str) -> Fixed:
         """A file with all fixes in that ``--fix`` would apply to it alone."""
-        given = Given(path, self.place(path))
-        checker = self.checker._replace(tree=self.tree._replace(given=((path, given),)))
-        with collector_off():
-            return fix_tree(checker, dict(self.readings), self.tree.root.settings.unsafe_fixes)
+        if path not in self._fixed:
+            given = Given(path, self.place(path))
+            checker = self.checker._replace(tree=self.tree._replace(given=((path, given),)))
+            with collector_off():
+                self._fixed[path] = fix_tree(checker, dict(self.readings), self.tree.root.settings.unsafe_fixes)
+        return self._fixed[path]
 
     @property
     def readings(self) -> Mapping[str, Reading]:
@@ -110,24 +121,38 @@ class Linked:
     def _checker(self, tree: Tree) -> Checker:
         return prepare(tree, honour_comments=True)[0]
 
-    def _look_at(self, path: str) -> None:
+    def _forget(self) -> None:
+        """What was worked out no longer holds."""
+        self._project = None
+        self._reports = {}
+        self._fixed = {}
+
+    def _look_at(self, path: str) -> bool:
+        """Read a file if it has changed on disk, and say whether it has."""
         seen = _state(self.place(path))
         if seen is not None and path in self._disk and self._states.get(path) == seen:
-            return
-        self._disk.pop(path, None)
+            return False
+        known = self._disk.pop(path, None)
         self._states.pop(path, None)
         try:
             with open(self.place(path), "rb") as file:
                 data = file.read()
         except OSError:
-            return
-        self._disk[path] = read(data, is_notebook(path))
+            return known is not None
+        opened = self._open.get(path)
+        self._disk[path] = opened[1] if opened and opened[0] == data else read(data, is_notebook(path))
         if seen is not None:
             self._states[path] = seen
+        return True
 
     def place(self, path: str) -> str:
         """The absolute path of a file."""
         return os.path.join(self.tree.root.path, *path.split("/"))
+
+
+def _asked_for(checker: Checker) -> tuple[object, ...]:
+    """What decides, beside the contents of files, what is reported."""
+    return checker.tree.root, checker.tree.files, checker.catalogue.version, checker.papers
 
 
 def _state(place: str) -> State | None:

@@ -23,6 +23,10 @@ class Preferences(NamedTuple):
     isolated: bool = False
     delay: float = 0.2
 
+    def same_findings(self, other: Preferences) -> bool:
+        """Whether the same is reported under others."""
+        return self._replace(delay=0) == other._replace(delay=0)
+
     def options(self, folder: str) -> Options:
         """What they say beside the settings files; ``config`` counts from the folder."""
         config = Path(folder, self.config) if self.config else None

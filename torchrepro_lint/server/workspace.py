@@ -33,7 +33,9 @@ class Workspace:
         self._homes: dict[str, tuple[Linked, str] | None] = {}
         self._linked: dict[tuple[str, str], Linked] = {}
         self._renewed: list[Linked] | None = None
+        # What has been complained of, by the file with the mistake; once until it is mended.
         self._told: set[str] = set()
+        self._wrong: set[str] = set()
 
     @property
     def documents(self) -> Mapping[str, Document]:
@@ -42,9 +44,12 @@ class Workspace:
 
     def configure(self, default: Preferences, folders: Mapping[str, Preferences]) -> None:
         """These folders (absolute) are open, each with its settings; ``default`` is for what lies in none."""
-        if (default, dict(folders)) != (self._default, self._folders):
-            self._default, self._folders = default, dict(folders)
-            self._forget()
+        before = {folder: self._preferences(folder) for folder, _ in self._linked}
+        self._default, self._folders = default, dict(folders)
+        kept = {folder for folder, old in before.items() if old.same_findings(self._preferences(folder))}
+        self._linked = {key: each for key, each in self._linked.items() if key[0] in kept}
+        self._told.clear()
+        self.look_again()
 
     def take(self, changes: Mapping[str, Document | None]) -> None:
         """Documents by path that were opened or changed; None for one that was closed."""
@@ -56,15 +61,17 @@ class Workspace:
             home = self._homes.pop(path, None)
             if home is not None:
                 home[0].hide(home[1])
-        self._drop_unused()
 
     def look_again(self) -> None:
-        """Files or settings have changed on disk."""
+        """Files or settings have changed on disk. Where settings are wrong now, those before stay in force."""
         table.cache_clear()
-        self._told.clear()
-        before, self._homes, self._renewed = self._homes, {}, []
+        before, self._homes, self._renewed, self._wrong = self._homes, {}, [], set()
         for path in self._documents:
-            self._homes[path] = self._guarded(partial(self._find, path))
+            self._homes[path] = self._guarded(partial(self._find, path), before.get(path))
+        for linked in {id(home[0]): home[0] for home in self._homes.values() if home is not None}.values():
+            if linked not in self._renewed:
+                self._guarded(partial(linked.look_again, linked.tree))
+        self._told &= self._wrong
         self._renewed = None
         for path, home in before.items():
             if home is not None and self._homes.get(path) != home:
@@ -130,27 +137,28 @@ class Workspace:
         """The innermost open folder around a file; none is an empty word."""
         around = [each for each in self._folders if path.startswith(os.path.join(each, ""))]
         found = max(around, key=len, default="")
-        return found, self._folders.get(found, self._default)
+        return found, self._preferences(found)
 
-    def _forget(self) -> None:
-        self._homes, self._linked = {}, {}
-        self._told.clear()
+    def _preferences(self, folder: str) -> Preferences:
+        return self._folders.get(folder, self._default)
 
     def _drop_unused(self) -> None:
+        """Let go of projects of which nothing is open, but for one: its file may be opened again at once."""
         used = [home[0] for home in self._homes.values() if home is not None]
-        waiting = [path for path in self._documents if path not in self._homes]
-        if not waiting:
-            self._linked = {key: each for key, each in self._linked.items() if each in used}
+        for key in [key for key, each in self._linked.items() if each not in used][:-1]:
+            del self._linked[key]
 
-    def _guarded(self, work: Callable[[], _T | None]) -> _T | None:
-        """The answer, or nothing where settings are wrong, which is told once."""
+    def _guarded(self, work: Callable[[], _T | None], before: _T | None = None) -> _T | None:
+        """The answer, or the one before where settings are wrong, which is told once."""
         try:
             return work()
         except UsageError as error:
-            if str(error) not in self._told:
-                self._told.add(str(error))
-                self._complain(str(error))
-            return None
+            place = str(error).partition(": ")[0]
+            self._wrong.add(place)
+            if place not in self._told:
+                self._told.add(place)
+                self._complain(f"{error}; what it said before stays in force" if before else str(error))
+            return before
 
 
 def _with(tree: Tree, names: Iterable[str]) -> Tree:
