@@ -48,10 +48,12 @@ def codes(found: list[dict[str, Any]]) -> list[str]:
     return [one["code"] for one in found]
 
 
-def actions(client: Client, path: Path, only: list[str] | None = None) -> list[dict[str, Any]]:
-    """What can be done in all of a document."""
-    context = {"diagnostics": [], **({"only": only} if only is not None else {})}
-    where = dict(zip(("start", "end"), ALL, strict=True))
+def actions(
+    client: Client, path: Path, only: list[str] | None = None, at: Any = ALL, diagnostics: Any = ()
+) -> list[dict[str, Any]]:
+    """What can be done between two places of a document, or in all of it, and about diagnostics."""
+    context = {"diagnostics": list(diagnostics), **({"only": only} if only is not None else {})}
+    where = dict(zip(("start", "end"), at, strict=True))
     params = {"textDocument": {"uri": path.as_uri()}, "range": where, "context": context}
     answer: list[dict[str, Any]] = client.request("textDocument/codeAction", params)["result"]
     return answer
@@ -131,6 +133,54 @@ def test_a_fix_and_all_fixes_and_a_comment(project: Project, start: Start) -> No
     assert [one["kind"] for one in actions(client, root / "train.py", ["source.fixAll"])] == kinds[-1:]
     assert [one["kind"] for one in actions(client, root / "train.py", ["quickfix"])] == kinds[:4]
     assert actions(client, root / "train.py", ["refactor"]) == []
+
+
+def test_actions_are_those_of_a_place_and_of_diagnostics_that_are_named(project: Project, start: Start) -> None:
+    """Neovim sends where the cursor is, with the diagnostics of the whole line."""
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root)
+    client.open(root / "train.py", FLAG)
+    (found,) = client.diagnostics(root / "train.py")
+    path, cursor = root / "train.py", {"line": 0, "character": 0}
+    assert actions(client, path, at=(cursor, cursor)) == []
+    assert actions(client, path, at=(cursor, cursor), diagnostics=[{**found, "source": "other"}]) == []
+    titles = [one["title"] for one in actions(client, path, at=(cursor, cursor), diagnostics=[found])]
+    assert titles == [one["title"] for one in actions(client, path, at=found["range"].values())] != []
+
+
+def test_all_fixes_are_made_when_they_are_chosen(project: Project, start: Start) -> None:
+    text = "import torch\n\ntorch.use_deterministic_algorithms()\n"
+    root = project({"train.py": text, "pyproject.toml": ""})
+    support = {"resolveSupport": {"properties": ["edit"]}, "dataSupport": True}
+    client = start(root, capabilities={"textDocument": {"codeAction": support}})
+    assert client.capabilities["codeActionProvider"]["resolveProvider"] is True
+    client.open(root / "train.py", text)
+    (action,) = actions(client, root / "train.py", ["source.fixAll"])
+    assert "edit" not in action
+    client.change(root / "train.py", "# new\n" + text, 2)
+    resolved = client.request("codeAction/resolve", action)["result"]
+    edits = resolved["edit"]["changes"][(root / "train.py").as_uri()]
+    assert applied("# new\n" + text, edits) == "# new\n" + text.replace("()", "(True)")
+    client.close(root / "train.py")
+    assert client.request("codeAction/resolve", action)["result"]["edit"] == {"changes": {}}
+
+
+def test_a_folder_that_is_renamed_in_the_editor_is_looked_for_again(project: Project, start: Start) -> None:
+    train = TRAIN.replace("from model", "from lib.model")
+    root = project({"old/model.py": MODEL, "train.py": train, "pyproject.toml": ""})
+    operations = {"workspace": {"fileOperations": {"didRename": True, "didDelete": True}}}
+    client = start(root, capabilities=operations)
+    assert client.capabilities["workspace"]["fileOperations"].keys() == {"didRename", "didDelete"}
+    client.open(root / "train.py", train)
+    assert client.diagnostics(root / "train.py") == []
+    (root / "old").rename(root / "lib")
+    files = [{"oldUri": (root / "old").as_uri(), "newUri": (root / "lib").as_uri()}]
+    client.notify("workspace/didRenameFiles", {"files": files})
+    assert codes(client.diagnostics(root / "train.py")) == ["TRL101"]
+    (root / "lib" / "model.py").unlink()
+    (root / "lib").rmdir()
+    client.notify("workspace/didDeleteFiles", {"files": [{"uri": (root / "lib").as_uri()}]})
+    assert client.diagnostics(root / "train.py") == []
 
 
 def test_a_fix_of_two_files(project: Project, start: Start) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.checking import SYNTAX_ERROR
@@ -37,11 +37,11 @@ class Action(NamedTuple):
     finding: Finding
 
 
-def actions(linked: Linked, name: str, report: Report, placer: Placer, span: Span) -> list[Action]:
-    """What can be done about the findings of a file that touch a span."""
+def actions(linked: Linked, name: str, report: Report, placer: Placer, spans: Sequence[Span]) -> list[Action]:
+    """What can be done about the findings of a file that touch one of some spans."""
     found: list[Action] = []
     for finding in report.checked.findings:
-        if finding.span.start <= span.end and span.start <= finding.span.end:
+        if any(finding.span.start <= span.end and span.start <= finding.span.end for span in spans):
             if finding.fix is not None and (changes := fixing(linked, name, finding.fix, placer)):
                 title = finding.fix.title if finding.fix.safe else f"{finding.fix.title} (unsafe)"
                 found.append(Action(title, "fix", changes, finding.fix.safe, finding))

@@ -37,11 +37,14 @@ class _Asked(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """``versioned`` says whether the editor takes edits with versions."""
+    """``versioned`` says whether the editor takes edits with versions, ``resolves`` whether it asks for an edit when one is
+    chosen.
+    """
 
     workspace: Workspace
     placer: Placer
     versioned: bool
+    resolves: bool
 
     def diagnostics(self, path: str) -> Diagnosed:
         """What is to be shown of an open file."""
@@ -51,19 +54,24 @@ class Answers(NamedTuple):
             return Diagnosed()
         return Diagnosed(tuple(messages.diagnostics(*home, report, self.placer)), report.checked.errors)
 
-    def actions(
-        self, uri: str, where: types.Range, only: Sequence[types.CodeActionKind | str] | None
-    ) -> list[types.CodeAction]:
-        """What can be done between two places of a document, of the kinds that are asked for."""
+    def actions(self, uri: str, where: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
+        """What can be done between two places of a document, or about diagnostics there, of the kinds that are asked for."""
         asked = self._asked(uri)
         if asked is None:
             return []
-        wanted = _wanted(only)
-        span = Span(*(self._offset(asked, uri, each) for each in (where.start, where.end)))
-        found = list(self._quick(asked, span)) if wanted(types.CodeActionKind.QuickFix.value) else []
+        wanted = _wanted(context.only)
+        spans = self._spans(asked, uri, where, context)
+        found = list(self._quick(asked, spans)) if wanted(types.CodeActionKind.QuickFix.value) else []
         if wanted(messages.FIX_ALL) and any(one.fix and one.fix.safe for one in asked.report.checked.findings):
-            found += self._all(asked)
+            found += self._all(asked, uri)
         return found
+
+    def resolved(self, action: types.CodeAction) -> types.CodeAction:
+        """An action with its edit."""
+        asked = self._asked(action.data) if isinstance(action.data, str) else None
+        changes = fixing_all(asked.linked, asked.name, self.placer) if asked else ()
+        action.edit = self._edit(changes)
+        return action
 
     def hover(self, uri: str, where: types.Position) -> types.Hover | None:
         """The pages of the rules whose findings are there, or whose code is."""
@@ -78,15 +86,23 @@ class Answers(NamedTuple):
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)))
 
-    def _quick(self, asked: _Asked, span: Span) -> Iterator[types.CodeAction]:
+    def _spans(self, asked: _Asked, uri: str, where: types.Range, context: types.CodeActionContext) -> tuple[Span, ...]:
+        """What is asked about. Some editors send where the cursor is, and the diagnostics of its line."""
+        own = [each.range for each in context.diagnostics if each.source == messages.SOURCE]
+        return tuple(Span(*(self._offset(asked, uri, each) for each in (one.start, one.end))) for one in (where, *own))
+
+    def _quick(self, asked: _Asked, spans: Sequence[Span]) -> Iterator[types.CodeAction]:
         path = asked.document.path
-        for action in actions(asked.linked, asked.name, asked.report, self.placer, span):
+        for action in actions(asked.linked, asked.name, asked.report, self.placer, spans):
             start, end = self.placer.span(path, asked.report.reading, action.finding.span)
             settled = messages.diagnostic(asked.linked, action.finding, start, end, self.placer)
             yield messages.code_action(action, self._edit(action.changes), settled)
 
-    def _all(self, asked: _Asked) -> Iterator[types.CodeAction]:
-        if changes := fixing_all(asked.linked, asked.name, self.placer):
+    def _all(self, asked: _Asked, uri: str) -> Iterator[types.CodeAction]:
+        """All fixes of a file cost as much as linking a few times: better only when that is chosen."""
+        if self.resolves:
+            yield types.CodeAction(title=_FIX_ALL_TITLE, kind=messages.FIX_ALL, data=uri)
+        elif changes := fixing_all(asked.linked, asked.name, self.placer):
             yield types.CodeAction(title=_FIX_ALL_TITLE, kind=messages.FIX_ALL, edit=self._edit(changes))
 
     def _edit(self, changes: Sequence[TextChange]) -> types.WorkspaceEdit:

@@ -37,10 +37,12 @@ class Counterpart:
 
     def can(self, name: str) -> bool:
         """Whether it has a capability, by its path: ``workspace.configuration``."""
-        value: Any = self._server.client_capabilities
-        for word in name.split("."):
-            value = getattr(value, word, None)
-        return bool(value)
+        return bool(self._capability(name))
+
+    def resolves_edits(self) -> bool:
+        """Whether it asks for the edit of an action when that is chosen, by what it was given to ask with."""
+        properties = self._capability("text_document.code_action.resolve_support.properties")
+        return "edit" in (properties or ()) and self.can("text_document.code_action.data_support")
 
     async def settings(self, uris: Sequence[str]) -> list[Any] | None:
         """Its settings for some folders, and for what lies in none; nothing where it cannot be asked."""
@@ -80,6 +82,12 @@ class Counterpart:
         """Write down what broke, from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.log, f"{type(fault).__name__}: {fault}")
+
+    def _capability(self, name: str) -> Any:
+        value: Any = self._server.client_capabilities
+        for word in name.split("."):
+            value = getattr(value, word, None)
+        return value
 
     async def _try(self, request: Awaitable[_T]) -> _T | None:
         """What it answers; nothing where it refuses."""

@@ -94,9 +94,8 @@ class Server(LanguageServer):
         """An answer of the workspace with all that the editor has told so far."""
         await self._configured.wait()
         self._hand_over()
-        answers = Answers(
-            self._work, self._placer(), self._counterpart.can("workspace.workspace_edit.document_changes")
-        )
+        versioned = self._counterpart.can("workspace.workspace_edit.document_changes")
+        answers = Answers(self._work, self._placer(), versioned, self._counterpart.resolves_edits())
         return await self._in_thread(lambda: question(answers))
 
     async def configure(self) -> None:

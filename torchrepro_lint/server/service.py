@@ -28,6 +28,7 @@ def make_server() -> Server:
     """A server with all that it can be asked."""
     server = Server()
     _life(server)
+    _files(server)
     _texts(server)
     _notebooks(server)
     _questions(server)
@@ -59,6 +60,20 @@ def _life(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def _(_params: types.DidChangeWorkspaceFoldersParams) -> None:
         await server.configure()
+
+
+def _files(server: Server) -> None:
+    """What is done to files in the editor: of a folder that is moved or deleted not every file is told to watchers."""
+    filters = [types.FileOperationFilter(types.FileOperationPattern("**"), scheme="file")]
+    options = types.FileOperationRegistrationOptions(filters)
+
+    @server.feature(types.WORKSPACE_DID_RENAME_FILES, options)
+    def _(_params: types.RenameFilesParams) -> None:
+        server.look_again()
+
+    @server.feature(types.WORKSPACE_DID_DELETE_FILES, options)
+    def _(_params: types.DeleteFilesParams) -> None:
+        server.look_again()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def _(_params: types.DidChangeWatchedFilesParams) -> None:
@@ -131,12 +146,17 @@ def _closed(server: Server, uri: str) -> None:
 
 
 def _questions(server: Server) -> None:
-    kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, messages.FIX_ALL])
+    kinds = [types.CodeActionKind.QuickFix, messages.FIX_ALL]
+    options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     async def _(params: types.CodeActionParams) -> list[types.CodeAction]:
-        only = params.context.only
-        return await server.asked(lambda answers: answers.actions(params.text_document.uri, params.range, only))
+        uri = params.text_document.uri
+        return await server.asked(lambda answers: answers.actions(uri, params.range, params.context))
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def _(action: types.CodeAction) -> types.CodeAction:
+        return await server.asked(lambda answers: answers.resolved(action))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def _(params: types.HoverParams) -> types.Hover | None:
