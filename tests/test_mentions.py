@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from torchrepro_lint.mentions import paths_calling, paths_constructing
+from one_file import project_of
+from torchrepro_lint.mentions import mentions, paths_constructing
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.reading import read
+from torchrepro_lint.tables import seeding_words
 
 LOADER = "torch.utils.data.DataLoader"
 OTHERS = {"other.py": "import torch\n\nfor x in range(3):\n    torch.save(x, 'x')\n"}
@@ -60,5 +62,42 @@ def test_a_file_that_may_construct_a_loader_is_among_them(files: dict[str, str],
     assert "other.py" not in found
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\n\ndef f():\n    torch.manual_seed(0)\n",
+        "import torch\n\ndef f():\n    fix = torch.manual_seed\n    fix(0)\n",
+        "import torch\n\ndef f(fix=torch.manual_seed):\n    fix(0)\n",
+        "def f():\n    from torch import manual_seed as fix\n    fix(0)\n",
+        "import torch\n\nclass A:\n    def __init__(self):\n        self.fix = torch.manual_seed\n    def f(self):\n        self.fix(0)\n",
+        "import functools, torch\n\ndef f():\n    fix = functools.partial(torch.manual_seed, 0)\n    fix()\n",
+        "import torch\n\ndef pick():\n    return torch.manual_seed\n\ndef f():\n    fix = pick()\n    fix(0)\n",
+        "import torch\nALL = {'torch': torch.manual_seed}\n\ndef f():\n    ALL['torch'](0)\n",
+        "import torch\nALL = [torch.manual_seed]\n\ndef f():\n    for each in ALL:\n        each(0)\n",
+    ],
+)
+def test_a_call_of_a_seeder_is_found_by_its_words_alone(text: str) -> None:
+    project = project_of({"a.py": text})
+    words = frozenset({"manual_seed"})
+    found = [site for site in project.calls_by("a.py", words) if "torch.manual_seed" in site.names]
+    assert found
+    assert found == [site for site in project.calls("a.py") if "torch.manual_seed" in site.names]
+
+
+def test_what_only_bears_a_word_of_a_seeder_costs_no_look_behind_its_neighbours() -> None:
+    project = project_of({"a.py": "def f(args, net):\n    net.run(args.seed)\n    return net.step(1)\n"})
+    assert list(project.calls_by("a.py", frozenset({"seed"}))) == []
+
+
+def test_rows_of_packages_that_no_file_imports_have_no_words() -> None:
+    modules = _names({"a.py": "import torch\ntorch.manual_seed(0)\n"}).modules
+    words = seeding_words(modules.mentions)
+    assert "manual_seed" in words
+    assert "train" not in words
+    own = {"ultralytics/__init__.py": "class YOLO: pass\n", "a.py": "from ultralytics import YOLO\nYOLO().train()\n"}
+    assert "train" not in seeding_words(_names(own).modules.mentions)
+    assert "train" in seeding_words(_names({"a.py": own["a.py"]}).modules.mentions)
+
+
 def test_a_word_that_nobody_mentions_leads_nowhere() -> None:
-    assert paths_calling(_names(OTHERS), ["manual_seed"]) == ()
+    assert mentions(_names(OTHERS), ["manual_seed"]).paths == ()

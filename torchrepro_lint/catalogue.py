@@ -60,10 +60,6 @@ class Catalogue:
         found = own or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
         return found[0] if found else None
 
-    def seeder_words(self) -> frozenset[str]:
-        """The last words of all that seeds, or sets a flag or variable, by itself."""
-        return seeders().words | frameworks().words
-
     def framework(self, name: str) -> tuple[Framework, ...]:
         """What a callable of a library does with the program, by each row that tells of it."""
         return frameworks().of(name)

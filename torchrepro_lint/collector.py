@@ -54,7 +54,7 @@ class Collector:
             classes=classes,
             assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
             imports_end=_imports_end(tree.docstring_end(), body),
-            summary=summarise(body, functions, classes, exports, tuple(self.stars)),
+            summary=summarise(body, functions, classes, self.assigned, exports, tuple(self.stars)),
         )
 
     def convert(self, scope: Scope, node: Node) -> Expression:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
@@ -26,25 +27,65 @@ class Entry(NamedTuple):
     before: tuple[str, ...] = ()
 
 
-def entry_points(names: Names, scripts: Sequence[str], globs: Sequence[str]) -> tuple[Entry, ...]:
-    """All entry points of a project, sorted.
+class EntryPoints:
+    """The entry points of a project, file by file.
 
     ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started.
     """
-    files = names.modules.files
-    imported = {target for path, facts in files.items() if not is_test(path, facts) for target in _imports(names, path)}
-    found = {Entry(path, None) for path, facts in files.items() if _is_script(path, facts, path in imported)}
-    found |= {Entry(path, None) for path in _matching(files, globs)}
-    for path, facts in files.items():
+
+    def __init__(self, names: Names, scripts: Sequence[str], globs: Sequence[str]) -> None:
+        self._names = names
+        self._scripts = scripts
+        self._globs = globs
+        self._known: dict[str, tuple[Entry, ...]] = {}
+
+    def all(self) -> tuple[Entry, ...]:
+        """All of them, sorted by path."""
+        return tuple(entry for path in sorted(self._names.modules.files) for entry in self.of(path))
+
+    def of(self, path: str) -> tuple[Entry, ...]:
+        """Those of one file: the file itself first, then its functions."""
+        if path not in self._known:
+            self._known[path] = tuple(sorted(set(self._find(path)), key=lambda entry: entry.function or ""))
+        return self._known[path]
+
+    def _find(self, path: str) -> Iterator[Entry]:
+        names, facts = self._names, self._names.modules.files[path]
+        if path in self._started or _is_script(path, facts, lambda: self._is_imported(path)):
+            yield Entry(path, None)
         if _may_expose(names, path) and not is_test(path, facts):
-            found |= {
-                Entry(path, path + each.name, _before(names, path, each))
-                for each in facts.functions
-                if _is_command(names, path, each)
-            }
-    for script in scripts:
-        found |= set(_named(names, script))
-    return tuple(sorted(found, key=lambda entry: (entry.path, entry.function or "")))
+            for each in facts.functions:
+                if _is_command(names, path, each):
+                    yield Entry(path, path + each.name, _before(names, path, each))
+        yield from self._named.get(path, ())
+
+    @cached_property
+    def _started(self) -> frozenset[str]:
+        return frozenset(_matching(self._names.modules.files, self._globs))
+
+    @cached_property
+    def _named(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {}
+        for entry in (entry for script in self._scripts for entry in _named(self._names, script)):
+            found.setdefault(entry.path, []).append(entry)
+        return found
+
+    def _is_imported(self, path: str) -> bool:
+        """Whether another file that is no test imports a file."""
+        stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+        return any(
+            importer != path and self._names.modules.loaded(importer, module) == path
+            for importer, module in (*self._imports.get(stem, ()), *self._imports.get("", ()))
+        )
+
+    @cached_property
+    def _imports(self) -> dict[str, list[tuple[str, str]]]:
+        """The imports of all files that are no tests, by the last word of what they load: a file, and what it writes."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path, facts in self._names.modules.files.items():
+            for module in () if is_test(path, facts) else facts.summary.imports:
+                found.setdefault(module.rpartition(".")[2], []).append((path, module))
+        return found
 
 
 def _matching(files: Iterable[str], globs: Sequence[str]) -> Iterator[str]:
@@ -69,20 +110,13 @@ def is_test(path: str, facts: Facts) -> bool:
     return False
 
 
-def _is_script(path: str, facts: Facts, imported: bool) -> bool:
+def _is_script(path: str, facts: Facts, imported: Callable[[], bool]) -> bool:
     if is_test(path, facts):
         return False
     if facts.summary.guarded:
         return True
     special = posixpath.basename(path) in ("__init__.py", "setup.py")
-    return not imported and not special and facts.summary.acts
-
-
-def _imports(names: Names, path: str) -> Iterator[str]:
-    for module in names.modules.files[path].summary.imports:
-        file = names.modules.loaded(path, module)
-        if file and file != path:
-            yield file
+    return facts.summary.acts and not special and not imported()
 
 
 def _may_expose(names: Names, path: str) -> bool:

@@ -287,7 +287,9 @@ class Summary(NamedTuple):
     ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
     ``partials`` those of what ``partial`` is given. ``options`` are the words of the
     command-line options that are declared here, ``properties`` of the methods that run when they are read. ``tables`` are
-    the variables in which a function stores its parameter, each with the outermost function that does. ``guarded`` says
+    the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
+    words of top-level variables and functions to those of what they may stand for or return (see ``walk.held_words``).
+    ``guarded`` says
     that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
     ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
     order of the file, each with its bases.
@@ -304,6 +306,7 @@ class Summary(NamedTuple):
     options: tuple[str, ...]
     properties: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
+    holds: tuple[tuple[str, tuple[str, ...]], ...]
     guarded: bool
     acts: bool
     functions: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Ref
-from torchrepro_lint.mentions import paths_calling
+from torchrepro_lint.mentions import mentions
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
@@ -21,8 +21,9 @@ _WORDS = frozenset(f"{stem}{end}" for stem in _STEMS for end in ("_", ""))
 def filled_words(project: Project) -> frozenset[str]:
     """The attributes that the project gives such functions; empty for a variable of a loop over parameters."""
     found: set[str] = set()
-    for path in paths_calling(project.resolver, _WORDS):
-        for site in project.calls(path):
+    filling = mentions(project.resolver, _WORDS)
+    for path in filling.paths:
+        for site in project.calls_by(path, filling.words):
             if any(name.startswith("torch.nn.init.") for name in site.names):
                 for arg in site.call.args[:1]:
                     if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):

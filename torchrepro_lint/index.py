@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
 
 Row = TypeVar("Row")
@@ -29,9 +29,9 @@ class Index(Generic[Row]):
         self._named: dict[str, list[_Maker[Row]]] = {}
         self._offered: dict[str, list[_Maker[Row]]] = {}
         self._patterns: list[_Maker[Row]] = []
-        words: set[str] = set()
+        self._tables: list[Table] = []
         for table, make in tables:
-            words.update(name.rpartition(".")[2] for name in table["names"])
+            self._tables.append(table)
             maker = _Maker(table, make)
             for name in table["names"]:
                 if "packages" in table:
@@ -40,17 +40,23 @@ class Index(Generic[Row]):
                     self._named.setdefault(name, []).append(maker)
             if maker.pattern.pattern:
                 self._patterns.append(maker)
-        self._words = frozenset(words)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names that are written out, sorted."""
         return tuple(sorted(self._named))
 
-    @property
-    def words(self) -> frozenset[str]:
-        """The last words of what the rows are about."""
-        return self._words
+    def words(self, wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
+        """The last words of what the rows of ``wanted`` tables are about, where ``named`` says that a top-level package
+        and a word of it, a class before its methods, occur.
+        """
+        return frozenset(
+            name.rpartition(".")[2]
+            for table in self._tables
+            if wanted(table)
+            for name in table["names"]
+            if any(named(*each) for each in _beginnings(table, name))
+        )
 
     def of(self, name: str) -> tuple[Row, ...]:
         """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""
@@ -72,6 +78,13 @@ class Index(Generic[Row]):
     def _fitting(self, name: str) -> list[_Maker[Row]]:
         fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
         return list(fitting)
+
+
+def _beginnings(table: Table, name: str) -> Iterator[tuple[str, str]]:
+    """The packages of a name, each with the word of it by which a file that uses the name must mention it."""
+    words = name.split(".")
+    word = next((each for each in words if each[:1].isupper()), words[-1])
+    yield from ((each.partition(".")[0], word) for each in table.get("packages", (name,)))
 
 
 class _Maker(Generic[Row]):

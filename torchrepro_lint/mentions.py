@@ -1,11 +1,12 @@
-"""Which files of a project may call something, as far as can be told without a look inside."""
+"""Which files of a project may call something, and by which words, as far as can be told with few looks inside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Facts
+from torchrepro_lint.facts import Assign, Expression, Facts, Import, Ref
+from torchrepro_lint.walk import bodies, held_words, last_word, returned, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
@@ -15,35 +16,98 @@ def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct classes from outside, or classes of the project that inherit from them."""
     heirs = {heir for name in classes for heir in names.heirs_of(name)}
     words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
-    return tuple(sorted({*paths_calling(names, words), *(name.partition(":")[0] for name in heirs)}))
+    return tuple(sorted({*mentions(names, words).paths, *(name.partition(":")[0] for name in heirs)}))
 
 
-def paths_calling(names: Names, wanted: Iterable[str]) -> tuple[str, ...]:
-    """The files, sorted, that may call something from outside with one of these last words.
+class Mentions(NamedTuple):
+    """The files, sorted, that may call something, and the words of what it may be, across files."""
 
-    Those are files that mention such a word, and files that mention a variable of one of these: it may hold what they do.
+    paths: tuple[str, ...]
+    words: frozenset[str]
+
+
+def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
+    """What may call something from outside with one of these last words.
+
+    Those are files that mention such a word, and files that call a variable or function that may hold or return what has it.
     """
     files = names.modules.files
     words = set(wanted)
     words |= _aliases(files, words)
     found = {path for path in files if _mentions(files[path], words)}
     while True:
-        held = {word for path in found for word in _variables(names, path)} - words
-        more = {path for path in files if path not in found and _calls(files[path], held)}
+        held = _holding(files, words) - words
+        held |= _aliases(files, held)
+        more = {path for path in files if path not in found and _calls(names, path, held)}
         if not more:
-            return tuple(sorted(found))
+            return Mentions(tuple(sorted(found)), frozenset(words))
         found |= more
         words |= held
+
+
+def words_in(facts: Facts, words: frozenset[str]) -> frozenset[str]:
+    """The words by which a file may call what such words stand for: those of its variables and attributes that may hold
+    it, too, and none at all (``""``), by which what is picked from a table is called.
+    """
+    summary = facts.summary
+    imported = (name.rpartition(".")[2] for name in summary.imports)
+    if words.isdisjoint(summary.values) and words.isdisjoint(imported):
+        return words
+    return frozenset(_closed(list(_given(facts)), words)) | {""}
+
+
+def _closed(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:
+    found = set(words)
+    while True:
+        more = {word for word, inside in given if word not in found and not found.isdisjoint(inside)}
+        if not more:
+            return found
+        found |= more
+
+
+def _given(facts: Facts) -> Iterator[tuple[str, frozenset[str]]]:
+    """The words of variables, parameters, attributes, functions and imported names, each with those of what it may be."""
+    for name, values in facts.assigned:
+        yield name.rpartition(".")[2].lstrip(":"), _held(value for _, value in values)
+    for function in facts.functions:
+        yield function.name.rpartition(".")[2].lstrip(":"), _held(returned(function.body))
+        yield from ((one.name, _held((one.default,))) for one in function.params if one.default is not None)
+    for body in bodies(facts):
+        for statement in statements(body):
+            if isinstance(statement, Import):
+                yield from ((local, frozenset({name.rpartition(".")[2]})) for local, name in statement.names)
+            elif isinstance(statement, Assign) and statement.value is not None:
+                for target in statement.targets:
+                    if not isinstance(target, Ref) or target.path:
+                        yield last_word(target), _held((statement.value,))
+
+
+def _held(values: Iterable[Expression]) -> frozenset[str]:
+    return frozenset(word for value in values for word in held_words(value))
 
 
 def _mentions(facts: Facts, words: set[str]) -> bool:
     return not words.isdisjoint(facts.summary.calls) or not words.isdisjoint(facts.summary.values)
 
 
-def _calls(facts: Facts, words: set[str]) -> bool:
-    """Whether a variable is called, or may be what is called without a word: ``LOADERS["train"](...)``."""
-    summary = facts.summary
-    return not words.isdisjoint(summary.calls) or ("" in summary.calls and not words.isdisjoint(summary.values))
+def _calls(names: Names, path: str, words: set[str]) -> bool:
+    """Whether a file may call such a variable, or call what it gets out of one: ``LOADERS["train"](...)``."""
+    summary = names.modules.files[path].summary
+    called = words.intersection(summary.calls)
+    if "" in summary.calls:
+        called |= words.intersection(summary.values)
+    return any(_sees(names, path, word) for word in sorted(called))
+
+
+def _sees(names: Names, path: str, word: str) -> bool:
+    """Whether a top-level variable of that name can be meant in a file: its own, or one of a module that it imports."""
+    files, summary = names.modules.files, names.modules.files[path].summary
+    if summary.stars or any(word == each for each, _ in summary.exports):
+        return True
+    if any(name.rpartition(".")[2] == word for name in summary.imports):
+        return True
+    modules = {names.modules.module(path, name) for name in summary.imports}
+    return any(word == each for file in modules if file for each, _ in files[file].exports)
 
 
 def _aliases(files: Mapping[str, Facts], words: set[str]) -> set[str]:
@@ -56,7 +120,6 @@ def _aliases(files: Mapping[str, Facts], words: set[str]) -> set[str]:
     }
 
 
-def _variables(names: Names, path: str) -> Iterator[str]:
-    for word, given in names.modules.files[path].exports:
-        if any(each[0] == ":" and not names.outlines(path + each) for each in given):
-            yield word
+def _holding(files: Mapping[str, Facts], words: set[str]) -> set[str]:
+    """The words of the top-level variables and functions that may hold or return what has one of the words."""
+    return _closed([each for facts in files.values() for each in facts.summary.holds], words)

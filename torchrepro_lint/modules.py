@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from torchrepro_lint.facts import Facts
 from torchrepro_lint.memo import Memo
@@ -28,6 +29,20 @@ class Modules:
         self._searched: dict[str, tuple[str, ...]] = {}
         self._memo = Memo()
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
+
+    def mentions(self, package: str, word: str) -> bool:
+        """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
+        return word in self._mentioned.get(package, ())
+
+    @cached_property
+    def _mentioned(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for path, facts in self.files.items():
+            summary = facts.summary
+            for package in {name.partition(".")[0] for name in summary.imports} - {""}:
+                words = found.setdefault(package, set()) if self.is_outside(path, package) else set()
+                words.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))
+        return found
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.effects import Draw, Effects, Seed
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.index import plain
+from torchrepro_lint.mentions import mentions
+from torchrepro_lint.tables import seeding_words
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -24,9 +26,10 @@ class Partly(NamedTuple):
 
 
 def partly_seeded(project: Project, catalogue: Catalogue) -> Iterator[Partly]:
-    """All such functions and module bodies, outside of what TRL101 to TRL103 say of entry points."""
-    for path in project.setting_paths:
-        seeding = {site.function for site in project.calls(path) if _seeds(catalogue, site.names)}
+    """All such functions and module bodies, those too of which programs tell (see ``is_told``)."""
+    seeders = mentions(project.resolver, seeding_words(project.resolver.modules.mentions))
+    for path in seeders.paths:
+        seeding = {site.function for site in project.calls_by(path, seeders.words) if _seeds(catalogue, site.names)}
         for function in sorted(seeding):
             yield from _of_function(project, function)
 
@@ -45,13 +48,16 @@ def _of_function(project: Project, function: str) -> Iterator[Partly]:
     first = min(own, key=lambda seed: seed.order)
     for family in FAMILIES:
         draws = effects.draws.get(family.key)
-        # What programs tell takes all of them, so it is asked last.
-        if draws and family.key not in effects.seeds and not _is_told(project, function, family):
+        if draws and family.key not in effects.seeds:
             yield Partly(function, first, draws[0], family)
 
 
-def _is_told(project: Project, function: str, family: Family) -> bool:
-    return any(_tells(each.effects, family) for each in project.reaching(function))
+def is_told(project: Project, partly: Partly) -> bool:
+    """Whether a program that reaches the function seeds the family, or TRL101 to TRL103 say it of the program.
+
+    It takes all programs to know, so it is to be asked last.
+    """
+    return any(_tells(each.effects, partly.family) for each in project.reaching(partly.function))
 
 
 def _tells(effects: Effects, family: Family) -> bool:

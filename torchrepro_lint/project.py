@@ -10,8 +10,8 @@ from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
-from torchrepro_lint.entrypoints import Entry, entry_points
-from torchrepro_lint.events import Guard
+from torchrepro_lint.entrypoints import Entry, EntryPoints
+from torchrepro_lint.events import Event, Guard
 from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
@@ -20,7 +20,7 @@ from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.mentions import paths_calling, paths_constructing
+from torchrepro_lint.mentions import mentions, paths_constructing, words_in
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
@@ -31,10 +31,11 @@ from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.tables import worker_seeding_words
 from torchrepro_lint.text import Position
 from torchrepro_lint.torch_scope import torch_modules
 from torchrepro_lint.touches import Touch, switching
-from torchrepro_lint.walk import within
+from torchrepro_lint.walk import last_word, within
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
 from torchrepro_lint.worker_functions import worker_functions
 from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
@@ -57,6 +58,14 @@ class Site(NamedTuple):
     names: tuple[str, ...]
     guards: tuple[Guard, ...]
     statement: Statement
+
+
+class _Called(NamedTuple):
+    """A call, its function, and the event that it is, before it is asked what is called."""
+
+    call: Call
+    function: str
+    event: Event
 
 
 class Program(NamedTuple):
@@ -105,6 +114,7 @@ class Project:
         self._catalogue = catalogue
         self._scripts = scripts
         self._sites: dict[str, tuple[Site, ...]] = {}
+        self._unnamed: dict[str, tuple[_Called, ...]] = {}
         self._accelerator: dict[str, bool] = {}
         self._accelerated: dict[Entry, bool] = {}
         self._seeding = Memo()
@@ -126,10 +136,27 @@ class Project:
     def calls(self, path: str) -> tuple[Site, ...]:
         """All calls of a module in the order of the text, but for those that constant tests rule out."""
         if path not in self._sites:
-            self._sites[path] = tuple(sorted(self._calls(path), key=lambda site: (site.call.start, -site.call.end)))
+            self._sites[path] = tuple(self._site(path, each) for each in self._called(path))
         return self._sites[path]
 
-    def _calls(self, path: str) -> Iterator[Site]:
+    def calls_by(self, path: str, words: frozenset[str]) -> Iterator[Site]:
+        """Those of ``calls`` that may call what has one of these last words."""
+        meant = words_in(self.files[path], words)
+        for each in self._called(path):
+            if last_word(each.call.func) in meant:
+                yield self._site(path, each)
+
+    def _site(self, path: str, called: _Called) -> Site:
+        names = self.resolver.names(path, called.call.func)
+        return Site(called.call, called.function, names, called.event.guards, called.event.statement)
+
+    def _called(self, path: str) -> tuple[_Called, ...]:
+        if path not in self._unnamed:
+            found = sorted(self._find_called(path), key=lambda each: (each.call.start, -each.call.end))
+            self._unnamed[path] = tuple(found)
+        return self._unnamed[path]
+
+    def _find_called(self, path: str) -> Iterator[_Called]:
         facts = self.files[path]
         bodies = [("", facts.body)]
         bodies += ((each.name, each.body) for each in facts.functions)
@@ -137,8 +164,7 @@ class Project:
             function = f"{path}{name or ':'}"
             for event in self.resolver.events.of_body(body):
                 if event.kind == "call" and isinstance(event.value, Call):
-                    found = self.resolver.names(path, event.value.func)
-                    yield Site(event.value, function, found, event.guards, event.statement)
+                    yield _Called(event.value, function, event)
 
     def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
@@ -160,15 +186,20 @@ class Project:
             self._placed[path] = tuple(placed(self.resolver, self._catalogue, path))
         return self._placed[path]
 
-    @cached_property
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """Where runs start, sorted by path."""
-        return entry_points(self.resolver, self._scripts, self._settings.entry_points)
+        return self.entry_points.all()
+
+    @cached_property
+    def entry_points(self) -> EntryPoints:
+        """Where runs start, file by file."""
+        return EntryPoints(self.resolver, self._scripts, self._settings.entry_points)
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """What each entry point of the project runs, sorted by path."""
-        return tuple(program for path in sorted(self._started) for program in self.programs_of(path))
+        return tuple(program for path in sorted(self.files) for program in self.programs_of(path))
 
     def programs_of(self, path: str) -> tuple[Program, ...]:
         """What the entry points of a file run."""
@@ -177,20 +208,13 @@ class Project:
         return self._programs[path]
 
     def _find_programs(self, path: str) -> Iterator[Program]:
-        entries = self._started.get(path, ())
+        entries = self.entry_points.of(path)
         runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:
             # A command that the module's own __main__ block calls is that same run.
             if entry.function is None or entry.function not in started:
                 yield Program(entry, run, self._effects(run))
-
-    @cached_property
-    def _started(self) -> dict[str, list[Entry]]:
-        found: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            found.setdefault(entry.path, []).append(entry)
-        return found
 
     def _effects(self, run: Run) -> Effects:
         return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))
@@ -217,11 +241,6 @@ class Project:
     def loader_paths(self) -> tuple[str, ...]:
         """The files that may construct a DataLoader, sorted."""
         return paths_constructing(self.resolver, sorted(loader_names()))
-
-    @cached_property
-    def setting_paths(self) -> tuple[str, ...]:
-        """The files that may call what seeds, or sets a flag or variable, by itself, sorted."""
-        return paths_calling(self.resolver, self._catalogue.seeder_words())
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""
@@ -292,16 +311,17 @@ class Project:
 
     @cached_property
     def partly_seeded(self) -> tuple[Partly, ...]:
-        """The functions that seed some generators and draw from others."""
+        """The functions that seed some generators and draw from others; see ``partly.is_told``."""
         return tuple(partly_seeded(self, self._catalogue))
 
     @cached_property
     def seeds_workers(self) -> bool:
         """Whether the project makes a framework seed the workers of all loaders: ``seed_everything(workers=True)``."""
+        seeders = mentions(self.resolver, worker_seeding_words(self.resolver.modules.mentions))
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
-            for path in self.setting_paths
-            for site in self.calls(path)
+            for path in seeders.paths
+            for site in self.calls_by(path, seeders.words)
             for name in site.names
             for form, setting in self._catalogue.settings(name.replace("().", "."))
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from torchrepro_lint.events import events
@@ -24,7 +24,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.options import declared_word
 from torchrepro_lint.truth import Setting, is_main_test
-from torchrepro_lint.walk import called_word, expressions, last_word, parts, statements
+from torchrepro_lint.walk import called_word, expressions, held_words, last_word, parts, returned, statements
 
 # The roots and the path of a reference.
 Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -36,10 +36,11 @@ def summarise(
     body: tuple[Statement, ...],
     functions: tuple[Function, ...],
     classes: tuple[Class, ...],
+    assigned: Mapping[str, Iterable[tuple[str, Expression]]],
     exports: tuple[tuple[str, tuple[str, ...]], ...],
     stars: tuple[str, ...],
 ) -> Summary:
-    """The summary of a file with these bodies, top-level names and star imports."""
+    """The summary of a file with these bodies, variables, top-level names and star imports."""
     words = _Words()
     definitions: tuple[Function | Class, ...] = (*functions, *classes)
     for each in (body, *(function.body for function in functions), *(one.body for one in classes)):
@@ -57,6 +58,7 @@ def summarise(
         options=tuple(sorted(words.options)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
         tables=tuple(sorted({table for each in functions for table in _tables(each)})),
+        holds=tuple(_holds(assigned, functions)),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
@@ -125,6 +127,24 @@ def _undone(decorator: Expression) -> Expression:
 
 def _named(expression: Expression) -> Named:
     return (expression.roots, expression.path) if isinstance(expression, Ref) else ((), ())
+
+
+def _holds(
+    assigned: Mapping[str, Iterable[tuple[str, Expression]]], functions: Iterable[Function]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is assigned to top-level variables, and what top-level functions return, by words; what has none is left out."""
+    found: dict[str, set[str]] = {}
+    for name, values in assigned.items():
+        if "." not in name:
+            found.setdefault(name[1:], set()).update(word for _, value in values for word in held_words(value))
+    for each in functions:
+        if "." not in each.name:
+            found.setdefault(each.name[1:], set()).update(
+                word for value in returned(each.body) for word in held_words(value)
+            )
+    for word, words in sorted(found.items()):
+        if words:
+            yield word, tuple(sorted(words))
 
 
 def _tables(function: Function) -> Iterator[tuple[str, str]]:

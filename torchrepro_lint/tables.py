@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from torchrepro_lint.entries import (
@@ -44,6 +44,20 @@ def seeders() -> Index[Seeder]:
 def frameworks() -> Index[Framework]:
     """What calls of libraries do besides."""
     return Index((table, _framework) for table in read_table("frameworks.toml")["framework"])
+
+
+def seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+    """The last words of what seeds generators, as far as ``named`` says that it occurs (see ``Index.words``)."""
+    return _words_of(lambda table: "families" in table or "seeds" in table, named)
+
+
+def worker_seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+    """The same of what makes a framework seed the workers of all loaders."""
+    return _words_of(lambda table: any(each.flag == "worker-seeds" for each in _settings(table)), named)
+
+
+def _words_of(wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
+    return seeders().words(wanted, named) | frameworks().words(wanted, named)
 
 
 def _consumer(table: Table, name: str) -> Consumer:

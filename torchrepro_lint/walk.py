@@ -64,6 +64,40 @@ def called_word(func: Expression) -> str:
     return last_word(func)
 
 
+# What gives back, or stands for, what it is handed first.
+_TRANSPARENT = frozenset(
+    {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}
+    | {"DataParallel", "DistributedDataParallel", "convert_sync_batchnorm"}
+)
+_CHOICES = frozenset({"if", "or", "and", ":=", "await", "*", "yield"})
+
+
+def held_words(value: Expression) -> Iterator[str]:
+    """The last words of what a value may stand for, or hold: of names, of what is called to make it, of what is in it."""
+    match value:
+        case Ref() | Attribute():
+            yield last_word(value)
+        case Call(func=func, args=args):
+            yield last_word(func)
+            if args and last_word(func) in _TRANSPARENT:
+                yield from held_words(args[0].value)
+        case Subscript(value=inner):
+            yield from held_words(inner)
+        case Collection() | Comprehension():
+            for each in parts(value):
+                yield from held_words(each)
+        case Operation(op=op, operands=operands) if op in _CHOICES:
+            for each in operands:
+                yield from held_words(each)
+
+
+def returned(body: Iterable[Statement]) -> Iterator[Expression]:
+    """What a function with this body returns."""
+    for statement in statements(body):
+        if isinstance(statement, Leave) and statement.kind == "return":
+            yield from statement.values
+
+
 def statements(body: Iterable[Statement]) -> Iterator[Statement]:
     """All statements of a body, nested blocks included; definitions' own bodies are other functions' business."""
     for statement in body:

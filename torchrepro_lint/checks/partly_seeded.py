@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
+from torchrepro_lint.partly import is_told
 from torchrepro_lint.rewrites.fix_unseeded import fix_partly
 from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
@@ -22,7 +23,9 @@ def check(context: Context) -> Iterator[Finding]:
         draw = partly.draw.happening
         assert draw.event.value is not None
         place = span(draw.event.value)
-        if draw.path == context.path and (place, partly.family) not in reported:
+        if draw.path != context.path or (place, partly.family) in reported:
+            continue
+        if not is_told(context.project, partly):
             reported.add((place, partly.family))
             steps = steps_to(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
             fix = fix_partly(context.project, context.path, partly)
