@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from language_client import PATIENCE, Client
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.server.hovering import page
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]
@@ -226,6 +229,21 @@ def test_positions_with_emoji(encoding: str, columns: tuple[int, int, int], proj
     )
     assert hover["result"]["contents"]["value"].startswith("# TRL201 cudnn-benchmark")
     assert client.stop() == 0
+
+
+def test_a_page_is_shown_without_what_it_tells_tests() -> None:
+    """Editors do not take a fence with more words than one for code."""
+    for rule in RULES:
+        shown = page(rule.code)
+        assert shown is not None
+        assert re.findall(r"^```\w+ .*$", shown, re.MULTILINE) == []
+        assert "# error:" not in shown
+    shown = page("TRL102")
+    assert shown is not None
+    assert "`data.py`:\n\n```python\n" in shown
+    assert "  # TRL102\n" in shown
+    assert "Fixed (unsafe):\n\n```python\n" in shown
+    assert page("TRL998") is None
 
 
 def test_hover_says_nothing_where_nothing_is(project: Project, start: Start) -> None:

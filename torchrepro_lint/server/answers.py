@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lsprotocol import types
 
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.server import messages
+from torchrepro_lint.server import hovering, messages
 from torchrepro_lint.server.actions import TextChange, actions, fixing_all
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.linked import Linked, Report
@@ -81,7 +81,7 @@ class Answers(NamedTuple):
         at = self._offset(asked, uri, where)
         codes = [one.code for one in asked.report.checked.findings if one.span.start <= at <= one.span.end]
         codes += _written(asked.report.reading, at)
-        pages = [page for code in dict.fromkeys(codes) if (page := messages.page(code))]
+        pages = [page for code in dict.fromkeys(codes) if (page := hovering.page(code))]
         if not pages:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)))

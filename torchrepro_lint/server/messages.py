@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 
 from lsprotocol import types
 
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.pages import find, url
+from torchrepro_lint.pages import url
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.server.actions import Action, TextChange
 from torchrepro_lint.server.linked import Linked, Report
@@ -75,13 +74,6 @@ def code_action(action: Action, edit: types.WorkspaceEdit, settled: types.Diagno
         is_preferred=True if action.kind == "fix" and action.safe else None,
         edit=edit,
     )
-
-
-@cache
-def page(code: str) -> str | None:
-    """The page of a rule in Markdown, with where to read it."""
-    found = find(code)
-    return f"{found.text.rstrip()}\n\n[{found.code} on the web]({url(found.code, found.name)})\n" if found else None
 
 
 def _way(linked: Linked, finding: Finding, placer: Placer) -> Iterator[types.DiagnosticRelatedInformation]:
