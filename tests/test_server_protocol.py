@@ -242,7 +242,7 @@ def test_a_page_is_shown_without_what_it_tells_tests() -> None:
     assert shown is not None
     assert "`data.py`:\n\n```python\n" in shown
     assert "  # TRL102\n" in shown
-    assert "Fixed (unsafe):\n\n```python\n" in shown
+    assert "`train.py`, fixed (unsafe):\n\n```python\n" in shown
     assert page("TRL998") is None
 
 
