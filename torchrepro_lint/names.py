@@ -7,6 +7,7 @@ several values are possible all are named; what can't be known gives no name at 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -68,6 +69,10 @@ _FLUENT = frozenset(
 
 # A value is followed through so many variables and calls; what is left then stands for itself.
 _MOST_STEPS = 100
+# A variable that is given more values than that may be anything.
+_MOST_VALUES = 100
+# So many classes above one are known, nearest first.
+_MOST_ANCESTORS = 200
 
 _RESULTS = ("()", "[]", ".<super>")
 
@@ -129,9 +134,9 @@ class Names:
 
     def _find_ancestry(self, name: str) -> tuple[str, ...]:
         order: dict[str, None] = {}
-        queue = [name]
-        while queue:
-            current = queue.pop(0)
+        queue = deque([name])
+        while queue and len(order) < _MOST_ANCESTORS:
+            current = queue.popleft()
             if current in order:
                 continue
             order[current] = None
@@ -244,7 +249,7 @@ class Names:
         parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
-        for how, value in assigned or ():
+        for how, value in (assigned or ()) if len(assigned or ()) <= _MOST_VALUES else ():
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker
@@ -66,17 +66,28 @@ def breaking(
 def remaining(last: Applied, findings: Mapping[str, tuple[Finding, ...]]) -> dict[str, Mistake]:
     """The mistakes of a round after which findings are still there that its fixes were to settle."""
     left = []
+    was, taken, now = (_placed(each) for each in (_paired(last.before), last.taken, _paired(findings)))
     for path, one in last.taken:
         assert one.fix is not None
-        places = moved(one.span.start, last.edits.get(path, ()))
-        before = sum(_same(one, other) and one.span.start == other.span.start for other in last.before[path])
-        settled = sum(
-            _same(one, other) and (path, one.span.start) == (at, other.span.start) for at, other in last.taken
-        )
-        after = sum(_same(one, other) and other.span.start in places for other in findings.get(path, ()))
+        places = {(path, start) for start in moved(one.span.start, last.edits.get(path, ()))}
+        here = (path, one.span.start)
+        before, settled = (sum(_same(one, other) for other in each.get(here, ())) for each in (was, taken))
+        after = sum(_same(one, other) for place in places for other in now.get(place, ()))
         if after > before - settled:
             left.append((path, one.fix))
     return _mistakes("the finding would still be there", left)
+
+
+def _paired(findings: Mapping[str, tuple[Finding, ...]]) -> Iterator[tuple[str, Finding]]:
+    return ((path, one) for path, found in findings.items() for one in found)
+
+
+def _placed(findings: Iterable[tuple[str, Finding]]) -> dict[tuple[str, int], list[Finding]]:
+    """Findings by path and where they start."""
+    found: dict[tuple[str, int], list[Finding]] = {}
+    for path, one in findings:
+        found.setdefault((path, one.span.start), []).append(one)
+    return found
 
 
 def _same(one: Finding, other: Finding) -> bool:

@@ -82,7 +82,7 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
             yield from _compared(reading.source.program)
         if not _comes_back(reading.facts):
             yield Failure("differs", "facts are others when they come back from JSON")
-    checker = _checker(name, effort.release)
+    checker = checker_of(name, effort.release)
     said = report_on(checker, {name: reading}, link(checker, {name: reading}))
     yield from (Failure("crash", fault) for fault in said.faults)
     yield from _rendered(said.diagnostics)
@@ -152,7 +152,8 @@ def _fixed(checker: Checker, name: str, data: bytes, reading: Reading) -> Iterat
 
 
 @cache
-def _checker(name: str, release: str) -> Checker:
+def checker_of(name: str, release: str) -> Checker:
+    """What a file of a name is checked with: all rules, for a release of torch."""
     settings = Settings(selections=(Selection(("ALL",)),), unsafe_fixes=True)
     tree = Tree(Root(_NOWHERE, None, settings, _NOWHERE), (name,), ((name, Given(name, os.path.join(_NOWHERE, name))),))
     return make_checker(tree, RULES, catalogue.load(release), True)

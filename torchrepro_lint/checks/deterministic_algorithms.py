@@ -84,7 +84,7 @@ def _is_on_otherwise(context: Context, switch: Switch) -> bool:
     """Whether the other branch of an ``if`` around the call switches strictly on: then the user decides."""
     other = {"if": "else", "else": "if"}
     wanted = {(other[guard.kind], id(guard.value)) for guard in switch.site.guards if guard.kind in other}
-    return any(
+    return bool(wanted) and any(
         each.mode is not None
         and not _is_off(context, each)
         and not only_warns(each)

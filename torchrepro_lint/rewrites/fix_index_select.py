@@ -12,7 +12,7 @@ from torchrepro_lint.project import Site
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.index_select import Wishes, rewrite
 from torchrepro_lint.rewrites.selecting import Selecting
-from torchrepro_lint.rewrites.views import is_viewed
+from torchrepro_lint.rewrites.views import Views
 from torchrepro_lint.scripted import scripted
 from torchrepro_lint.sparse_words import Variable, carriers, makes_sparse, sparse_variables
 from torchrepro_lint.tensors import Tensors
@@ -47,6 +47,7 @@ class Fixes:
         self._path = context.path
         self._text = context.lines.text
         self._tensors = Tensors(context.project, context.path)
+        self._known_views: dict[str, Views] = {}
 
     def fix(self, site: Site, parts: Selecting) -> Fix | None:
         """The fix of a call; None where indexing would not be the same, or the text can not take it."""
@@ -56,12 +57,17 @@ class Fixes:
             flatten=self._tensors.scalar(parts.by.value),
             long=release(self._context.catalogue.version) < release(_INT32_SINCE)
             and self._tensors.int32(parts.by.value),
-            viewed=is_viewed(self._body(site.function), parts.call),
+            viewed=self._views(site.function).of(parts.call),
             contiguous=self._tensors.contiguous(parts.source),
             scripted=site.function in self._scripted,
         )
         edits = self._edits(parts, wishes)
         return Fix(_TITLE, edits, self._is_safe(site, wishes)) if edits else None
+
+    def _views(self, function: str) -> Views:
+        if function not in self._known_views:
+            self._known_views[function] = Views(self._body(function))
+        return self._known_views[function]
 
     def _edits(self, parts: Selecting, wishes: Wishes) -> tuple[Edit, ...]:
         plain = rewrite(self._text, parts, wishes, HELPER.word)

@@ -7,24 +7,34 @@ from collections.abc import Iterator
 
 from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.facts import Assign, Constant, Expression, Ref, Statement
 from torchrepro_lint.nesting import Level
 from torchrepro_lint.options import Option
 from torchrepro_lint.project import Project
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
+from torchrepro_lint.walk import statements
 
-WORD = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 # What a seed is where the program has none.
 FALLBACK = "0"
 _PARSED = re.compile(r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*")
 
 
-def fields(project: Project, path: str, level: Level, root: str, word: str) -> Iterator[str]:
+def fields(project: Project, path: str, level: Level, root: str, word: str) -> tuple[str, ...]:
     """How the seed in a namespace, a configuration or an object is written, if the project shows that it is there."""
+    uses = seed_uses(project, level.body)
+    if root in uses.writes:
+        return tuple(_fields(project, path, level, root, word))
+    # Nothing of it depends on the place in the body.
+    if (root, word) not in uses.fields:
+        uses.fields[root, word] = tuple(_fields(project, path, level, root, word))
+    return uses.fields[root, word]
+
+
+def _fields(project: Project, path: str, level: Level, root: str, word: str) -> Iterator[str]:
     variable = Ref(0, 0, (root,), (), 0)
     written = {
         target.path
-        for each in field_writes(level, root)
+        for each in field_writes(project, level, root)
         for inner in statements((each,))
         for target in targets_of(inner)
         if isinstance(target, Ref)
@@ -40,9 +50,9 @@ def fields(project: Project, path: str, level: Level, root: str, word: str) -> I
                 if WORD.fullmatch(attribute) and may_be_number(value) and lasting:
                     yield unless_none(f"{word}.{attribute}", value)
                     return
-    for reference in _reads(level, root):
+    for reference in _reads(project, level, root):
         text = ".".join((word, *reference.path))
-        yield unless_none(text, Constant(0, 0, None) if is_tested(level, reference) else None)
+        yield unless_none(text, Constant(0, 0, None) if seed_uses(project, level.body).tests(reference) else None)
         return
 
 
@@ -68,47 +78,22 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
-def _reads(level: Level, root: str) -> Iterator[Ref]:
+def _reads(project: Project, level: Level, root: str) -> Iterator[Ref]:
     """Where the function reads a seed from a variable: ``cfg.train.seed``. What it writes itself may not be there yet."""
-    early = {id(inner) for outer in level.before for inner in statements((outer,))}
-    written = [(each, target) for each in statements(level.body) for target in targets_of(each)]
-    if any(isinstance(target, Ref) and _is_seed_of(target, root) and id(each) not in early for each, target in written):
-        return
-    targets = [target for _, target in written]
-    for statement in statements(level.body):
-        found = [inner for expression in expressions(statement) for inner in within(expression)]
-        called = [each.func for each in found if isinstance(each, Call)]
-        for each in found:
-            if isinstance(each, Ref) and _is_seed_of(each, root) and each not in targets and each not in called:
-                yield each
+    uses = seed_uses(project, level.body)
+    if root in uses.writes:
+        early = {id(inner) for outer in level.before for inner in statements((outer,))}
+        if any(id(each) not in early for each in uses.writes[root]):
+            return
+    yield from uses.read.get(root, ())
 
 
-def _is_seed_of(reference: Ref, root: str) -> bool:
-    return reference.roots == (root,) and bool(reference.path) and bool(WORD.fullmatch(reference.path[-1]))
-
-
-def is_tested(level: Level, reference: Ref) -> bool:
-    """Whether a test of the function asks for a seed, so that it may be None."""
-    tests = [each.test for each in statements(level.body) if isinstance(each, If)]
-    for statement in statements(level.body):
-        inner = (each for expression in expressions(statement) for each in within(expression))
-        tests += (each.operands[0] for each in inner if isinstance(each, Operation) and each.op in ("if", "or"))
-    found = (each for test in tests for each in within(test))
-    return any(isinstance(each, Ref) and (each.roots, each.path) == (reference.roots, reference.path) for each in found)
-
-
-def field_writes(level: Level, root: str) -> list[Statement]:
+def field_writes(project: Project, level: Level, root: str) -> list[Statement]:
     """The statements before that assign to a seed in a variable, with the blocks that they stand in."""
-    return [
-        outer
-        for outer in level.before
-        for inner in statements((outer,))
-        if any(isinstance(target, Ref) and _is_seed_of(target, root) for target in targets_of(inner))
-    ]
-
-
-def targets_of(statement: Statement) -> tuple[Expression, ...]:
-    return statement.targets if isinstance(statement, Assign) else ()
+    writing = {id(each) for each in seed_uses(project, level.body).writes.get(root, ())}
+    return (
+        [outer for outer in level.before for inner in statements((outer,)) if id(inner) in writing] if writing else []
+    )
 
 
 def of_option(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Import, Operation, Ref, Statement, With
 from torchrepro_lint.nesting import Level
 from torchrepro_lint.project import Project
-from torchrepro_lint.rewrites.seed_fields import (
-    WORD,
-    field_writes,
-    fields,
-    is_tested,
-    may_be_number,
-    of_option,
-    targets_of,
-    unless_none,
-)
+from torchrepro_lint.rewrites.seed_fields import field_writes, fields, may_be_number, of_option, unless_none
+from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.walk import statements
 
 _HIGHEST = 2**32
@@ -40,7 +32,8 @@ def seed_at(project: Project, path: str, level: Level) -> SeedValue | None:
 
 def own_seed(project: Project, path: str, level: Level) -> SeedValue | None:
     """An option, a field, a parameter or a variable: the one that is known first."""
-    found = [*_parameters(project, path, level), *_variables(project, path, level)]
+    bound = _bound(level)
+    found = [*_parameters(project, path, level, bound), *_variables(project, path, level, bound)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
 
 
@@ -54,27 +47,28 @@ def _literal(project: Project, path: str, level: Level) -> SeedValue | None:
     return None
 
 
-def _parameters(project: Project, path: str, level: Level) -> Iterator[SeedValue]:
+def _parameters(project: Project, path: str, level: Level, bound: dict[str, int]) -> Iterator[SeedValue]:
     """``seed`` of ``def main(seed)``, and ``args.seed`` of ``def main(args)``."""
     if level.function is None:
         return
     for param in level.function.params:
         root = f"{level.function.name}.<locals>.{param.name}"
         making = level.function.owner and param.name == level.function.params[0].name and root.endswith(_OWN)
-        if param.kind.startswith("*") or _assigned(level.before, root) or making:
+        if param.kind.startswith("*") or root in bound or making:
             continue
         if WORD.fullmatch(param.name):
             click = project.resolver.options.of(path, Ref(0, 0, (root,), (), 0))
             if click:
                 yield from (SeedValue(text, None) for text in of_option(project, path, click[0], param.name))
             elif may_be_number(param.default):
-                none = Constant(0, 0, None) if is_tested(level, Ref(0, 0, (root,), (), 0)) else param.default
+                tested = seed_uses(project, level.body).tests(Ref(0, 0, (root,), (), 0))
+                none = Constant(0, 0, None) if tested else param.default
                 yield SeedValue(unless_none(param.name, none), None)
         else:
             yield from (SeedValue(text, None) for text in fields(project, path, level, root, param.name))
 
 
-def _variables(project: Project, path: str, level: Level) -> Iterator[SeedValue]:
+def _variables(project: Project, path: str, level: Level, bound: dict[str, int]) -> Iterator[SeedValue]:
     """``args.seed`` after ``args = parser.parse_args()``, ``seed`` after ``seed = 7``."""
     for statement in level.before:
         for target in statement.targets if isinstance(statement, Assign) and statement.op in ("=", ":") else ():
@@ -86,27 +80,28 @@ def _variables(project: Project, path: str, level: Level) -> Iterator[SeedValue]
             ):
                 continue
             root, word = target.roots[0], _word(target.roots[0])
-            later = (each for each in level.before if each.start > statement.start)
-            if _assigned(later, root) or statement.value is None:
+            if bound[root] > statement.start or statement.value is None:
                 continue
             if WORD.fullmatch(word):
                 if _is_integer(project, path, statement.value):
                     yield SeedValue(word, statement)
             else:
-                last = max([statement, *field_writes(level, root)], key=lambda each: each.start)
+                last = max([statement, *field_writes(project, level, root)], key=lambda each: each.start)
                 yield from (SeedValue(text, last) for text in fields(project, path, level, root, word))
 
 
-def _assigned(body: Iterable[Statement], root: str) -> bool:
-    """Whether statements bind a variable anew."""
-    return any(
-        isinstance(target, Ref) and root in target.roots and not target.path
-        for statement in statements(body)
-        for target in (
-            *targets_of(statement),
-            *((each for _, each in statement.items if each) if isinstance(statement, With) else ()),
-        )
-    )
+def _bound(level: Level) -> dict[str, int]:
+    """The variables that statements before bind, each with the start of the last one that does, in whatever block."""
+    found: dict[str, int] = {}
+    for outer in level.before:
+        for statement in statements((outer,)):
+            for target in (
+                *targets_of(statement),
+                *((each for _, each in statement.items if each) if isinstance(statement, With) else ()),
+            ):
+                if isinstance(target, Ref) and not target.path:
+                    found.update(dict.fromkeys(target.roots, outer.start))
+    return found
 
 
 def _is_integer(project: Project, path: str, value: Expression) -> bool:

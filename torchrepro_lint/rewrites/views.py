@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Operation, Ref, Statement, Subscript
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.walk import expressions, last_word, statements, within
 
 _VIEWS = frozenset({"view", "view_as"})
 # What they give is laid out afresh, or is no tensor.
@@ -16,23 +16,31 @@ _FRESH = frozenset(
 _Variable: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def is_viewed(body: tuple[Statement, ...], call: Call) -> bool:
-    """Whether ``view`` or ``view_as`` is called in a body on what a call of it gives, through variables or not."""
-    every = list(statements(body))
-    carriers: set[_Variable] = set()
-    while fresh := {each for statement in every for each in _assigned(statement, call, carriers)} - carriers:
-        carriers |= fresh
-    return any(
-        _is_view(each, call, carriers)
-        for statement in every
-        for part in expressions(statement)
-        for each in within(part)
-    )
+class Views:
+    """The views of a body, which is walked once."""
+
+    def __init__(self, body: tuple[Statement, ...]) -> None:
+        every = list(statements(body))
+        self._views = [
+            each for statement in every for part in expressions(statement) for each in within(part) if _may_view(each)
+        ]
+        self._assigned = [each for each in every if isinstance(each, Assign)] if self._views else []
+
+    def of(self, call: Call) -> bool:
+        """Whether ``view`` or ``view_as`` is called on what a call of the body gives, through variables or not."""
+        carriers: set[_Variable] = set()
+        while fresh := {each for one in self._assigned for each in _assigned(one, call, carriers)} - carriers:
+            carriers |= fresh
+        return any(_is_view(each, call, carriers) for each in self._views)
 
 
-def _assigned(statement: Statement, call: Call, carriers: set[_Variable]) -> list[_Variable]:
+def _may_view(expression: Expression) -> bool:
+    return isinstance(expression, Call) and last_word(expression.func) in _VIEWS
+
+
+def _assigned(statement: Assign, call: Call, carriers: set[_Variable]) -> list[_Variable]:
     """The variables that a statement makes carry the result."""
-    if not isinstance(statement, Assign) or statement.value is None or not _carries(statement.value, call, carriers):
+    if statement.value is None or not _carries(statement.value, call, carriers):
         return []
     return [(target.roots, target.path) for target in statement.targets if isinstance(target, Ref)]
 

@@ -1,0 +1,131 @@
+"""Where a file needs generators of torch, and which it has: what each fix of the file asks again, worked out once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression, Function, Ref
+from torchrepro_lint.loaders import Loader, loaders
+from torchrepro_lint.loose import loose_draws
+from torchrepro_lint.nesting import Level, function_at, level_of
+from torchrepro_lint.splitting import random_splits
+from torchrepro_lint.walk import within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+KEYWORD = "generator"
+_MADE = "torch.Generator()"
+
+
+def wanting(project: Project, path: str) -> frozenset[int]:
+    """Where the functions of a file begin that need a generator and have none."""
+    known = _answers(project)
+    if path not in known.wanting:
+        levels = (known_level(project, path, start) for _, start in _needing_all(project, path))
+        inside = [level for level in levels if level is not None and level.function is not None]
+        starts = (each.function.start for each in inside if each.function and not visible(project, path, each))
+        known.wanting[path] = frozenset(starts)
+    return known.wanting[path]
+
+
+def known_level(project: Project, path: str, offset: int) -> Level | None:
+    """``level_of`` an offset of a file."""
+    known = _answers(project).levels
+    if (path, offset) not in known:
+        known[path, offset] = level_of(project.files[path], offset)
+    return known[path, offset]
+
+
+def needing(project: Project, path: str, level: Level) -> list[int]:
+    """Where the function calls what draws from a generator and is given none."""
+    function = f"{path}{level.function.name}" if level.function else f"{path}:"
+    return [start for name, start in _needing_all(project, path) if name == function]
+
+
+def _needing_all(project: Project, path: str) -> tuple[tuple[str, int], ...]:
+    known = _answers(project).needing
+    if path not in known:
+        sites = [loader.site for loader in loaders(project, path) if _needs(project, loader)]
+        sites += [site for site, _ in random_splits(project, path)]
+        known[path] = tuple((site.function, site.call.start) for site in sites if not is_left(project, path, site.call))
+    return known[path]
+
+
+class _Answers(NamedTuple):
+    """What each fix of a file asks again: where generators are needed, and by the functions that begin where; whether a
+    value, known by its identity, is one; the levels of offsets.
+    """
+
+    needing: dict[str, tuple[tuple[str, int], ...]]
+    wanting: dict[str, frozenset[int]]
+    generators: dict[int, bool]
+    levels: dict[tuple[str, int], Level | None]
+
+
+def _answers(project: Project) -> _Answers:
+    return _KNOWN.setdefault(project, _Answers({}, {}, {}, {}))
+
+
+_KNOWN: WeakKeyDictionary[Project, _Answers] = WeakKeyDictionary()
+
+
+def _needs(project: Project, loader: Loader) -> bool:
+    return not loader.passes(KEYWORD) and (loader.shuffles or bool(loose_draws(project, loader, before=False)))
+
+
+def visible(project: Project, path: str, level: Level) -> str:
+    """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has."""
+    for statement in level.before:
+        if (
+            isinstance(statement, Assign)
+            and statement.value is not None
+            and _is_generator(project, path, statement.value)
+        ):
+            for target in statement.targets:
+                if isinstance(target, Ref) and not target.path:
+                    return target.roots[0].rpartition(".")[2].lstrip(":")
+    if level.function is None:
+        return ""
+    for param in level.function.params:
+        variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
+        if _MADE in project.resolver.names_of(path, variable) and param.default is None:
+            return param.name
+    for name, values in project.files[path].assigned:
+        if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
+            return name[1:]
+    return ""
+
+
+def _is_generator(project: Project, path: str, value: Expression) -> bool:
+    """``torch.Generator()``, seeded or to be seeded, but none for a device."""
+    known = _answers(project).generators
+    if id(value) not in known:  # the facts stay as long as the project
+        known[id(value)] = _makes_generator(project, path, value)
+    return known[id(value)]
+
+
+def _makes_generator(project: Project, path: str, value: Expression) -> bool:
+    if _MADE not in project.names(path, value):
+        return False
+    made = [
+        each for each in within(value) if isinstance(each, Call) and "torch.Generator" in project.names(path, each.func)
+    ]
+    return all(not each.args or _is_cpu(each.args[0].value) for each in made)
+
+
+def _is_cpu(value: Expression) -> bool:
+    return isinstance(value, Constant) and value.value == "cpu"
+
+
+def is_left(project: Project, path: str, call: Call) -> bool:
+    """Whether whoever calls the function may pass a generator."""
+    function = function_at(project.files[path], call.start)
+    return function is not None and any(_is_open(function, arg) for arg in call.args)
+
+
+def _is_open(function: Function, arg: Arg) -> bool:
+    """Whether an argument is the function's own ``**kwargs``: who calls it may pass a generator that way."""
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params if param.kind == "**"}
+    return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
