@@ -51,8 +51,9 @@ def _inner(tree: SyntaxTree, node: Node) -> Iterator[Node]:
 
 def bind_target(tree: SyntaxTree, scope: Scope, target: Node) -> None:
     """Bind the words of an assignment target."""
-    for word in target_words(tree, target):
-        scope.bind(word)
+    word = tree.word(target)
+    for each in target_words(tree, target) if word is None else (word,):
+        scope.bind(each)
 
 
 def target_words(tree: SyntaxTree, target: Node) -> Iterator[str]:
@@ -71,7 +72,7 @@ def _forget(tree: SyntaxTree, scope: Scope, imported: dict[str, str], node: Node
     for word, name in [(tree.name(node), "")] if defines else import_bindings(tree.imported(node)):
         earlier = imported.get(word)
         if earlier and earlier != name:
-            scope.bound.get(word, set()).discard(earlier)
+            scope.unbind(word, earlier)
         imported[word] = name
 
 

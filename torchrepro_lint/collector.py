@@ -19,6 +19,7 @@ from torchrepro_lint.facts import (
     Ref,
     Statement,
     Try,
+    record,
 )
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.summary import summarise
@@ -33,6 +34,8 @@ class Collector:
 
     def __init__(self, tree: SyntaxTree) -> None:
         self.tree = tree
+        # The record of an expression, whose names are resolved in the scope.
+        self.convert = tree.converter(self)
         self.functions: list[Function] = []
         self.classes: list[Class] = []
         self.assigned: dict[str, list[tuple[str, Expression]]] = {}
@@ -41,13 +44,19 @@ class Collector:
 
     def facts(self) -> Facts:
         """The facts of the whole tree; to be asked once."""
+        try:
+            return self._facts()
+        finally:
+            del self.convert  # it holds this object, which would stay until garbage is collected
+
+    def _facts(self) -> Facts:
         tree, scope = self.tree, Scope("module", ":", None)
         bind_body(tree, scope, tree.module)
         if "global" in tree.text and _GLOBAL.search(tree.text):
             bind_globals(tree, scope)
         body = self.body(scope, tree.module)
         functions, classes = tuple(sorted(self.functions)), tuple(sorted(self.classes))
-        exports = tuple((word, tuple(sorted(names))) for word, names in sorted(scope.bound.items()))
+        exports = tuple(sorted(scope.bound.items()))
         return Facts(
             body=body,
             functions=functions,
@@ -57,21 +66,15 @@ class Collector:
             summary=summarise(body, functions, classes, self.assigned, exports, tuple(self.stars)),
         )
 
-    def convert(self, scope: Scope, node: Node) -> Expression:
-        """The record of an expression; names are resolved in ``scope``."""
-        tree = self.tree
-        start, end = tree.span(node)
-        return tree.expressions.get(type(node), tree.other)(self, scope, node, start, end)
-
     def body(self, scope: Scope, block: Node | None) -> tuple[Statement, ...]:
         """The statements of a module, suite or clause; documentation strings and ``pass`` are left out."""
         tree = self.tree
+        converters = tree.statements
         found: list[Statement] = []
         for node in tree.body(block):
-            converter = tree.statements.get(type(node))
+            converter = converters.get(type(node))
             if converter is not None:
-                start, end = tree.extent(node)
-                statement = converter(self, scope, node, start, end)
+                statement = converter(self, scope, node, *tree.extent(node))
                 if statement is not None:
                     found.append(statement)
         return tuple(found)
@@ -89,7 +92,7 @@ class Collector:
         """Record a function; returns what its ``def`` statement evaluates: decorators and defaults."""
         tree = self.tree
         name = scope.own(tree.name(node))
-        decorators = tuple(self.convert(scope, decorator) for decorator in tree.decorators(node))
+        decorators = tuple([self.convert(scope, decorator) for decorator in tree.decorators(node)])
         params = self._params(scope, node)
         annotation = tree.returns(node)
         returns = None if annotation is None else self.annotation(scope, annotation)
@@ -99,7 +102,7 @@ class Collector:
         owner = scope.name[:-1] if scope.kind == "class" else None
         generator = inner.name in self.generators
         self.functions.append(Function(start, end, name, params, decorators, body, owner, generator, returns))
-        return (*decorators, *(param.default for param in params if param.default is not None))
+        return (*decorators, *[param.default for param in params if param.default is not None])
 
     def define_lambda(self, scope: Scope, node: Node, start: int, end: int) -> str:
         """Record a lambda; returns its name."""
@@ -141,7 +144,7 @@ class Collector:
         for name, kind, hint, value in self.tree.params(node):
             annotation = None if hint is None else self.annotation(scope, hint)
             default = None if value is None else self.convert(scope, value)
-            found.append(Param(name, kind, annotation, default))
+            found.append(record(Param, (name, kind, annotation, default)))
         return tuple(found)
 
 

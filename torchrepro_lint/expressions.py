@@ -58,7 +58,7 @@ def _comparison(collector: Collector, scope: Scope, node: Node, start: int, end:
         right = collector.convert(scope, comparator)
         parts.append(Operation(left.start, right.end, sign, (left, right)))
         left = right
-    return Operation(start, end, "and", tuple(parts)) if len(parts) > 1 else parts[0]._replace(start=start, end=end)
+    return Operation(start, end, "and", tuple(parts)) if len(parts) > 1 else Operation(start, end, *parts[0][2:])
 
 
 def _conditional(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:

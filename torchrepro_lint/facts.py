@@ -16,9 +16,12 @@ Offsets
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.text import Span
+
+# A record of a type and all its fields, in half the time of a call of the type: millions are made.
+record: Any = tuple.__new__
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 
@@ -335,6 +338,6 @@ class Facts(NamedTuple):
         return self.summary.exports
 
 
-def span(record: Expression | Statement | Arg | Function | Class) -> Span:
+def span(of: Expression | Statement | Arg | Function | Class) -> Span:
     """The span of any record that has one."""
-    return Span(record.start, record.end)
+    return Span(of.start, of.end)

@@ -14,13 +14,24 @@ from sys import intern
 from typing import Any
 
 from torchrepro_lint import facts as records
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Facts, Operation, Ref, Subscript, Summary
+from torchrepro_lint.facts import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Facts,
+    Operation,
+    Ref,
+    Subscript,
+    Summary,
+    record,
+)
 
 _TYPES: dict[str, Any] = {
     name: kind for name, kind in vars(records).items() if isinstance(kind, type) and hasattr(kind, "_fields")
 }
 _PLAIN = 0
-_new: Any = tuple.__new__
 
 
 def to_json(facts: Facts) -> str:
@@ -138,7 +149,7 @@ class _Reader:
     def ref(self, it: Any) -> Any:
         number, words = self._number, self.words
         places = number(it[1], it[1]), number(it[2], it[2])
-        return _new(Ref, (*places, words[it[3]], words[it[4]], number(it[5], it[5])))
+        return record(Ref, (*places, words[it[3]], words[it[4]], number(it[5], it[5])))
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
@@ -149,7 +160,7 @@ class _Reader:
         known = self._calls.get((it[1], it[2]))
         if known is not None and known[0] == it:
             return known[1]
-        found: Call = _new(Call, (*self.head(it), self.decoded(it[3]), self.args(it[4]), self.decoded(it[5])))
+        found: Call = record(Call, (*self.head(it), self.decoded(it[3]), self.args(it[4]), self.decoded(it[5])))
         self._calls[it[1], it[2]] = it, found
         return found
 
@@ -157,7 +168,7 @@ class _Reader:
         number, text = self._number, self._text
         return tuple(
             [
-                _new(
+                record(
                     Arg,
                     (number(a, a), number(b, b), text(keyword, keyword), text(star, star), self.decoded(value)),
                 )
@@ -168,12 +179,12 @@ class _Reader:
 
 _READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
     "R": _Reader.ref,
-    "K": lambda of, it: _new(Constant, (*of.head(it), of.decoded(it[3]))),
+    "K": lambda of, it: record(Constant, (*of.head(it), of.decoded(it[3]))),
     "C": _Reader.call,
-    "A": lambda of, it: _new(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
-    "S": lambda of, it: _new(Subscript, (*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5]))),
-    "L": lambda of, it: _new(Collection, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
-    "O": lambda of, it: _new(Operation, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
+    "A": lambda of, it: record(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
+    "S": lambda of, it: record(Subscript, (*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5]))),
+    "L": lambda of, it: record(Collection, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
+    "O": lambda of, it: record(Operation, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
     _PLAIN: lambda of, it: of.all(it[1:]),
     "bytes": lambda _, it: base64.b64decode(it[1], validate=True),
     "complex": lambda _, it: complex(it[1], it[2]),

@@ -11,7 +11,7 @@ from torchrepro_lint.walk import expressions, statements, within
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
 
-_CLICK = ("click.option", "rich_click.option", "cloup.option", "asyncclick.option")
+_CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
@@ -99,9 +99,11 @@ def _declared(path: str, facts: Facts) -> Iterator[Option]:
 
 
 def _option(path: str, function: str, call: Call) -> Option | None:
+    if not _declares(call):
+        return None
     flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
     texts = [flag for flag in flags if isinstance(flag, str)]
-    if not _declares(call) or not texts:
+    if not texts:
         return None
     given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
     if _is_absl(call):
@@ -116,10 +118,16 @@ def _option(path: str, function: str, call: Call) -> Option | None:
 
 
 def _declares(call: Call) -> bool:
-    match call.func:
-        case Ref(path=(*_, "add_argument")) | Attribute(name="add_argument"):
-            return True
-    return _is_click(call) or _is_absl(call)
+    """Asked of every call of every file."""
+    func = call.func
+    if type(func) is Attribute:
+        return func.name == "add_argument"
+    if type(func) is not Ref:
+        return False
+    if not func.path:
+        return not _CLICK.isdisjoint(func.roots)
+    word = func.path[-1]
+    return word == "add_argument" or word.startswith("DEFINE_") or (word == "option" and _is_click(call))
 
 
 def _is_click(call: Call) -> bool:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import builtins
 
-_BUILTINS = frozenset(dir(builtins))
+_BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
 
 class Scope:
-    """A ``module``, ``class``, ``function`` or ``comprehension``. ``name`` prefixes what is bound in it."""
+    """A ``module``, ``class``, ``function`` or ``comprehension``. ``name`` prefixes what is bound in it.
+
+    ``bound`` has the names of each word, sorted: the same tuple for all that read it.
+    """
 
     __slots__ = ("bound", "counters", "kind", "name", "parent", "redirected")
 
@@ -19,7 +22,7 @@ class Scope:
         self.kind = kind
         self.name = name
         self.parent = parent
-        self.bound: dict[str, set[str]] = {}
+        self.bound: dict[str, tuple[str, ...]] = {}
         self.redirected: dict[str, Scope] = {}
         self.counters: dict[str, int] = {}
 
@@ -29,12 +32,23 @@ class Scope:
 
     def bind(self, word: str, name: str | None = None) -> None:
         """Bind a word, to a variable of its own unless a name is given."""
-        scope = self.redirected.get(word, self)
-        scope.bound.setdefault(word, set()).add(name or scope.own(word))
+        scope = self.redirected.get(word, self) if self.redirected else self
+        known, added = scope.bound.get(word), name or f"{scope.name}{word}"
+        if not known:
+            scope.bound[word] = (added,)
+        elif added not in known:
+            scope.bound[word] = tuple(sorted((*known, added)))
+
+    def unbind(self, word: str, name: str) -> None:
+        """Take back that a word may stand for a name."""
+        if word in self.bound:
+            self.bound[word] = tuple(each for each in self.bound[word] if each != name)
 
     def variable(self, word: str) -> str:
         """The name of the variable that an assignment to a word in this scope writes."""
-        return self.redirected.get(word, self).own(word)
+        scope = self.redirected.get(word, self) if self.redirected else self
+        name, names = f"{scope.name}{word}", scope.bound.get(word)
+        return names[0] if names and names[0] == name else name  # one text for all that name it
 
     def redirect(self, word: str, scope: Scope) -> None:
         """``global`` and ``nonlocal``: the word belongs to another scope."""
@@ -49,12 +63,12 @@ class Scope:
         """All names that the word may stand for where it is read in this scope, sorted."""
         scope: Scope | None = self
         while scope is not None:
-            if (other := scope.redirected.get(word)) is not None:
+            if scope.redirected and (other := scope.redirected.get(word)) is not None:
                 return other.resolve(word)
             if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
-                return tuple(names) if len(names) == 1 else tuple(sorted(names))
+                return names
             scope = scope.parent
-        return (f"builtins.{word}",) if word in _BUILTINS else (f"?{word}",)
+        return _BUILTINS.get(word) or (f"?{word}",)
 
     def function(self) -> Scope:
         """The nearest scope that is no comprehension: the one that a walrus binds in."""

@@ -22,6 +22,7 @@ from torchrepro_lint.facts import (
     Statement,
     Try,
     With,
+    record,
 )
 from torchrepro_lint.importing import import_bindings
 from torchrepro_lint.scopes import Scope
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def _do(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
     value = collector.convert(scope, node.value)
-    return None if is_text(value) else Do(start, end, value)
+    return None if is_text(value) else record(Do, (start, end, value))
 
 
 def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
@@ -41,12 +42,13 @@ def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int
     targets = collector.tree.targets(node)
     for target in targets:
         _pair(collector, scope, target, value)
-    return Assign(start, end, tuple(collector.convert(scope, target) for target in targets), value, "=", None)
+    converted = tuple([collector.convert(scope, target) for target in targets])
+    return record(Assign, (start, end, converted, value, "=", None))  # type: ignore[no-any-return]
 
 
 def _pair(collector: Collector, scope: Scope, target: Node, value: Expression) -> None:
     """Note assignments; ``a, b = f(), g()`` gives each name its own value."""
-    if isinstance(value, Collection) and value.kind in ("tuple", "list"):
+    if type(value) is Collection and value.kind in ("tuple", "list"):
         elements = list(collector.tree.elements(target))
         if elements and len(elements) == len(value.items) and not any(starred for _, starred in elements):
             for (element, _), item in zip(elements, value.items, strict=True):
@@ -163,8 +165,9 @@ def _alias(collector: Collector, scope: Scope, node: Node, start: int, end: int)
 
 def _leave(kind: str, *fields: str) -> ToStatement:
     def convert(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
-        parts = [getattr(node, field) for field in fields]
-        return Leave(start, end, kind, tuple(collector.convert(scope, part) for part in parts if part is not None))
+        parts = [part for field in fields if (part := getattr(node, field)) is not None]
+        values = tuple([collector.convert(scope, part) for part in parts])
+        return record(Leave, (start, end, kind, values))  # type: ignore[no-any-return]
 
     return convert
 

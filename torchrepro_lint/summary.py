@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.events import events
 from torchrepro_lint.facts import (
     Assign,
     Call,
     Class,
-    Collection,
-    Constant,
     Expression,
     Function,
     If,
-    Import,
-    Lambda,
     Ref,
     Statement,
     Subscript,
     Summary,
 )
-from torchrepro_lint.options import declared_word
 from torchrepro_lint.truth import Setting, is_main_test
-from torchrepro_lint.walk import called_word, expressions, held_words, last_word, parts, returned, statements
-
-# The roots and the path of a reference.
-Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+from torchrepro_lint.walk import held_words, returned
+from torchrepro_lint.words import Words, named
 
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
@@ -41,11 +33,15 @@ def summarise(
     stars: tuple[str, ...],
 ) -> Summary:
     """The summary of a file with these bodies, variables, top-level names and star imports."""
-    words = _Words()
+    words, tables = Words(), set[tuple[str, str]]()
     definitions: tuple[Function | Class, ...] = (*functions, *classes)
-    for each in (body, *(function.body for function in functions), *(one.body for one in classes)):
-        for statement in statements(each):
-            words.add(statement)
+    words.add(body)
+    for function in functions:
+        words.stored = []
+        words.add(function.body)
+        tables.update(_tables(function, words.stored))
+    for one in classes:
+        words.add(one.body)
     return Summary(
         exports=exports,
         stars=stars,
@@ -53,11 +49,11 @@ def summarise(
         calls=tuple(sorted(words.calls)),
         values=tuple(sorted(words.values)),
         keywords=tuple(sorted(words.keywords)),
-        decorators=tuple(sorted({_named(_undone(one)) for each in definitions for one in each.decorators})),
+        decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
         partials=tuple(sorted(words.partials)),
         options=tuple(sorted(words.options)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
-        tables=tuple(sorted({table for each in functions for table in _tables(each)})),
+        tables=tuple(sorted(tables)),
         holds=tuple(_holds(assigned, functions)),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
@@ -78,55 +74,8 @@ def is_property(function: Function) -> bool:
     )
 
 
-class _Words:
-    """The words that the statements of a file hold."""
-
-    def __init__(self) -> None:
-        self.imports: set[str] = set()
-        self.calls: set[str] = set()
-        self.values: set[str] = set()
-        self.keywords: set[str] = set()
-        self.options: set[str] = set()
-        self.partials: set[Named] = set()
-
-    def add(self, statement: Statement) -> None:
-        if isinstance(statement, Import):
-            self.imports.update(statement.modules, (name for _, name in statement.names))
-        for expression in expressions(statement):
-            self._look(expression)
-
-    def _look(self, expression: Expression) -> None:
-        kind = type(expression)
-        if kind is Ref:
-            self.values.add(last_word(expression))
-        elif kind is Call:
-            self._call(expression)  # type: ignore[arg-type]  # narrowed by exact type
-        elif kind is not Lambda:
-            if isinstance(expression, Collection) and expression.kind == "dict":
-                keys = (each.value for each in expression.items[::2] if isinstance(each, Constant))
-                self.keywords.update(key for key in keys if isinstance(key, str))
-            for each in parts(expression):
-                self._look(each)
-
-    def _call(self, call: Call) -> None:
-        word = called_word(call.func)
-        self.calls.add(word)
-        if word == "partial" and call.args and not call.args[0].star:
-            self.partials.add(_named(call.args[0].value))
-        if option := declared_word(call):
-            self.options.add(option)
-        self.keywords.update(arg.keyword for arg in call.args if arg.keyword is not None)
-        for each in parts(call):
-            if each is not call.func or type(each) is not Ref:
-                self._look(each)
-
-
 def _undone(decorator: Expression) -> Expression:
     return decorator.func if isinstance(decorator, Call) else decorator
-
-
-def _named(expression: Expression) -> Named:
-    return (expression.roots, expression.path) if isinstance(expression, Ref) else ((), ())
 
 
 def _holds(
@@ -147,10 +96,10 @@ def _holds(
             yield word, tuple(sorted(words))
 
 
-def _tables(function: Function) -> Iterator[tuple[str, str]]:
+def _tables(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:
     """The tables in which a function stores one of its parameters: ``NETS[name] = function``."""
-    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
-    for statement in statements(function.body) if own else ():
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params} if stored else frozenset()
+    for statement in stored:
         match statement:
             case Assign(targets=targets, value=Ref(roots=roots)) if not own.isdisjoint(roots):
                 for target in targets:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.expressions import called
-from torchrepro_lint.facts import Arg, Call, Expression
+from torchrepro_lint.facts import Arg, Call, Expression, record
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import around, opening
 
@@ -21,15 +21,16 @@ def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: in
     func = called(scope, collector.convert(scope, node.func))
     text, at = collector.tree.text, func.end
     at = at + 1 if text[at] == "(" else opening(text, at)
-    return Call(start, end, func, tuple(arguments(collector, scope, node.args, node.keywords, at)), at)
+    args = arguments(collector, scope, node.args, node.keywords, at) if node.args or node.keywords else ()
+    return record(Call, (start, end, func, args, at))  # type: ignore[no-any-return]
 
 
 def arguments(
     collector: Collector, scope: Scope, args: list[ast.expr], keywords: list[ast.keyword], before: int
-) -> Iterable[Arg]:
+) -> tuple[Arg, ...]:
     """The records of the arguments of a call or class, whose parenthesis opens before ``before``."""
-    tree = collector.tree
-    text, span, converters = tree.text, tree.span, tree.expressions
+    text, span, convert = collector.tree.text, collector.tree.span, collector.convert
+    found: list[Arg] = []
     for node in _in_order(args, keywords) if keywords else args:
         value, keyword, star = node, None, ""
         if type(node) is ast.keyword:
@@ -37,14 +38,19 @@ def arguments(
             star = "" if keyword else "**"
         elif type(node) is ast.Starred:
             value, star = node.value, "*"
-        start, end = span(value)
-        record = converters.get(type(value), tree.other)(collector, scope, value, start, end)
+        made = convert(scope, value)
+        start, end = span(value) if type(value) in _PARENTHESISED else (made.start, made.end)
         if start < before:  # a generator expression without parentheses of its own
-            start, end = record.start, record.end
+            start, end = made.start, made.end
         elif text.find("(", before, start) >= 0:
             start, end = around(text, before, start, end)
-        yield Arg(start, end, keyword, star, record)
+        found.append(record(Arg, (start, end, keyword, star, made)))
         before = end
+    return tuple(found)
+
+
+# Their records may begin after what their nodes begin with.
+_PARENTHESISED = frozenset({ast.Tuple, ast.GeneratorExp})
 
 
 def _in_order(args: Sequence[Any], keywords: Sequence[Any]) -> Sequence[Any]:

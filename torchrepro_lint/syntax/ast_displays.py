@@ -33,7 +33,7 @@ def set_(collector: Collector, scope: Scope, node: ast.Set, start: int, end: int
 
 
 def _items(collector: Collector, scope: Scope, nodes: list[ast.expr]) -> tuple[Expression, ...]:
-    return tuple(_item(collector, scope, node) for node in nodes)
+    return tuple([_item(collector, scope, node) for node in nodes])
 
 
 def _item(collector: Collector, scope: Scope, node: ast.expr) -> Expression:

@@ -8,14 +8,15 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import expressions
-from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.expressions import LONGEST_TEXT
+from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript, record
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.ast_calls import call
 from torchrepro_lint.syntax.ast_displays import dict_, enclosed, generator_, list_, set_, tuple_
 from torchrepro_lint.syntax.ast_operators import binary, boolean, unary
 from torchrepro_lint.syntax.ast_strings import string
 from torchrepro_lint.syntax.brackets import closed, skip
-from torchrepro_lint.syntax.tree import ToExpression, Untrusted, typed
+from torchrepro_lint.syntax.tree import Convert, ToExpression, Untrusted, typed
 
 if TYPE_CHECKING:
     from torchrepro_lint.collector import Collector
@@ -23,8 +24,23 @@ if TYPE_CHECKING:
 _BLANKS = frozenset(" \t\f\r\n")
 
 
+def quick(collector: Collector, starts: list[int]) -> Convert:
+    """What converts the nodes of a text whose columns are code points: the commonest at once, the others by the table."""
+
+    def convert(scope: Scope, node: ast.expr) -> Expression:
+        kind = type(node)
+        start = starts[node.lineno] + node.col_offset
+        if kind is ast.Name:
+            end = start + len(node.id)  # type: ignore[attr-defined]  # narrowed by exact type
+            return record(Ref, (start, end, scope.resolve(node.id), (), end))  # type: ignore[attr-defined, no-any-return]
+        end = starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]  # the parser sets both
+        return EXPRESSIONS.get(kind, other)(collector, scope, node, start, end)
+
+    return convert
+
+
 def _name(collector: Collector, scope: Scope, node: ast.Name, start: int, end: int) -> Expression:
-    return Ref(start, end, scope.resolve(node.id), (), end)
+    return record(Ref, (start, end, scope.resolve(node.id), (), end))  # type: ignore[no-any-return]
 
 
 def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: int, end: int) -> Expression:
@@ -37,7 +53,7 @@ def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: i
         base_end = closed(tree.text, tree.span(node.value)[1])
     base = node.value
     if type(base) is ast.Name:
-        return Ref(start, end, scope.resolve(base.id), (word,), base_end)
+        return record(Ref, (start, end, scope.resolve(base.id), (word,), base_end))  # type: ignore[no-any-return]
     path = [word]
     while type(base) is ast.Attribute:
         path.append(base.attr)
@@ -53,9 +69,9 @@ def _subscript(collector: Collector, scope: Scope, node: ast.Subscript, start: i
     nodes = [index]
     if isinstance(index, ast.Tuple) and not enclosed(collector, index, *collector.tree.span(index)):
         nodes = index.elts
-    indices = tuple(_index(collector, scope, each) for each in nodes)
+    indices = tuple([_index(collector, scope, each) for each in nodes])
     base_end = value.end if text[value.end] == "[" else closed(text, value.end)
-    return Subscript(start, end, value, indices, base_end)
+    return record(Subscript, (start, end, value, indices, base_end))  # type: ignore[no-any-return]
 
 
 def _index(collector: Collector, scope: Scope, node: ast.expr) -> Expression:
@@ -75,11 +91,14 @@ def _slice(collector: Collector, scope: Scope, node: ast.Slice, start: int, end:
 
 def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int, end: int) -> Expression:
     value = node.value
+    kind = type(value)
+    if kind is str and end - start == len(value) + 2 <= LONGEST_TEXT:  # type: ignore[arg-type]  # narrowed by exact type
+        return record(Constant, (start, end, value))  # type: ignore[no-any-return]
     if isinstance(value, (str, bytes)):
         return string(collector, scope, value, start, end)
     if value is ...:
         return Operation(start, end, "...", ())
-    return Constant(start, end, value)
+    return record(Constant, (start, end, value))  # type: ignore[no-any-return]
 
 
 def _formatted(collector: Collector, scope: Scope, node: ast.JoinedStr, start: int, end: int) -> Expression:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
-from torchrepro_lint.facts import Constant, Expression, Operation
+from torchrepro_lint.facts import Constant, Expression, Operation, record
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
-from torchrepro_lint.syntax.columns import spans
+from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import Field, Part, Piece, pieces
 from torchrepro_lint.syntax.tree import Untrusted
 
 if TYPE_CHECKING:
     from torchrepro_lint.collector import Collector
+    from torchrepro_lint.syntax.ast_tree import AstTree
 
 
 def string(collector: Collector, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
@@ -29,8 +30,8 @@ def string(collector: Collector, scope: Scope, value: str | bytes | None, start:
         raise Untrusted
     records = [_piece(collector, scope, piece) for piece in found]
     whole = records.pop()
-    for piece, record in zip(reversed(found[:-1]), reversed(records), strict=True):
-        whole = joined(record, whole, piece.start, end)
+    for piece, made in zip(reversed(found[:-1]), reversed(records), strict=True):
+        whole = joined(made, whole, piece.start, end)
     return whole
 
 
@@ -45,7 +46,7 @@ def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
 
 
 def _constant(value: str | bytes, start: int, end: int) -> Expression:
-    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else Constant(start, end, value)
+    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else record(Constant, (start, end, value))
 
 
 def _piece(collector: Collector, scope: Scope, piece: Piece) -> Expression:
@@ -69,21 +70,24 @@ def _parts(collector: Collector, scope: Scope, parts: tuple[Part, ...], start: i
 def _value(collector: Collector, scope: Scope, field: Field) -> Expression:
     """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
     source = collector.tree.text[field.start : field.end]
-    node, span = _parsed(f"({source})", field.start - 1)
-    if span(node)[0] < field.start:  # a tuple, which the parentheses became part of
+    node, columns = _parsed(f"({source})", field.start - 1)
+    if columns.span(node)[0] < field.start:  # a tuple, which the parentheses became part of
         stripped = source.strip()
-        node, span = _parsed(stripped, field.end - len(source.lstrip()))
-    outside = collector.tree.span
-    collector.tree.span = span
+        node, columns = _parsed(stripped, field.end - len(source.lstrip()))
+    tree = cast("AstTree", collector.tree)
+    outside = tree.columns, collector.convert
+    tree.stand(columns)
+    collector.convert = tree.converter(collector)
     try:
         return collector.convert(scope, node)
     finally:
-        collector.tree.span = outside
+        tree.stand(outside[0])
+        collector.convert = outside[1]
 
 
-def _parsed(source: str, base: int) -> tuple[ast.expr, Callable[[ast.expr], tuple[int, int]]]:
+def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
     """An expression that stands at an offset, and where its nodes do."""
     try:
-        return quiet.parse(source, "eval").body, spans(source, base)
+        return quiet.parse(source, "eval").body, Columns(source, base)
     except quiet.REFUSALS as error:
         raise Untrusted from error

@@ -13,13 +13,13 @@ from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.ast_calls import arguments
 from torchrepro_lint.syntax.ast_displays import deleted
-from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other
+from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other, quick
 from torchrepro_lint.syntax.ast_operators import SIGNS
 from torchrepro_lint.syntax.brackets import opening, skip, trailed
-from torchrepro_lint.syntax.columns import spans
+from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import pieces
 from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, ToStatement, Untrusted, typed
+from torchrepro_lint.syntax.tree import Convert, For, Node, Parameter, SyntaxTree, ToStatement, Untrusted, typed
 
 
 def _delete(collector: Collector, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
@@ -51,18 +51,25 @@ class AstTree(SyntaxTree):
             raise Untrusted
         self.text = text
         self.module = quiet.parse(text)
-        self.span = spans(text)
+        self.stand(Columns(text))
         self.walrus = ":=" in text
+
+    def stand(self, columns: Columns) -> None:
+        """From now on the nodes are those of the text, or a part of it, with these columns."""
+        self.columns, self.span = columns, columns.span
+
+    def converter(self, collector: Collector) -> Convert:
+        return quick(collector, self.columns.starts) if self.columns.narrow else super().converter(collector)
 
     def body(self, block: Node) -> Sequence[Node]:
         found: Sequence[Node] = block if isinstance(block, list) else block.body
         return found
 
     def extent(self, statement: Node) -> tuple[int, int]:
-        start, end = self.span(statement)
-        if self.text[end - 1] == ";":  # that of the last line of a block
-            end = self.extent(self._last(statement))[1]
-        return start, end
+        span = self.span(statement)
+        if self.text[span[1] - 1] == ";":  # that of the last line of a block
+            return span[0], self.extent(self._last(statement))[1]
+        return span
 
     def _last(self, statement: Node) -> Node:
         """The last statement in a compound one."""

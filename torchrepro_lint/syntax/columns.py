@@ -5,47 +5,56 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, TypeAlias
 
 # The line ends of the Python tokenizer.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
-
-def spans(text: str, base: int = 0) -> Callable[[Any], tuple[int, int]]:
-    """What tells the span of a text's nodes. ``base`` is added to all offsets: where the text stands in a longer one."""
-    columns = _Columns(text, base)
-    return columns.narrow if text.isascii() else columns.wide
+ToSpan: TypeAlias = Callable[[Any], tuple[int, int]]
 
 
-class _Columns:
-    __slots__ = ("_columns", "_wide", "starts")
+class Columns:
+    """Where the lines of a text begin, and the spans of its nodes.
 
-    def __init__(self, text: str, base: int) -> None:
+    ``starts`` has the offsets of the lines, which count from 1; ``base`` is added to all: where the text stands in a longer
+    one. ``narrow`` says that every column of the text is a code point.
+    """
+
+    __slots__ = ("narrow", "span", "starts")
+
+    def __init__(self, text: str, base: int = 0) -> None:
+        self.narrow = text.isascii()
         lines = text.split("\n") if "\r" not in text else _LINES.findall(text)
         newline = 0 if "\r" in text else 1
         # The first entry stands for a line 0.
-        self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
-        self._wide = {} if text.isascii() else {row: line for row, line in enumerate(lines, 1) if not line.isascii()}
-        self._columns: dict[int, list[int]] = {}
+        starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
+        self.span = _narrow(starts) if self.narrow else _wide(starts, lines)
 
-    def narrow(self, node: Any) -> tuple[int, int]:
-        starts = self.starts
+
+# These are no methods: an object that holds its own method stays in memory until garbage is collected.
+def _narrow(starts: list[int]) -> ToSpan:
+    def span(node: Any) -> tuple[int, int]:
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset
 
-    def wide(self, node: Any) -> tuple[int, int]:
-        starts, wide, row, last = self.starts, self._wide, node.lineno, node.end_lineno
-        start, end = node.col_offset, node.end_col_offset
-        if row in wide:
-            start = self._column(row, start)
-        if last in wide:
-            end = self._column(last, end)
-        return starts[row] + start, starts[last] + end
+    return span
 
-    def _column(self, row: int, column: int) -> int:
-        columns = self._columns.get(row)
+
+def _wide(starts: list[int], lines: list[str]) -> ToSpan:
+    wide = {row: line for row, line in enumerate(lines, 1) if not line.isascii()}
+    known: dict[int, list[int]] = {}
+
+    def offset(row: int, column: int) -> int:
+        if row not in wide:
+            return starts[row] + column
+        columns = known.get(row)
         if columns is None:
-            columns = self._columns[row] = list(_columns(self._wide[row]))
-        return columns[column]
+            columns = known[row] = list(_columns(wide[row]))
+        return starts[row] + columns[column]
+
+    def span(node: Any) -> tuple[int, int]:
+        return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
+
+    return span
 
 
 def _columns(line: str) -> Iterator[int]:

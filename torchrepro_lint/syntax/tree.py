@@ -20,6 +20,7 @@ _T = TypeVar("_T")
 Node: TypeAlias = Any
 ToExpression: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Expression]"
 ToStatement: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Statement | None]"
+Convert: TypeAlias = "Callable[[Scope, Node], Expression]"
 Binder: TypeAlias = "Callable[[SyntaxTree, Scope, Node], None]"
 
 
@@ -60,6 +61,16 @@ class SyntaxTree(ABC):
     other: ToExpression
     # The span of a node without its own parentheses.
     span: Callable[[Node], tuple[int, int]]
+
+    def converter(self, collector: Collector) -> Convert:
+        """What converts expressions of this tree for a collector."""
+        span, converters, other = self.span, self.expressions, self.other
+
+        def convert(scope: Scope, node: Node) -> Expression:
+            start, end = span(node)
+            return converters.get(type(node), other)(collector, scope, node, start, end)
+
+        return convert
 
     @abstractmethod
     def body(self, block: Node | None) -> Sequence[Node]:
