@@ -1,50 +1,87 @@
-"""``python -m benchmarks.editing FILE``: what edits of a file cost the language server, and whether memory stays level.
+"""``python -m benchmarks.editing FILE``: what an edit of a file costs in an editor, and whether the server's memory stays level.
 
-The file is a script of a project on disk; each edit adds or takes away lines above everything, so that every fact of it moves.
-Memory is what the process holds after a collection of garbage, in megabytes, ten times over the run.
+The file, of a project on disk (``--root``: the folder that is open), is edited as someone would who types, renames, makes mistakes
+and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, without a delay for more typing, and
+its diagnostics are waited for. Milliseconds are from one to the other; memory is what the server's process holds, in MB.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from torchrepro_lint.server.documents import Document, encoded
-from torchrepro_lint.server.preferences import Preferences
-from torchrepro_lint.server.workspace import Workspace
+from benchmarks.keystrokes import Keystroke, keystrokes
+from benchmarks.language_client import Client
+from torchrepro_lint.text import Lines
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.editing", description=__doc__)
     parser.add_argument("file", type=Path)
+    parser.add_argument("--root", type=Path, help="the folder that is open (default: that of the file)")
     parser.add_argument("--edits", type=int, default=2000, help="how many edits (default: %(default)s)")
+    parser.add_argument("--each", type=int, default=100, help="edits between two lines (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     options = parser.parse_args()
-    path = str(options.file.resolve())
-    text = Path(path).read_text(encoding="utf-8")
-    workspace = Workspace(print)
-    workspace.configure(Preferences(), {os.path.dirname(path): Preferences()})
-    seconds: list[float] = []
-    for number in range(options.edits + 1):
-        workspace.take({path: Document(path, encoded("\n" * (number % 7) + text), Path(path).as_uri())})
-        started = time.process_time()
-        report = workspace.reports()[path]
-        seconds.append(time.process_time() - started)
-        assert report is not None
-        if number % max(options.edits // 10, 1) == 0:
-            gc.collect()
-            print(f"after {number} edits: {_megabytes():.1f} MB")
-    edits = sorted(seconds[1:])
-    print(f"CPU seconds an edit: median {statistics.median(edits):.3f} ({edits[0]:.3f} to {edits[-1]:.3f})")
+    file = options.file.resolve()
+    client = Client((options.root or file.parent).resolve())
+    try:
+        _measure(client, file, options)
+    finally:
+        client.end()
 
 
-def _megabytes() -> float:
-    """What is resident; Linux only."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
+    with file.open(encoding="utf-8", newline="") as stream:
+        text = stream.read()
+    client.start({"general": {"positionEncodings": ["utf-32"]}}, options={"delay": 0})
+    started = time.perf_counter()
+    client.open(file, text)
+    found = client.diagnostics(file, 1)
+    print(f"opened after {time.perf_counter() - started:.2f} s, {len(found)} findings, {_megabytes(client):.0f} MB")
+    print("  edits   median      p95      max   memory")
+    every: list[float] = []
+    for number, one in enumerate(keystrokes(text, options.edits, options.seed), 1):
+        every.append(_send(client, file, number + 1, text, one))
+        text = one.text
+        if number % options.each == 0:
+            print(f"{number:7d} {_figures(every[-options.each :])} {_megabytes(client):5.0f} MB", flush=True)
+    print(f"    all {_figures(every)}")
+
+
+def _send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> float:
+    """Send one edit; how many milliseconds it takes until its diagnostics are there."""
+    change = {"range": _range(Lines(before), one), "text": one.new}
+    started = time.perf_counter()
+    client.notify(
+        "textDocument/didChange",
+        {"textDocument": {"uri": file.as_uri(), "version": version}, "contentChanges": [change]},
+    )
+    client.diagnostics(file, version)
+    return (time.perf_counter() - started) * 1000
+
+
+def _range(lines: Lines, one: Keystroke) -> dict[str, Any]:
+    places = (lines.position(each) for each in one.span)
+    return dict(
+        zip(("start", "end"), ({"line": row - 1, "character": column - 1} for row, column, _ in places), strict=True)
+    )
+
+
+def _figures(values: Sequence[float]) -> str:
+    p95 = statistics.quantiles(values, n=20)[-1] if len(values) > 1 else values[0]
+    return f"{statistics.median(values):5.0f} ms {p95:5.0f} ms {max(values):5.0f} ms"
+
+
+def _megabytes(client: Client) -> float:
+    """What is resident of the server; Linux only."""
+    pages = int(Path(f"/proc/{client.process.pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 

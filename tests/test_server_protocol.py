@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
-from language_client import PATIENCE, Client
+from benchmarks.language_client import PATIENCE, Client
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.server.hovering import page
 
