@@ -2,22 +2,31 @@
 
 The file, of a project on disk (``--root``: the folder that is open), is edited as someone would who types, renames, makes mistakes
 and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, without a delay for more typing, and
-its diagnostics are waited for. Milliseconds are from one to the other; memory is what the server's process holds, in MB.
+its diagnostics are waited for. Milliseconds are from one to the other, of edits after which the file parses and of those after
+which it does not; memory is what the server's process holds, in MB.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.keystrokes import Keystroke, keystrokes
 from benchmarks.language_client import Client
 from torchrepro_lint.text import Lines
+
+
+class Cost(NamedTuple):
+    """What an edit took, and whether the file parses after it."""
+
+    milliseconds: float
+    parses: bool
 
 
 def main() -> None:
@@ -45,26 +54,26 @@ def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
     client.open(file, text)
     found = client.diagnostics(file, 1)
     print(f"opened after {time.perf_counter() - started:.2f} s, {len(found)} findings, {_megabytes(client):.0f} MB")
-    print("  edits   median      p95      max   memory")
-    every: list[float] = []
+    print("  edits   memory  parses: median, p95, max       does not: median, p95, max")
+    every: list[Cost] = []
     for number, one in enumerate(keystrokes(text, options.edits, options.seed), 1):
         every.append(_send(client, file, number + 1, text, one))
         text = one.text
         if number % options.each == 0:
-            print(f"{number:7d} {_figures(every[-options.each :])} {_megabytes(client):5.0f} MB", flush=True)
-    print(f"    all {_figures(every)}")
+            print(f"{number:7d} {_megabytes(client):5.0f} MB {_figures(every[-options.each :])}", flush=True)
+    print(f"    all          {_figures(every)}")
 
 
-def _send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> float:
-    """Send one edit; how many milliseconds it takes until its diagnostics are there."""
+def _send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> Cost:
+    """Send one edit and wait until its diagnostics are there."""
     change = {"range": _range(Lines(before), one), "text": one.new}
     started = time.perf_counter()
     client.notify(
         "textDocument/didChange",
         {"textDocument": {"uri": file.as_uri(), "version": version}, "contentChanges": [change]},
     )
-    client.diagnostics(file, version)
-    return (time.perf_counter() - started) * 1000
+    found = client.diagnostics(file, version)
+    return Cost((time.perf_counter() - started) * 1000, all(each["code"] != "TRL001" for each in found))
 
 
 def _range(lines: Lines, one: Keystroke) -> dict[str, Any]:
@@ -74,9 +83,16 @@ def _range(lines: Lines, one: Keystroke) -> dict[str, Any]:
     )
 
 
-def _figures(values: Sequence[float]) -> str:
-    p95 = statistics.quantiles(values, n=20)[-1] if len(values) > 1 else values[0]
-    return f"{statistics.median(values):5.0f} ms {p95:5.0f} ms {max(values):5.0f} ms"
+def _figures(costs: Sequence[Cost]) -> str:
+    good, bad = ([one.milliseconds for one in costs if one.parses is kind] for kind in (True, False))
+    return f"{len(good):5d}: {_spread(good)}   {len(bad):5d}: {_spread(bad)}"
+
+
+def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return " " * 25
+    p95 = sorted(values)[math.ceil(len(values) * 0.95) - 1]
+    return f"{statistics.median(values):5.0f} {p95:5.0f} {max(values):5.0f} ms"
 
 
 def _megabytes(client: Client) -> float:

@@ -18,8 +18,9 @@ _LINES = (
 )
 _WORD = re.compile(r"\b[a-z_]{4,}\b")
 _LINE = re.compile(r"^.*\n", re.MULTILINE)
-# A line in column 1, before which another can stand.
-_START = re.compile(r"^(?:def|class|import|from|@|[A-Z_]+ =)", re.MULTILINE)
+# An empty line between two statements.
+_START = re.compile(r"(?<=\n)(?=\n\S)")
+_PAIRS = {"(": ")", "[": "]", "'": "'"}
 
 
 class Keystroke(NamedTuple):
@@ -46,9 +47,28 @@ def keystrokes(text: str, count: int, seed: int) -> Iterator[Keystroke]:
 def _type_a_line(text: str, chance: random.Random) -> Iterator[Keystroke]:
     at = chance.choice([match.start() for match in _START.finditer(text)] or [0])
     line = chance.choice(_LINES)
-    for number, letter in enumerate(line):
-        yield _made("typing", text[:at] + line[:number] + text[at:], Span(at + number, at + number), letter)
+    before = ""
+    for number in range(1, len(line) + 1):
+        after = line[:number] + _closing(line[:number])
+        if after != before:  # a bracket is typed over one that is there
+            kept = next(
+                (at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), len(before)
+            )
+            changed = text[:at] + before + text[at:]
+            yield _made("typing", changed, Span(at + kept, at + len(before)), after[kept:])
+        before = after
     yield _made("undo", text[:at] + line + text[at:], Span(at, at + len(line)), "")
+
+
+def _closing(line: str) -> str:
+    """The brackets and quotes that an editor puts behind the cursor."""
+    closing = ""
+    for letter in line:
+        if closing.startswith(letter):
+            closing = closing[1:]
+        elif letter in _PAIRS:
+            closing = _PAIRS[letter] + closing
+    return closing
 
 
 def _rename(text: str, chance: random.Random) -> Iterator[Keystroke]:

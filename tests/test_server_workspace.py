@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.keystrokes import keystrokes
+from torchrepro_lint.facts import Facts
 from torchrepro_lint.project import Project as LinkedProject
+from torchrepro_lint.reading import Reading
 from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences, preferences
@@ -91,13 +94,21 @@ def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
     """Operations ask for kinds and callers, which refer to the project that they are worked out for."""
     text = TRAIN + "\n\ndef loss(x, i):\n    return x.index_select(0, i).cumsum(0)\n\n\nloss(draw(), draw())\n"
     opened = Opened(project({"model.py": MODEL, "train.py": text, "pyproject.toml": ""}))
+    counts = [_after(opened, text, 30, seed) for seed in (1, 2, 3)]
+    assert counts[1] == counts[2]
+    assert all(counts[2].values())
+
+
+def _after(opened: Opened, text: str, edits: int, seed: int) -> dict[type, int]:
+    """How many projects, facts and readings there are after so many edits, undone at last."""
+    for one in keystrokes(text, edits, seed):
+        opened.show(train=one.text)
+        opened.codes("train")
+    opened.show(train=text)
+    assert "TRL101" in opened.codes("train")
     gc.collect()
-    before = sum(type(each) is LinkedProject for each in gc.get_objects())
-    for number in range(5):
-        opened.show(train="\n" * number + text)
-        assert "TRL101" in opened.codes("train")
-    gc.collect()
-    assert sum(type(each) is LinkedProject for each in gc.get_objects()) == before + 1
+    every = gc.get_objects()
+    return {kind: sum(type(each) is kind for each in every) for kind in (LinkedProject, Facts, Reading)}
 
 
 def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:
