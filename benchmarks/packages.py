@@ -14,6 +14,8 @@ from pathlib import Path
 # Pure Python, and pinned: a figure means nothing without the code it was measured on.
 TIMM = "timm==1.0.31"
 MANY = (TIMM, "torch_geometric==2.8.1", "monai==1.6.1", "lightning==2.6.6", "ultralytics==8.4.190")
+# A million lines and more.
+MORE = (*MANY, "transformers==5.23.0")
 
 
 def cache() -> Path:
@@ -46,6 +48,23 @@ def joined() -> Path:
                 shutil.copytree(unpacked(requirement) / package, Path(scratch, "tree", package))
             Path(scratch, "tree", "pyproject.toml").write_text('[project]\nname = "joined"\nversion = "0"\n')
             shutil.move(Path(scratch, "tree"), place)
+    return place
+
+
+def grown(place: Path, lines: int) -> Path:
+    """A project at a place with so many lines of ``MORE``, and a file over: its files in order, package by package."""
+    left = lines
+    for requirement in MORE:
+        top = unpacked(requirement)
+        for path in sources(top / requirement.partition("==")[0]):
+            if left <= 0:
+                break
+            data = path.read_bytes()
+            left -= data.count(b"\n")
+            copy = place / path.relative_to(top)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(data)
+    Path(place, "pyproject.toml").write_text('[project]\nname = "grown"\nversion = "0"\n')
     return place
 
 

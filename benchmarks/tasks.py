@@ -13,11 +13,6 @@ from pathlib import Path
 from benchmarks.packages import sources
 
 
-def start_libcst(_directory: Path) -> None:
-    """What every process below pays before its first file."""
-    import libcst  # noqa: F401
-
-
 def parse_libcst(directory: Path) -> None:
     """The yardstick: a bare parse of every file; no tree is kept."""
     import libcst
@@ -32,14 +27,6 @@ def parse_ast(directory: Path) -> None:
 
     for path in sources(directory):
         ast.parse(path.read_bytes())
-
-
-def lint(directory: Path) -> None:
-    """A cold run of the command line."""
-    from torchrepro_lint.__main__ import main
-
-    sys.argv[1:] = [str(directory), "--quiet", "--exit-zero"]
-    main()
 
 
 def stages(directory: Path) -> None:
@@ -64,9 +51,7 @@ def stages(directory: Path) -> None:
     print(json.dumps({name: at - before for (_, before), (name, at) in itertools.pairwise(laps.items())}))
 
 
-TASKS: dict[str, Callable[[Path], None]] = {
-    task.__name__: task for task in (start_libcst, parse_ast, parse_libcst, lint, stages)
-}
+TASKS: dict[str, Callable[[Path], None]] = {task.__name__: task for task in (parse_ast, parse_libcst, stages)}
 
 if __name__ == "__main__":
     name, place, collector = sys.argv[1:]

@@ -13,10 +13,11 @@ from benchmarks.packages import cache
 
 
 class Tool(NamedTuple):
-    """A tool, and the pinned requirements that make its environment."""
+    """A tool, and the pinned requirements that make its environment; ``alone`` are installed whatever they ask for."""
 
     name: str
     requirements: tuple[str, ...]
+    alone: tuple[str, ...] = ()
 
 
 TOOLS = {
@@ -27,24 +28,30 @@ TOOLS = {
         Tool("ruff", ("ruff==0.17.6",)),
         Tool("torchdetscan", ("torchdetscan==0.1",)),
         Tool("semgrep", ("semgrep==1.182.0",)),
-        Tool("dslinter", ("dslinter==1.1.0", "pylint==2.17.7")),
+        # dslinter asks for a pylint whose own requirements cannot be built any more; it works with a later one.
+        Tool(
+            "dslinter", ("pylint==2.17.7", "mypy==1.19.1", "toml==0.10.2", "setuptools==80.9.0"), ("dslinter==2.0.9",)
+        ),
     )
 }
 
 
 def program(name: str, command: str) -> Path | None:
     """The program of a tool, installed on first use; None where it cannot be had here."""
-    place = cache() / "tools" / "-".join((name, *TOOLS[name].requirements)).replace("==", "-")
+    tool = TOOLS[name]
+    place = cache() / "tools" / "-".join((name, *tool.requirements, *tool.alone)).replace("==", "-")
     found = place / ("Scripts" if sys.platform == "win32" else "bin") / command
     if not place.is_dir():
         venv.create(place, with_pip=True)
-        _install(found.parent / "python", TOOLS[name].requirements)
+        _install(found.parent / "python", tool.requirements)
+        if tool.alone:
+            _install(found.parent / "python", ["--no-deps", *tool.alone])
     return found if found.exists() else None
 
 
-def _install(python: Path, requirements: Sequence[str]) -> None:
+def _install(python: Path, arguments: Sequence[str]) -> None:
     subprocess.run(
-        [str(python), "-m", "pip", "install", "--quiet", "--only-binary=:all:", *requirements],
+        [str(python), "-m", "pip", "install", "--quiet", "--only-binary=:all:", *arguments],
         check=False,
         capture_output=True,
     )
