@@ -73,6 +73,8 @@ def test_a_file_that_may_construct_a_loader_is_among_them(files: dict[str, str],
         "import functools, torch\n\ndef f():\n    fix = functools.partial(torch.manual_seed, 0)\n    fix()\n",
         "import torch\n\ndef pick():\n    return torch.manual_seed\n\ndef f():\n    fix = pick()\n    fix(0)\n",
         "import torch\nALL = {'torch': torch.manual_seed}\n\ndef f():\n    ALL['torch'](0)\n",
+        "import torch\n\ndef f():\n    getattr(torch, 'manual_seed')(0)\n",
+        "import torch\n\ndef f(cuda):\n    (torch.cuda.manual_seed if cuda else torch.manual_seed)(0)\n",
         "import torch\nALL = [torch.manual_seed]\n\ndef f():\n    for each in ALL:\n        each(0)\n",
     ],
 )

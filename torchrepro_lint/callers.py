@@ -90,24 +90,30 @@ class Callers:
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
-        runs = self._memo.solve(("calls", "functools.partial"), self._given_in_part)
-        for number in _having(runs, name):
-            yield self._paths[number // _PER_FILE], self._calls[number]
+        for file in self._files_of.get("partial", ()):
+            if self._may_give(file, name):
+                runs = self._memo.solve(("partials", file), lambda file=file: self._given_in_part(file))  # type: ignore[misc]
+                for number in _having(runs, name):
+                    yield self._paths[file], self._calls[number]
 
-    def _given_in_part(self) -> Iterator[str]:
-        files = filter(self._may_give, self._files_of.get("partial", ()))
-        for number in (each for file in files for each in self._in(file).get("partial", ())):
+    def _given_in_part(self, file: int) -> Iterator[str]:
+        for number in self._in(file).get("partial", ()):
             call = self._calls[number]
             if call.args and not call.args[0].star:
-                for target in self._names.names(self._paths[number // _PER_FILE], call.args[0].value):
+                for target in self._names.names(self._paths[file], call.args[0].value):
                     if ":" in target:
                         yield f"{target} {number:012}"
 
-    def _may_give(self, number: int) -> bool:
-        """Whether a file may give a function of the project to ``partial``, as far as can be told without a look inside."""
-        path = self._paths[number]
-        seen = (self._names.outlined(path, *each) for each in self._names.modules.files[path].summary.partials)
-        return any(found is None or any(":" in name for name in found) for found in seen)
+    def _may_give(self, file: int, name: str) -> bool:
+        """Whether a file may give a function to ``partial``, as far as can be told without a look inside: a variable or
+        attribute may hold any function that is named somewhere without being called.
+        """
+        path = self._paths[file]
+        for roots, words in self._names.modules.files[path].summary.partials:
+            found = self._names.outlined(path, roots, words)
+            if name in found if found is not None else self._values.names(name):
+                return True
+        return False
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of

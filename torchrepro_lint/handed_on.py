@@ -34,6 +34,11 @@ class HandedOn:
             )
         return self._known[key]
 
+    def names(self, name: str) -> bool:
+        """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
+        word = name.rpartition(".")[2].rpartition(":")[2]
+        return word in self._words or "<" in word
+
     @cached_property
     def _words(self) -> frozenset[str]:
         """The last words of what the project names without calling it."""

@@ -47,13 +47,13 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
 
 def words_in(facts: Facts, words: frozenset[str]) -> frozenset[str]:
     """The words by which a file may call what such words stand for: those of its variables and attributes that may hold
-    it, too, and none at all (``""``), by which what is picked from a table is called.
+    it, too.
     """
     summary = facts.summary
     imported = (name.rpartition(".")[2] for name in summary.imports)
-    if words.isdisjoint(summary.values) and words.isdisjoint(imported):
+    if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
-    return frozenset(_closed(list(_given(facts)), words)) | {""}
+    return frozenset(_closed(list(_given(facts)), words))
 
 
 def _closed(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:

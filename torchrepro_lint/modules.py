@@ -27,6 +27,7 @@ class Modules:
         self._stems = _stems(files)
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
+        self._behind: dict[str, frozenset[str]] = {}
         self._memo = Memo()
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
 
@@ -116,6 +117,18 @@ class Modules:
                 return next((each.partition(":")[0] for each in self._beside(path, name.split("."))), None)
             stem = _join(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
+
+    def behind(self, path: str) -> frozenset[str]:
+        """A file, and those that it imports, directly or not."""
+        if path not in self._behind:
+            found, waiting = {path}, [path]
+            while waiting:
+                current = waiting.pop()
+                files = {self.module(current, name) for name in self.files[current].summary.imports} - found - {None}
+                found.update(each for each in files if each)
+                waiting += (each for each in files if each)
+            self._behind[path] = frozenset(found)
+        return self._behind[path]
 
     def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""

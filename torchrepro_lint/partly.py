@@ -9,7 +9,6 @@ from torchrepro_lint.effects import Draw, Effects, Seed
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.index import plain
 from torchrepro_lint.mentions import mentions
-from torchrepro_lint.tables import seeding_words
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -25,13 +24,21 @@ class Partly(NamedTuple):
     family: Family
 
 
-def partly_seeded(project: Project, catalogue: Catalogue) -> Iterator[Partly]:
-    """All such functions and module bodies, those too of which programs tell (see ``is_told``)."""
-    seeders = mentions(project.resolver, seeding_words(project.resolver.modules.mentions))
+def partly_seeded(project: Project, path: str) -> Iterator[Partly]:
+    """Such functions and module bodies that may draw in a file: their own, or one that it imports, directly or not; those
+    too of which programs tell (see ``is_told``).
+    """
+    for function in project.seeding_functions:
+        if path in project.resolver.modules.behind(function.partition(":")[0]):
+            yield from _of_function(project, function)
+
+
+def seeding_functions(project: Project, catalogue: Catalogue) -> Iterator[str]:
+    """The functions and module bodies that call a seeder themselves."""
+    seeders = mentions(project.resolver, project.seeding_words)
     for path in seeders.paths:
         seeding = {site.function for site in project.calls_by(path, seeders.words) if _seeds(catalogue, site.names)}
-        for function in sorted(seeding):
-            yield from _of_function(project, function)
+        yield from sorted(seeding)
 
 
 def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:

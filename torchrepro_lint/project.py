@@ -24,18 +24,18 @@ from torchrepro_lint.mentions import mentions, paths_constructing, words_in
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
-from torchrepro_lint.partly import Partly, partly_seeded
+from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
-from torchrepro_lint.tables import worker_seeding_words
+from torchrepro_lint.tables import seeding_words, worker_seeding_words
 from torchrepro_lint.text import Position
 from torchrepro_lint.torch_scope import torch_modules
 from torchrepro_lint.touches import Touch, switching
-from torchrepro_lint.walk import last_word, within
+from torchrepro_lint.walk import held_words, within
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
 from torchrepro_lint.worker_functions import worker_functions
 from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
@@ -143,7 +143,7 @@ class Project:
         """Those of ``calls`` that may call what has one of these last words."""
         meant = words_in(self.files[path], words)
         for each in self._called(path):
-            if last_word(each.call.func) in meant:
+            if not meant.isdisjoint(held_words(each.call.func)):
                 yield self._site(path, each)
 
     def _site(self, path: str, called: _Called) -> Site:
@@ -310,9 +310,14 @@ class Project:
         return ":" not in name and self._catalogue.seeder(name.replace("().", ".")) is not None
 
     @cached_property
-    def partly_seeded(self) -> tuple[Partly, ...]:
-        """The functions that seed some generators and draw from others; see ``partly.is_told``."""
-        return tuple(partly_seeded(self, self._catalogue))
+    def seeding_words(self) -> frozenset[str]:
+        """The last words of what seeds generators, of the packages that the project mentions."""
+        return seeding_words(self.resolver.modules.mentions)
+
+    @cached_property
+    def seeding_functions(self) -> tuple[str, ...]:
+        """The functions and module bodies that seed generators by their own calls."""
+        return tuple(seeding_functions(self, self._catalogue))
 
     @cached_property
     def seeds_workers(self) -> bool:

@@ -81,6 +81,8 @@ def held_words(value: Expression) -> Iterator[str]:
             yield last_word(func)
             if args and last_word(func) in _TRANSPARENT:
                 yield from held_words(args[0].value)
+            if len(args) > 1 and last_word(func) == "getattr" and isinstance(args[1].value, Constant):
+                yield str(args[1].value.value)
         case Subscript(value=inner):
             yield from held_words(inner)
         case Collection() | Comprehension():

@@ -13,7 +13,7 @@ from torchrepro_lint.scoped import Scope, Scoped
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
 
-_WORD = "worker_init_fn"
+WORD = "worker_init_fn"
 _POSITION = 10
 
 
@@ -28,14 +28,29 @@ class WorkerFunction(NamedTuple):
 def worker_functions(project: Project) -> Iterator[WorkerFunction]:
     """Each way in which a function is handed to a loader that may have workers, in the order of files and text."""
     seen = set()
-    passing = {path for path, each in project.files.items() if _WORD in each.summary.keywords}
-    for path in sorted(passing.union(project.loader_paths)) if passing else ():
+    for path in _handing(project):
         for given in _given(project, path):
             for each in project.origins.of(given):
                 for found in _functions(project, each):
                     if (key := (found.function, id(found.scope), found.numbers)) not in seen:
                         seen.add(key)
                         yield found
+
+
+def handed_words(project: Project) -> frozenset[str]:
+    """The words that files mention which may hand functions to loaders' workers: a worker function's, or its class's."""
+    known: frozenset[str] | None = project.kept.get("handed words")
+    if known is None:
+        summaries = [project.files[path].summary for path in _handing(project)]
+        known = frozenset(word for each in summaries for word in (*each.values, *each.calls))
+        project.kept["handed words"] = known
+    return known
+
+
+def _handing(project: Project) -> tuple[str, ...]:
+    """The files that may hand functions to loaders' workers, sorted."""
+    passing = {path for path, each in project.files.items() if WORD in each.summary.keywords}
+    return tuple(sorted(passing.union(project.loader_paths))) if passing else ()
 
 
 def _given(project: Project, path: str) -> Iterator[Scoped]:
@@ -45,14 +60,14 @@ def _given(project: Project, path: str) -> Iterator[Scoped]:
     for loader in project.loaders(path):
         known.add(id(loader.site.call))
         if loader.has_workers or not loader.arguments.complete:
-            yield from loader.arguments.given.get(_WORD, ())
+            yield from loader.arguments.given.get(WORD, ())
     for site in project.calls(path):
         if id(site.call) not in known and not any(":" in name or kind_of(name) for name in site.names):
-            yield from (Scoped(path, arg.value) for arg in site.call.args if arg.keyword == _WORD)
+            yield from (Scoped(path, arg.value) for arg in site.call.args if arg.keyword == WORD)
 
 
 def _may_pass(call: Call) -> bool:
-    return len(call.args) > _POSITION or any(arg.keyword == _WORD or arg.star for arg in call.args)
+    return len(call.args) > _POSITION or any(arg.keyword == WORD or arg.star for arg in call.args)
 
 
 def _functions(

@@ -10,7 +10,7 @@ from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Express
 from torchrepro_lint.passing import bind
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import from_entropy, seed_given
-from torchrepro_lint.worker_functions import WorkerFunction, worker_functions
+from torchrepro_lint.worker_functions import WORD, WorkerFunction, handed_words, worker_functions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -56,6 +56,19 @@ def worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeed]
                 if found is not None and id(found.call) not in seen:
                     seen.add(id(found.call))
                     yield found
+
+
+def may_seed_workers(project: Project, path: str) -> bool:
+    """Whether a seed of workers may stand in a file, as far as can be told without a look inside: it calls a seeder, or has
+    a worker function that calls another's helper.
+    """
+    summary = project.files[path].summary
+    if not project.seeding_words.isdisjoint(summary.calls) or not project.seeding_words.isdisjoint(summary.values):
+        return True
+    names = (*summary.functions, *(name for name, _ in summary.classes))
+    return WORD in summary.keywords or not handed_words(project).isdisjoint(
+        name.rpartition(".")[2].lstrip(":") for name in names
+    )
 
 
 class _Reader:

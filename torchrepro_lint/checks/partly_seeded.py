@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
-from torchrepro_lint.partly import is_told
+from torchrepro_lint.partly import is_told, partly_seeded
 from torchrepro_lint.rewrites.fix_unseeded import fix_partly
 from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check(context: Context) -> Iterator[Finding]:
     """At the draws of this module, whichever function of the project seeds in part."""
     reported = set()
-    for partly in context.project.partly_seeded:
+    for partly in partly_seeded(context.project, context.path):
         draw = partly.draw.happening
         assert draw.event.value is not None
         place = span(draw.event.value)

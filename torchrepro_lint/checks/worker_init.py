@@ -11,6 +11,7 @@ from torchrepro_lint.facts import span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
+from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
@@ -23,7 +24,7 @@ _OTHERS = ("numpy.random.seed", "random.seed")
 
 def check(context: Context) -> Iterator[Finding]:
     """At the call that seeds, or by which the worker function seeds through a helper."""
-    for seed in context.project.worker_seeds:
+    for seed in context.project.worker_seeds if may_seed_workers(context.project, context.path) else ():
         if seed.path == context.path:
             yield Finding(CODE, span(seed.call), _message(seed), _fix(context, seed))
 
