@@ -111,6 +111,38 @@ def _after(opened: Opened, text: str, edits: int, seed: int) -> dict[type, int]:
     return {kind: sum(type(each) is kind for each in every) for kind in (LinkedProject, Facts, Reading)}
 
 
+def test_after_any_edits_the_same_is_said_as_of_files_just_opened(project: Project) -> None:
+    """What is kept from link to link decides nothing. Reading a property runs code, a call under a test that is ruled out none."""
+    model = (
+        "import random\nimport torch\n\n\nclass Net:\n    def noise(self):\n        return random.random()\n\n    "
+        "def draw(self):\n        return torch.randn(3)\n\n\ndef draw():\n    return Net().draw()\n"
+    )
+    train = TRAIN.replace(
+        "    x = draw()\n", "    torch.manual_seed(0)\n    net = Net()\n    print(net.noise)\n    x = draw()\n"
+    )
+    train = train.replace("import draw", "import Net, draw")
+    root = project({"model.py": model, "train.py": train, "pyproject.toml": ""})
+    opened, said = Opened(root), set()
+    texts = {"model": model, "train": train}
+    for name, old, new in (
+        ("model", "    def noise", "    @property\n    def noise"),
+        ("train", "    torch.manual_seed(0)\n", "    if False:\n        torch.manual_seed(0)\n"),
+        ("model", "random.random()", "1"),
+        ("model", "    @property\n", ""),
+        ("train", "    if False:\n        torch.manual_seed(0)\n", "    torch.manual_seed(0)\n"),
+        ("train", "torch.manual_seed(0)", "pass"),
+        ("model", "torch.randn(3)", "3"),
+    ):
+        texts[name] = texts[name].replace(old, new)
+        fresh = Opened(root)
+        for each in (opened, fresh):
+            each.show(**texts)
+        assert opened.findings("train") == fresh.findings("train")
+        assert opened.findings("model") == fresh.findings("model")
+        said.add(tuple(opened.codes("train")))
+    assert said == {("TRL103",), ("TRL103", "TRL101"), ("TRL101",), ()}
+
+
 def test_a_file_that_does_not_parse_stays_in_the_link_as_it_was(project: Project) -> None:
     opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
     opened.show(train=TRAIN, model=MODEL.replace("torch.randn(3)", "torch.ones(3)"))

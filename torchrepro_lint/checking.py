@@ -19,6 +19,7 @@ from torchrepro_lint.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.event_cache import KeptEvents
     from torchrepro_lint.project import Project
     from torchrepro_lint.rule import Finding, Rule
 
@@ -81,8 +82,8 @@ def read_papers(tree: Tree) -> Papers:
     return Papers(console_scripts(root), libraries(root))
 
 
-def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
-    """The project that the facts of all files make."""
+def link(checker: Checker, files: Mapping[str, Reading], before: KeptEvents | None = None) -> Project:
+    """The project that the facts of all files make; ``before`` is kept of the one that they made when some were others."""
     from torchrepro_lint.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
@@ -105,6 +106,7 @@ def link(checker: Checker, files: Mapping[str, Reading]) -> Project:
         position,
         text,
         checker.papers.libraries,
+        before,
     )
 
 

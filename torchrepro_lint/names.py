@@ -15,7 +15,7 @@ from itertools import product
 
 from torchrepro_lint.callers import Callers
 from torchrepro_lint.definitions import Definitions, Parameter
-from torchrepro_lint.event_cache import EventCache
+from torchrepro_lint.event_cache import EventCache, KeptEvents
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -81,10 +81,13 @@ ANYTHING = "anything"
 
 
 class Names:
-    """Answers for all modules of a project; answers are remembered for the life of the project."""
+    """Answers for all modules of a project; answers are remembered for the life of the project. ``before`` are events that
+    are kept of the project as it was.
+    """
 
-    def __init__(self, modules: Modules, torch: str) -> None:
+    def __init__(self, modules: Modules, torch: str, before: KeptEvents | None = None) -> None:
         self.modules = modules
+        self._before = before
         self._torch = torch
         self._definitions = Definitions(modules.files)
         self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
@@ -669,7 +672,7 @@ class Names:
     @cached_property
     def events(self) -> EventCache:
         """What happens in each body of the project."""
-        return EventCache(self._definitions, self.property_words, self._torch)
+        return EventCache(self._definitions, self.property_words, self._torch, self._before)
 
     @cached_property
     def calls_of(self) -> Callers:

@@ -43,6 +43,7 @@ from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Condition, Spelling
+    from torchrepro_lint.event_cache import KeptEvents
     from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
@@ -88,7 +89,7 @@ class Project:
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
     ``[project.scripts]``, ``libraries`` what is asked for of libraries; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
-    project has no texts. ``text`` is what a file says, for fixes.
+    project has no texts. ``text`` is what a file says, for fixes. ``before`` is kept of the project as it was before an edit.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Project:
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
         text: Callable[[str], str] = lambda _path: "",
         libraries: Libraries = (),
+        before: KeptEvents | None = None,
     ) -> None:
         self.files = files
         self.libraries = libraries
@@ -109,7 +111,7 @@ class Project:
         # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
         # project for ever where its values refer to it.
         self.kept: dict[str, Any] = {}
-        self.resolver = Names(Modules(files, source_roots), catalogue.version)
+        self.resolver = Names(Modules(files, source_roots), catalogue.version, before)
         self._settings = settings
         self._catalogue = catalogue
         self._scripts = scripts

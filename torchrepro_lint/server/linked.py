@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.checking import Checked, Checker, check, link
 from torchrepro_lint.engine import collector_off, prepare
+from torchrepro_lint.event_cache import KeptEvents
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.project import Project
@@ -32,6 +33,7 @@ class Linked:
     An open file that does not parse stands in the link as it was when it last did.
     """
 
+    _kept: KeptEvents | None = None
     _project: Project | None
     _reports: dict[str, Report]
     _fixed: dict[str, Fixed]
@@ -115,7 +117,8 @@ class Linked:
 
     def _linked(self) -> Project:
         if self._project is None:
-            self._project = link(self.checker, self.readings)
+            self._project = link(self.checker, self.readings, self._kept)
+            self._kept = self._project.resolver.events.kept
         return self._project
 
     def _checker(self, tree: Tree) -> Checker:
