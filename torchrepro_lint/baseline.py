@@ -95,7 +95,7 @@ def _read(file: Path) -> Counter[Known]:
             found[Known(str(row["path"]), str(row["code"]), str(row["line"]))] += int(row["count"])
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise UsageError(f"{file}: not a baseline: expected what --write-baseline writes") from None
     return found
 

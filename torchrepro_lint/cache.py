@@ -33,10 +33,17 @@ class Cache(NamedTuple):
     def read(self, name: str) -> bytes | None:
         """What was written under a name; None where there is nothing, or nothing that this user wrote."""
         try:
-            data = Path(self.place, name).read_bytes()
+            data = self.path(name).read_bytes()
         except OSError:
             return None
         return data[SIGNED:] if secrets.compare_digest(data[:SIGNED], self.sign(name, data[SIGNED:])) else None
+
+    def path(self, name: str) -> Path:
+        """The file under a name, which can be opened; raises ``OSError`` where it is none: a device would never end."""
+        found = Path(self.place, name)
+        if not found.is_file():
+            raise FileNotFoundError(name)
+        return found
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file in one step, as far as that is possible."""
@@ -128,7 +135,7 @@ def _key(place: Path) -> bytes | None:
             with contextlib.suppress(FileExistsError):
                 os.link(temporary, path)
             os.unlink(temporary)
-        key = path.read_bytes()
+        key = path.read_bytes() if path.is_file() else b""
         return key if len(key) == SIGNED else None
     return None
 

@@ -8,7 +8,6 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.cache import SIGNED, Cache, trim
@@ -94,7 +93,7 @@ class Pack:
     def _blob(self, name: str) -> bytes:
         """What is stored under a digest. Another run may have written the file anew: then it is damaged for this one."""
         offset, length, check, _ = self._table["facts"][name]
-        with open(Path(self._cache.place, _NAME), "rb") as file:
+        with open(self._cache.path(_NAME), "rb") as file:
             file.seek(self._start + offset)
             blob = file.read(length)
         if digest(blob) != check:
@@ -110,7 +109,7 @@ class Pack:
 
 def _opened(cache: Cache) -> tuple[dict[str, Any], int]:
     """The table of the file, and where the facts begin."""
-    with contextlib.suppress(OSError), open(Path(cache.place, _NAME), "rb") as file:
+    with contextlib.suppress(OSError), open(cache.path(_NAME), "rb") as file:
         signature = file.read(SIGNED)
         length = int.from_bytes(file.read(_LENGTH), "big")
         header = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""

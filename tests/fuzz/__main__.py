@@ -12,12 +12,14 @@ from hashlib import blake2b
 from pathlib import Path
 
 from .corpus import LIBRARY, read_corpus
+from .failure import Failure
 from .figures import Figures, render, store
-from .kinds import Input
+from .kinds import Input, missing
 from .running import alike, run, until
 from .shrinking import shrunk
-from .trying import Failure, attempt
+from .trying import attempt
 
+_TEXTS = (".py", ".ipynb", ".toml", ".json")
 FOUND = Path(__file__).parent / "found"
 
 
@@ -25,6 +27,8 @@ def main() -> None:
     """Try, and print a table; status 1 where anything failed."""
     options = _options()
     corpus = read_corpus((LIBRARY, *options.folder), options.hypothesmith)
+    for kind, why in missing(corpus).items():
+        print(f"not tried: {kind}, as {why}", flush=True)
     started, counts = time.monotonic(), Counter[str]()
     sorts: Counter[str] = Counter()
     known: dict[str, int] = {}
@@ -63,8 +67,9 @@ def _kept(given: Input, failure: Failure) -> Path:
     def fails(data: bytes) -> bool:
         return any(alike(each) == alike(failure) for each in attempt(given.name, data))
 
-    # What has ended a process, or does not end, is not tried here again.
-    data = shrunk(given.data, fails) if failure.sort in ("differs", "lost") or "(" in failure.told else given.data
+    # What has ended a process, or does not end, is not tried here again; what is a number is small.
+    again = failure.sort in ("differs", "lost") or "(" in failure.told
+    data = shrunk(given.data, fails) if again and Path(given.name).suffix in _TEXTS else given.data
     FOUND.mkdir(exist_ok=True)
     path = FOUND / f"{failure.sort}-{blake2b(data, digest_size=4).hexdigest()}{Path(given.name).suffix}.txt"
     path.write_bytes(data)

@@ -25,7 +25,7 @@ class Figures(NamedTuple):
 def render(figures: Figures) -> str:
     """A table with a row for each kind, and what it was made with."""
     lines = [
-        "| kind of input | inputs | crashes | hangs | parsers that differ | bytes lost |",
+        "| kind of input | inputs | crashes | hangs | results that differ | bytes lost |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [_row(kind, figures.counts[kind], [figures.sorts[f"{kind}: {sort}"] for sort in _SORTS]) for kind in KINDS]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import books, damage, grafts, shapes
+from . import books, caches, damage, grafts, kills, sessions, shapes, tables
 from .corpus import Corpus
 
 Maker = Callable[[Random, Corpus], bytes]
@@ -22,28 +23,55 @@ class Input(NamedTuple):
 
 # How often a kind comes: what takes long to read comes seldom.
 KINDS: dict[str, tuple[int, Maker]] = {
-    "bytes flipped": (12, damage.flipped),
-    "truncated": (10, damage.truncated),
-    "two programs recombined": (12, damage.recombined),
-    "tokens exchanged": (12, damage.retokened),
-    "expressions and statements exchanged": (14, grafts.grafted),
-    "control characters, NUL, form feeds": (8, damage.controls),
-    "coding lines and byte order marks": (8, damage.encoded),
-    "mixed newlines": (6, damage.newlines),
-    "names and strings of all Unicode": (6, damage.letters),
-    "brackets, up to 5,000 deep": (2, shapes.nested),
-    "chains, up to 20,000 terms": (2, shapes.chained),
-    "branches, up to 3,000": (2, shapes.branched),
-    "Python 2": (4, shapes.old),
-    "newer syntax": (5, shapes.newer),
-    "notebooks": (8, books.notebooks),
-    "hypothesmith": (5, shapes.grown),
+    "bytes flipped": (120, damage.flipped),
+    "truncated": (100, damage.truncated),
+    "two programs recombined": (120, damage.recombined),
+    "tokens exchanged": (120, damage.retokened),
+    "expressions and statements exchanged": (140, grafts.grafted),
+    "control characters, NUL, form feeds": (80, damage.controls),
+    "coding lines and byte order marks": (80, damage.encoded),
+    "mixed newlines": (60, damage.newlines),
+    "names and strings of all Unicode": (60, damage.letters),
+    "brackets, up to 5,000 deep": (10, shapes.nested),
+    "chains, up to 20,000 terms": (10, shapes.chained),
+    "branches, up to 3,000": (10, shapes.branched),
+    "Python 2": (40, shapes.old),
+    "newer syntax": (50, shapes.newer),
+    "repeated, up to 500 times": (5, shapes.repeated),
+    "notebooks": (80, books.notebooks),
+    "hypothesmith": (50, shapes.grown),
+    "settings files": (40, tables.settings),
+    "baselines": (20, tables.baseline),
+    "damaged caches": (20, caches.damage),
+    "interrupted writes": (10, kills.moment),
+    "sessions with the server": (2, sessions.session),
+}
+
+
+# How the files are called that are no modules.
+_NAMES = {
+    "notebooks": "x.ipynb",
+    "settings files": "x.toml",
+    "baselines": "x.json",
+    "damaged caches": "x.cache",
+    "interrupted writes": "x.kill",
+    "sessions with the server": "x.session",
 }
 
 
 def make(seed: int, number: int, corpus: Corpus) -> Input:
     """The input of a number."""
     chance = Random(f"{seed} {number}")
-    names = [name for name in KINDS if name != "hypothesmith" or corpus.made]
+    names = [name for name in KINDS if name not in missing(corpus)]
     (kind,) = chance.choices(names, [KINDS[name][0] for name in names])
-    return Input(kind, "x.ipynb" if kind == "notebooks" else "x.py", KINDS[kind][1](chance, corpus))
+    return Input(kind, _NAMES.get(kind, "x.py"), KINDS[kind][1](chance, corpus))
+
+
+def missing(corpus: Corpus) -> dict[str, str]:
+    """The kinds that cannot be had here, each with what it would take."""
+    found = {} if corpus.made else {"hypothesmith": "hypothesmith is not installed"}
+    if not sessions.available():
+        found["sessions with the server"] = "pygls is not installed"
+    if not hasattr(os, "fork"):
+        found["interrupted writes"] = "processes are not forked here"
+    return found

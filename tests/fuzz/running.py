@@ -12,8 +12,9 @@ from typing import NamedTuple
 from torchrepro_lint.workers import Death, work_through
 
 from .corpus import Corpus
+from .failure import Failure
 from .kinds import Input, make
-from .trying import DEADLINE, Effort, Failure, attempt
+from .trying import DEADLINE, Effort, attempt
 
 # So many inputs are one task of a process.
 _TOGETHER = 250

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 from .corpus import Corpus
+from .repeats import REPEATS
 
 _OPENINGS = {
     "(": ")",
@@ -118,6 +119,11 @@ def branched(chance: Random, corpus: Corpus) -> bytes:
     return _placed(chance, corpus, shape)
 
 
+def repeated(chance: Random, corpus: Corpus) -> bytes:
+    """Something said up to five hundred times, each after, on top of or beside the one before."""
+    return _placed(chance, corpus, REPEATS[chance.choice(sorted(REPEATS))](_count(chance, 500)))
+
+
 def old(chance: Random, corpus: Corpus) -> bytes:
     """Statements of Python 2 among others."""
     return _among(chance, corpus, _OLD)
@@ -138,7 +144,7 @@ def grown(chance: Random, corpus: Corpus) -> bytes:
 
 def _count(chance: Random, most: int) -> int:
     """Mostly small, sometimes all."""
-    return chance.choice((most, *(max(2, int(most ** chance.random())) for _ in range(12))))
+    return most if chance.random() < 0.02 else max(2, int(most ** chance.random()))
 
 
 def _placed(chance: Random, corpus: Corpus, text: str) -> bytes:

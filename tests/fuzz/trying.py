@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -31,19 +30,24 @@ from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import FORMATS, Settings
 from torchrepro_lint.source import Source, encode
 
+from .caches import try_cache
 from .changing import wrong_changes
+from .failure import Failure, controls_in
+from .kills import try_kill
+from .sessions import try_session
+from .tables import try_baseline, try_settings
 
-# Seconds that one small file may take, on a busy machine.
+# Seconds of work that one small file may take.
 DEADLINE = 20.0
 _NOWHERE = os.path.join(os.sep, "nowhere", "at", "all")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-class Failure(NamedTuple):
-    """What went wrong: ``crash``, ``hang``, ``differs`` or ``lost``, and how it shows."""
-
-    sort: str
-    told: str
+# What is tried of an input that is no Python file or notebook, by the end of its name.
+_OTHERS: dict[str, Callable[[bytes], Iterator[Failure]]] = {
+    ".toml": try_settings,
+    ".json": try_baseline,
+    ".cache": try_cache,
+    ".kill": try_kill,
+    ".session": try_session,
+}
 
 
 class Effort(NamedTuple):
@@ -66,7 +70,8 @@ def attempt(name: str, data: bytes, effort: Effort = EVERYTHING) -> list[Failure
     """All that goes wrong with a file."""
     try:
         with _deadline(effort.seconds):
-            return list(_attempt(name, data, effort))
+            other = _OTHERS.get(os.path.splitext(name)[1])
+            return list(other(data) if other else _attempt(name, data, effort))
     except _Late as late:
         return [Failure("hang", f"takes longer than {effort.seconds:.0f} seconds{_place(late)}")]
     except Exception as error:  # noqa: BLE001  that is what is looked for
@@ -120,8 +125,7 @@ def _rendered(diagnostics: tuple[Diagnostic, ...]) -> Iterator[Failure]:
         text = renderer(name)(diagnostics, View(verbose=True, base=_NOWHERE))
         text.encode("utf-8", "surrogateescape")
         _READERS.get(name, str)(text)
-        if found := _CONTROL.search(text):
-            yield Failure("lost", f"{name} lets {found[0]!r} through")
+        yield from controls_in(name, text)
 
 
 def _json_lines(text: str) -> list[Any]:
@@ -164,13 +168,13 @@ def _deadline(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         raise _Late
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _place(error: BaseException) -> str:
