@@ -58,7 +58,7 @@ def insert_statement(text: str, at: int, statement: str, below_heading: bool = F
     lines = Lines(text)
     start = lines.start_of_line(at)
     indent = text[start:at]
-    if indent.strip():
+    if indent.strip() or _goes_on(text, start):
         return Edit(Span(at, at), f"{statement.replace(chr(10), '; ')}; ")
     above = comments_above(lines, start, indent)
     if not below_heading or lines.position(start).row - lines.position(above).row > 1:
@@ -76,9 +76,16 @@ def insert_below(text: str, statement: Span, source: str) -> Edit:
     indent = text[start : statement.start]
     end = line_end(text, statement.end)
     rest = text[statement.end : end].strip()
-    if indent.strip() or (rest and not rest.startswith("#")):
+    if indent.strip() or _goes_on(text, start) or (rest and not rest.startswith("#")):
         return Edit(Span(statement.end, statement.end), f"; {source.replace(chr(10), '; ')}")
     return Edit(Span(end, end), newline(text) + indented(text, source, indent))
+
+
+def _goes_on(text: str, start: int) -> bool:
+    """Whether the line before the one at ``start`` goes on in it, by a backslash: nothing can stand between the two."""
+    before = text[:start].rstrip("\r\n")
+    line = before[Lines(before).start_of_line(len(before)) :]
+    return line.endswith("\\") and "#" not in line
 
 
 def insert_paragraph(text: str, after: int, source: str) -> Edit:

@@ -145,8 +145,9 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     state = _State(tree.default_indent, tree.default_newline, wanted)
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
-    if ends[-1] != len(text):
-        # It may spell newlines otherwise or leave out a byte order mark, but a backslash and newline before the first statement are lost (libcst 1.9).
+    if ends[-1] != len(text) or ("\f" in text and "".join(state.tokens) != text):
+        # It may spell newlines otherwise, leave out a byte order mark, or the blanks and form feeds before a statement; but a
+        # backslash and newline before the first statement are lost (libcst 1.9).
         if tree.code.split() != text.lstrip("\ufeff").split():
             raise Unplaced
         return by_provider(tree, text)
@@ -163,17 +164,28 @@ def by_provider(tree: libcst.Module, text: str) -> Offsets:
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
     wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
-    lines = Lines(text)
+    lines, lost = Lines(text), _lost(tree.code, text)
+
+    def offset(place: Any) -> int:
+        return lines.offset(place.line, max(place.column + lost.get(place.line, 0), 0) + 1)
 
     def convert(ranges: Any) -> dict[int, tuple[int, int]]:
-        return {
-            id(node): (
-                lines.offset(place.start.line, place.start.column + 1),
-                lines.offset(place.end.line, place.end.column + 1),
-            )
-            for node, place in ranges.items()
-        }
+        return {id(node): (offset(place.start), offset(place.end)) for node, place in ranges.items()}
 
     inner = convert(wrapper.resolve(PositionProvider))
     whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
     return Offsets(inner, convert({node: place for node, place in whole.items() if getattr(node, "lpar", ())}))
+
+
+def _lost(code: str, text: str) -> dict[int, int]:
+    """By row how many blanks and form feeds before the first token libcst does not give back; less than none are its own."""
+    if "\f" not in text:
+        return {}
+    written, given = Lines(text), Lines(code)
+    rows = range(1, min(len(written), len(given)) + 1)
+    found = {row: _indent(written.line(row)) - _indent(given.line(row)) for row in rows}
+    return {row: count for row, count in found.items() if count}
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t\f"))
