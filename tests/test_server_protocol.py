@@ -264,6 +264,7 @@ def test_malformed_messages_do_not_end_the_server(project: Project, start: Start
     client.notify("textDocument/didOpen", {"textDocument": {"uri": "untitled:Untitled-1"}})
     client.notify("no/such", {})
     assert client.request("no/such", {})["error"]["code"] == -32601
+    assert client.request("textDocument/didClose", {"textDocument": {"uri": "file:///x.py"}})["error"]["code"] == -32600
     assert "error" in client.request("textDocument/codeAction", {"textDocument": 1})
     client.open(root / "train.py", FLAG)
     assert codes(client.diagnostics(root / "train.py", 1)) == ["TRL201"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from benchmarks.language_client import Client
 
 from .commands import folder, run
 from .corpus import Corpus
@@ -96,7 +97,7 @@ def try_session(data: bytes) -> Iterator[Failure]:
     if not available():
         return
     with folder({"pyproject.toml": b"[tool.torchrepro-lint]\nselect = ['ALL']\n"}) as place:
-        client = _client(place)
+        client = Client(place)
         try:
             client.start()
             editor = _Editor(client, place)
@@ -109,15 +110,6 @@ def try_session(data: bytes) -> Iterator[Failure]:
             yield Failure("crash", f"the server is gone: {str(error)[:100]}")
         finally:
             client.end()
-
-
-def _client(place: Path) -> Any:
-    beside = str(Path(__file__).parents[1])
-    if beside not in sys.path:
-        sys.path.append(beside)
-    from language_client import Client  # type: ignore[import-not-found,unused-ignore]
-
-    return Client(place)
 
 
 class _Editor:

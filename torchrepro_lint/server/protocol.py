@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol
 
 # The documents are ours to keep: see ``texts``.
@@ -31,7 +31,10 @@ class Protocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message from its JSON; raises ``JsonRpcException``."""
         try:
-            return super().structure_message(data)
+            message = super().structure_message(data)
+            if "method" in data and "id" in data and not hasattr(message, "id"):
+                raise JsonRpcInvalidRequest(f"{data['method']} is a notification, and not answered")
+            return message
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), (int, str)):
                 self._send_response(data["id"], error=error.to_response_error())
