@@ -1,9 +1,9 @@
 """``python -m benchmarks.editing FILE``: what an edit of a file costs in an editor, and whether the server's memory stays level.
 
 The file, of a project on disk (``--root``: the folder that is open), is edited as someone would who types, renames, makes mistakes
-and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, without a delay for more typing, and
-its diagnostics are waited for. Milliseconds are from one to the other, of edits after which the file parses and of those after
-which it does not; memory is what the server's process holds, in MB.
+and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, and its diagnostics are waited for.
+Milliseconds are from one to the other, less what the server waits for more typing, of edits after which the file parses and of
+those after which it does not; memory is what the server's process holds, in MB.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=2000, help="how many edits (default: %(default)s)")
     parser.add_argument("--each", type=int, default=100, help="edits between two lines (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
+    parser.add_argument(
+        "--delay", type=int, default=100, help="how long the server waits, in ms (default: %(default)s)"
+    )
     options = parser.parse_args()
     file = options.file.resolve()
     client = Client((options.root or file.parent).resolve())
@@ -49,7 +52,7 @@ def main() -> None:
 def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
     with file.open(encoding="utf-8", newline="") as stream:
         text = stream.read()
-    client.start({"general": {"positionEncodings": ["utf-32"]}}, options={"delay": 0})
+    client.start({"general": {"positionEncodings": ["utf-32"]}}, options={"delay": options.delay})
     started = time.perf_counter()
     client.open(file, text)
     found = client.diagnostics(file, 1)
@@ -57,7 +60,8 @@ def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
     print("  edits   memory  parses: median, p95, max       does not: median, p95, max")
     every: list[Cost] = []
     for number, one in enumerate(keystrokes(text, options.edits, options.seed), 1):
-        every.append(_send(client, file, number + 1, text, one))
+        cost = _send(client, file, number + 1, text, one)
+        every.append(cost._replace(milliseconds=cost.milliseconds - options.delay))
         text = one.text
         if number % options.each == 0:
             print(f"{number:7d} {_megabytes(client):5.0f} MB {_figures(every[-options.each :])}", flush=True)

@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from torchrepro_lint import __version__
-from torchrepro_lint.server.answers import Answers
+from torchrepro_lint.server.answers import Answers, Diagnosed
 from torchrepro_lint.server.counterpart import Counterpart, outcome
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.own_thread import OwnThread
@@ -60,6 +60,7 @@ class Server(LanguageServer):
         self._changes = 0
         self._changed = asyncio.Event()
         self._configured = asyncio.Event()
+        self._rested = False
         self._delay = Preferences().delay
         self._counterpart = Counterpart(self)
         self._published = Published(self.text_document_publish_diagnostics)
@@ -76,6 +77,8 @@ class Server(LanguageServer):
 
     def put(self, path: str, document: Document | None) -> None:
         """A document is open with this content, or closed."""
+        if path in self._documents and document is not None:
+            self._rest()
         self._waiting[path] = document
         # What was changed last is reported on first.
         self._documents.pop(path, None)
@@ -126,17 +129,26 @@ class Server(LanguageServer):
     async def _report(self) -> None:
         while True:
             await self._quiet()
-            seen = self._changes
+            self._rested, seen = False, self._changes
             for path in list(self._documents):
                 answer = await outcome(self.asked(lambda answers, path=path: answers.diagnostics(path)))  # type: ignore[misc]
                 if seen != self._changes:
                     break
-                if isinstance(answer, BaseException):
-                    self._counterpart.log_fault(answer)
-                else:
-                    self._published.show(self._documents[path], answer.diagnostics)
-                    for error in answer.errors:
-                        self._counterpart.log(f"{path}: {error}")
+                self._show(path, answer)
+
+    def _rest(self) -> None:
+        """What is linked no longer holds: there is time now to let it go."""
+        if not self._rested:
+            self._rested = True
+            self._submit(self._work.rest)
+
+    def _show(self, path: str, answer: Diagnosed | BaseException) -> None:
+        if isinstance(answer, BaseException):
+            self._counterpart.log_fault(answer)
+            return
+        self._published.show(self._documents[path], answer.diagnostics)
+        for error in answer.errors:
+            self._counterpart.log(f"{path}: {error}")
 
     async def _quiet(self) -> None:
         """Wait for a change, and then until there is none for a while."""

@@ -13,7 +13,7 @@ from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading, read
-from torchrepro_lint.source import is_notebook
+from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.states import State, state
 from torchrepro_lint.trees import Means, read_tree
 
@@ -30,9 +30,11 @@ class Report(NamedTuple):
 class Linked:
     """The files of a project, those on disk under the unsaved texts of open ones; paths are from the project's root.
 
-    An open file that does not parse stands in the link as it was when it last did.
+    An open file that does not parse stands in the link as it was when it last did. ``dropped`` counts the readings of
+    files on disk that were replaced or let go.
     """
 
+    dropped = 0
     _kept: KeptEvents | None = None
     _project: Project | None
     _reports: dict[str, Report]
@@ -61,6 +63,7 @@ class Linked:
         changed = {path for path in tree.files if self._look_at(path)}
         gone = self._disk.keys() - set(tree.files)
         self._disk = {path: self._disk[path] for path in sorted(self._disk.keys() - gone)}
+        self.dropped += len(changed | gone)
         # What is on disk under an open file does not count.
         if (changed | gone) - self._good.keys() or _asked_for(before) != _asked_for(self.checker):
             self._forget()
@@ -69,20 +72,30 @@ class Linked:
         """An open file has this content."""
         if path in self._open and self._open[path][0] == data:
             return
+        saved = self._disk.get(path)
+        if saved is not None and path not in self._open and _is_saved(saved, decode(data, is_notebook(path))):
+            self._open[path], self._good[path] = (data, saved), saved
+            return
         reading = read(data, is_notebook(path))
         self._open[path] = data, reading
         if reading.facts is not None:
             self._good[path] = reading
-        elif path not in self._good and (saved := self._disk.get(path)) is not None and saved.facts is not None:
+        elif path not in self._good and saved is not None and saved.facts is not None:
             self._good[path] = saved
         self._forget()
 
     def hide(self, path: str) -> None:
         """A file is open no more; what is on disk counts."""
-        if self._open.pop(path, None) is not None:
+        if path in self._open:
+            shown = self._good.get(path)
+            del self._open[path]
             self._good.pop(path, None)
-            self._look_at(path)
-            self._forget()
+            if self._look_at(path) or self._disk.get(path) is not shown:
+                self._forget()
+
+    def let_go(self) -> None:
+        """Forget the link: the next report makes another. What has been reported is still known."""
+        self._project = None
 
     def report(self, path: str) -> Report | None:
         """All that is to be said about a file; None for one that is not there."""
@@ -151,6 +164,11 @@ class Linked:
     def place(self, path: str) -> str:
         """The absolute path of a file."""
         return os.path.join(self.tree.root.path, *path.split("/"))
+
+
+def _is_saved(saved: Reading, opened: Source | Problem) -> bool:
+    """Whether an open text is what was read from disk."""
+    return saved.problem is None and saved.source is not None and saved.source == opened
 
 
 def _asked_for(checker: Checker) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ Nothing here knows of a protocol. Documents are taken over at once and read when
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -20,6 +21,8 @@ from torchrepro_lint.server.preferences import Preferences
 from torchrepro_lint.settings import table
 
 _T = TypeVar("_T")
+# So many replaced files may take up memory.
+_MANY = 100
 
 
 class Workspace:
@@ -33,6 +36,7 @@ class Workspace:
         self._homes: dict[str, tuple[Linked, str] | None] = {}
         self._linked: dict[tuple[str, str], Linked] = {}
         self._renewed: list[Linked] | None = None
+        self._dropped = 0
         # What has been complained of, by the file with the mistake; once until it is mended.
         self._told: set[str] = set()
         self._wrong: set[str] = set()
@@ -47,7 +51,8 @@ class Workspace:
         before = {folder: self._preferences(folder) for folder, _ in self._linked}
         self._default, self._folders = default, dict(folders)
         kept = {folder for folder, old in before.items() if old.same_findings(self._preferences(folder))}
-        self._linked = {key: each for key, each in self._linked.items() if key[0] in kept}
+        for key in [key for key in self._linked if key[0] not in kept]:
+            self._dropped += len(self._linked.pop(key).tree.files)
         self._told.clear()
         self.look_again()
 
@@ -84,6 +89,22 @@ class Workspace:
         for path in self._documents:  # all of them are in the link
             self.home(path)
         return {path: self._guarded(partial(self._report, path)) for path in paths}
+
+    def rest(self) -> None:
+        """Let go of links: something has changed, or all is said for now.
+
+        They consist of cycles. To look for those takes seconds in a large project, unless what stays is exempt: the facts.
+        Of them some are in cycles, too, so once many were replaced, they are looked at again.
+        """
+        for linked in self._linked.values():
+            linked.let_go()
+        if self._dropped + sum(linked.dropped for linked in self._linked.values()) > _MANY:
+            gc.unfreeze()
+            self._dropped = 0
+            for linked in self._linked.values():
+                linked.dropped = 0
+        gc.collect()
+        gc.freeze()
 
     def home(self, path: str) -> tuple[Linked, str] | None:
         """The project of an open document, which it holds as the editor has it, and its path there."""
@@ -146,7 +167,7 @@ class Workspace:
         """Let go of projects of which nothing is open, but for one: its file may be opened again at once."""
         used = [home[0] for home in self._homes.values() if home is not None]
         for key in [key for key, each in self._linked.items() if each not in used][:-1]:
-            del self._linked[key]
+            self._dropped += len(self._linked.pop(key).tree.files)
 
     def _guarded(self, work: Callable[[], _T | None], before: _T | None = None) -> _T | None:
         """The answer, or the one before where settings are wrong, which is told once."""
