@@ -252,6 +252,41 @@ def test_nothing_is_linked_again_where_nothing_has_changed(project: Project) -> 
     assert opened.codes("train") == []
 
 
+def test_opening_closing_and_breaking_a_file_leaves_what_is_said_of_others(project: Project) -> None:
+    root = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
+    opened = Opened(root)
+    opened.show(train=TRAIN)
+    before = opened.report("train")
+    opened.show(model=MODEL)  # as it is on disk
+    assert opened.codes("model") == []
+    opened.show(model=MODEL + "(")
+    assert opened.codes("model") == ["TRL001"]
+    assert opened.report("train") is before
+    opened.hide("model")
+    assert opened.report("train") is before
+    opened.show(model=MODEL)
+    assert opened.codes("model") == []
+    opened.show(model=MODEL.replace("torch.randn(3)", "torch.ones(3)"))
+    assert opened.codes("train") == []
+    opened.hide("model")
+    assert opened.codes("train") == ["TRL101"]
+
+
+def test_what_is_said_outlives_the_link(project: Project) -> None:
+    opened = Opened(project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""}))
+    opened.show(train=TRAIN)
+    before = opened.report("train")
+    try:
+        opened.workspace.rest()
+        assert opened.report("train") is before
+        opened.show(model=MODEL)
+        assert opened.codes("model") == []
+        opened.show(train=SEEDED)
+        assert opened.codes("train") == []
+    finally:
+        gc.unfreeze()
+
+
 def test_a_project_is_kept_for_a_file_that_is_opened_next(project: Project) -> None:
     root = project({"a/model.py": MODEL, "a/train.py": TRAIN, "a/pyproject.toml": "", "b/pyproject.toml": ""})
     opened = Opened(root)

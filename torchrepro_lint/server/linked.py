@@ -76,13 +76,17 @@ class Linked:
         if saved is not None and path not in self._open and _is_saved(saved, decode(data, is_notebook(path))):
             self._open[path], self._good[path] = (data, saved), saved
             return
+        linked = self._good.get(path, saved)
         reading = read(data, is_notebook(path))
         self._open[path] = data, reading
         if reading.facts is not None:
             self._good[path] = reading
-        elif path not in self._good and saved is not None and saved.facts is not None:
-            self._good[path] = saved
-        self._forget()
+        elif saved is not None and saved.facts is not None:
+            self._good.setdefault(path, saved)
+        if self._good.get(path) is linked is not None:
+            self._reports.pop(path, None)
+        else:
+            self._forget()
 
     def hide(self, path: str) -> None:
         """A file is open no more; what is on disk counts."""
@@ -90,6 +94,7 @@ class Linked:
             shown = self._good.get(path)
             del self._open[path]
             self._good.pop(path, None)
+            self._reports.pop(path, None)
             if self._look_at(path) or self._disk.get(path) is not shown:
                 self._forget()
 
