@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.collect import collect
-from torchrepro_lint.facts import Assign, Call
+from torchrepro_lint.facts import Assign, Call, Define
 from torchrepro_lint.facts_json import from_json, to_json
 
 TOP = Path(__file__).parents[1]
@@ -35,6 +35,18 @@ def test_a_call_is_one_object_wherever_it_stands() -> None:
     assert isinstance(statement.value, Call)
     ((_, ((_, value),)), *_) = (each for each in facts.assigned if each[0] == ":made")
     assert value is statement.value
+
+
+def test_what_is_assigned_is_the_record_of_the_statement_whatever_it_is() -> None:
+    text = "x = a + b\nclass C:\n    y = [each for each in x]\n    def f(self, z=x[0] + 1): ...\n"
+    facts = from_json(to_json(collect(text)))
+    values = {name: value for name, ((_, value), *_) in facts.assigned}
+    first, defined = facts.body
+    assert isinstance(first, Assign)
+    assert isinstance(defined, Define)
+    assert values[":x"] is first.value
+    assert defined.body[0] is facts.classes[0].body[0]
+    assert facts.functions[0].params[1].default in facts.classes[0].body[1].values
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "1", '["Facts"]', '["Nothing", 1]', '["", 1]', '["bytes", "?"]'])

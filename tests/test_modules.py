@@ -35,3 +35,23 @@ def test_modules_that_import_each_other(order: tuple[str, ...]) -> None:
 
 def test_a_name_that_only_leads_back_to_itself_is_nothing() -> None:
     assert modules({"a.py": "from b import x\n", "b.py": "from a import x\n"}).resolve("main.py", "a.x") == ()
+
+
+def test_a_star_import_takes_what_a_module_has_and_that_of_another_library_stands_for_its_names() -> None:
+    linked = modules(
+        {
+            "p/__init__.py": "from .made import *\nfrom .a import *\nfrom torch.nn import *\n",
+            "p/a.py": "def f(): ...\n",
+        }
+    )
+    assert linked.resolve("main.py", "p.f") == ("p/a.py:f", "torch.nn.f")
+
+
+def test_a_module_that_is_not_there_is_not_looked_for_in_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Compiled or generated, it is no attribute of its package; looking there asks all star imports, whose modules are missing.
+    asked: list[str] = []
+    attribute = Modules.attribute
+    monkeypatch.setattr(Modules, "attribute", lambda *args: [asked.append(args[2]), attribute(*args)][1])
+    stars = "".join(f"from .m{number} import *\n" for number in range(40))
+    assert modules({"p/__init__.py": stars}).resolve("main.py", "p.f") == ()
+    assert set(asked) == {"f"}

@@ -1,8 +1,9 @@
 """Facts to JSON and back, compactly: they are kept in the cache, where reading them must be quicker than collecting them.
 
 A record is a list that begins with its tag, a plain tuple one that begins with ``0``. Tuples of words, which repeat a lot,
-stand once in a table and are numbered; read back, equal ones are one object. The commonest records have functions of
-their own.
+stand once in a table and are numbered; read back, equal ones are one object. So does a record that is at several places,
+as what is assigned is in a body, too: it is known by the number of records that were complete before it. The commonest
+records have functions of their own.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ _TYPES: dict[str, Any] = {
     name: kind for name, kind in vars(records).items() if isinstance(kind, type) and hasattr(kind, "_fields")
 }
 _PLAIN = 0
+_AGAIN = "="
 
 
 def to_json(facts: Facts) -> str:
-    """The text of facts, in ASCII; equal facts give equal texts."""
+    """The text of facts, in ASCII; equal facts give equal texts, if the same records in them are one object."""
     writer = _Writer()
     body = writer.encoded(facts)
-    return json.dumps([writer.words, body], separators=(",", ":"))
+    return json.dumps([writer.words, body], separators=(",", ":"), check_circular=False)
 
 
 def from_json(text: str) -> Facts:
@@ -76,10 +78,23 @@ class _Writer:
     def __init__(self) -> None:
         self.words: list[tuple[str, ...]] = []
         self._numbers: dict[tuple[str, ...], int] = {}
+        self._complete: dict[int, int] = {}
 
     def encoded(self, value: Any) -> Any:
-        write = _WRITERS.get(type(value))
-        return value if write is None else write(self, value)
+        kind = type(value)
+        if kind is Ref:
+            return ["R", value[0], value[1], self.number(value[2]), self.number(value[3]), value[4]]
+        write = _WRITERS.get(kind)
+        if write is None:
+            return value
+        if kind in _SMALL:
+            return write(self, value)
+        complete, key = self._complete, id(value)
+        if key in complete:
+            return [_AGAIN, complete[key]]
+        written = write(self, value)
+        complete[key] = len(complete)
+        return written
 
     def all(self, values: Iterable[Any]) -> list[Any]:
         return [self.encoded(each) for each in values]
@@ -98,12 +113,12 @@ def _written_constant(to: _Writer, it: Constant) -> Any:
 
 
 def _written_call(to: _Writer, it: Call) -> Any:
+    func = to.encoded(it[2])  # first, as it is read
     args = [[arg[0], arg[1], arg[2], arg[3], to.encoded(arg[4])] for arg in it[3]]
-    return ["C", it[0], it[1], to.encoded(it[2]), args, it[4]]
+    return ["C", it[0], it[1], func, args, it[4]]
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], Any]] = {
-    Ref: lambda to, it: ["R", it[0], it[1], to.number(it[2]), to.number(it[3]), it[4]],
     Constant: _written_constant,
     Call: _written_call,
     Attribute: lambda to, it: ["A", it[0], it[1], to.encoded(it[2]), it[3], it[4]],
@@ -116,29 +131,35 @@ _WRITERS: dict[type, Callable[[_Writer, Any], Any]] = {
 }
 
 
+# They are written at each place: a number would be no shorter.
+_SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
+
+
 def _writer_of(name: str) -> Callable[[_Writer, Any], Any]:
     return lambda to, it: [name, *to.all(it)]
 
 
 class _Reader:
-    """Equal numbers and texts of a file become one object: there are many of each.
+    """Equal numbers and texts of a file become one object: there are many of each."""
 
-    So does a call that stands in a body and among what is assigned, as it is where it was collected: it is known by that.
-    """
-
-    __slots__ = ("_calls", "_number", "_text", "words")
+    __slots__ = ("_number", "_text", "complete", "words")
 
     def __init__(self, words: list[Any]) -> None:
         self.words = [tuple([intern(one) for one in each]) for each in words]
         self._number: Callable[[Any, Any], Any] = {}.setdefault
         self._text: Callable[[Any, Any], Any] = {}.setdefault
-
-        self._calls: dict[tuple[int, int], tuple[Any, Call]] = {}
+        self.complete: list[Any] = []
 
     def decoded(self, value: Any) -> Any:
         kind = type(value)
         if kind is list:
-            return _READERS[value[0]](self, value)
+            tag = value[0]
+            if tag == "R":
+                return self.ref(value)
+            found = _READERS[tag](self, value)
+            if tag not in _SMALL_TAGS:
+                self.complete.append(found)
+            return found
         if kind is int:
             return self._number(value, value)
         return self._text(value, value) if kind is str else value
@@ -157,12 +178,8 @@ class _Reader:
         return number(it[1], it[1]), number(it[2], it[2])
 
     def call(self, it: Any) -> Call:
-        known = self._calls.get((it[1], it[2]))
-        if known is not None and known[0] == it:
-            return known[1]
-        found: Call = record(Call, (*self.head(it), self.decoded(it[3]), self.args(it[4]), self.decoded(it[5])))
-        self._calls[it[1], it[2]] = it, found
-        return found
+        func, number = self.decoded(it[3]), self._number
+        return record(Call, (*self.head(it), func, self.args(it[4]), number(it[5], it[5])))  # type: ignore[no-any-return]
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
         number, text = self._number, self._text
@@ -178,7 +195,7 @@ class _Reader:
 
 
 _READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
-    "R": _Reader.ref,
+    _AGAIN: lambda of, it: of.complete[it[1]],
     "K": lambda of, it: record(Constant, (*of.head(it), of.decoded(it[3]))),
     "C": _Reader.call,
     "A": lambda of, it: record(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
@@ -189,6 +206,7 @@ _READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
     "bytes": lambda _, it: base64.b64decode(it[1], validate=True),
     "complex": lambda _, it: complex(it[1], it[2]),
 }
+_SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex"})
 
 
 def _reader_of(kind: Any) -> Callable[[_Reader, Any], Any]:

@@ -148,13 +148,11 @@ class Modules:
         if word.startswith("_"):
             return
         for star in self.files[path].summary.stars:
-            targets = self.resolve(path, star)
-            for target in targets:
-                file, colon, _ = target.partition(":")
-                if not colon:
-                    yield f"{target}.{word}"
-                elif file != path:
-                    yield from self._from_star(file, word)
+            file = self.loaded(path, star)
+            if file is not None and file != path:
+                yield from self._from_star(file, word)
+            elif file is None and star[0] != "." and self.is_outside(path, star):
+                yield f"{star}.{word}"
 
     def _from_star(self, file: str, word: str) -> tuple[str, ...]:
         return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())

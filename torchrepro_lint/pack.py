@@ -22,6 +22,10 @@ _NAME = "facts"
 _LENGTH = 8
 
 
+# Stands in facts for their summary, which the table has.
+_APART: Any = None
+
+
 class Packed(NamedTuple):
     """A file's facts as they are stored, with their summary."""
 
@@ -32,7 +36,8 @@ class Packed(NamedTuple):
 def packed(facts: Facts) -> Packed | None:
     """Facts, ready to be stored; None for those that are nested too deeply to be written down."""
     try:
-        return Packed(summary_json(facts.summary), zlib.compress(to_json(facts).encode("ascii"), 1))
+        text = to_json(facts._replace(summary=_APART))
+        return Packed(summary_json(facts.summary), zlib.compress(text.encode("ascii"), 1))
     except RecursionError:
         return None
 
@@ -43,6 +48,7 @@ class Pack:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._table, self._start = _opened(cache)
+        self._summaries: dict[str, Summary] = {}
 
     def digest(self, path: str, seen: State) -> str | None:
         """The digest of a file that has not changed since the last run; None where it may have."""
@@ -59,13 +65,18 @@ class Pack:
 
     def summary(self, digest: str) -> Summary | None:
         """The summary of the facts under a digest, if there are any."""
-        known = self._table["facts"].get(digest)
-        return summary_from(known[3]) if known else None
+        summary = self._summaries.get(digest)
+        if summary is None and (known := self._table["facts"].get(digest)):
+            summary = self._summaries[digest] = summary_from(known[3])
+        return summary
 
     def facts(self, digest: str) -> Facts:
         """The facts under a digest; raises ``ValueError`` where they cannot be read."""
         try:
-            return from_json(zlib.decompress(self._blob(digest)).decode("ascii"))
+            found = from_json(zlib.decompress(self._blob(digest)).decode("ascii"))
+            summary = self.summary(digest)
+            assert summary is not None
+            return found._replace(summary=summary)
         except (zlib.error, KeyError, OSError) as error:
             raise ValueError(f"no facts: {error}") from error
 
