@@ -356,6 +356,18 @@ def test_files_that_change_on_disk_are_read_again(project: Project, start: Start
         assert codes(client.diagnostics(root / "train.py")) == expected
 
 
+def test_an_editor_is_told_while_a_project_is_read(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root, capabilities={"window": {"workDoneProgress": True}})
+    client.open(root / "train.py", FLAG)
+    begun = client.wait("$/progress")
+    assert begun["value"]["title"] == "torchrepro-lint: reading the project"
+    ended = client.wait("$/progress")
+    assert (ended["token"], ended["value"]["kind"]) == (begun["token"], "end")
+    (asked,) = [one["params"] for one in client.asked if one["method"] == "window/workDoneProgress/create"]
+    assert asked["token"] == begun["token"]
+
+
 def test_settings_come_from_the_editor(project: Project, start: Start) -> None:
     root = project({"train.py": FLAG, "pyproject.toml": ""})
     asks = {"workspace": {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}}}

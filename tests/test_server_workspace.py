@@ -287,6 +287,25 @@ def test_what_is_said_outlives_the_link(project: Project) -> None:
         gc.unfreeze()
 
 
+@pytest.mark.parametrize("shared", ["home", "above", "temporary"])
+def test_a_file_in_someones_home_stands_alone(
+    shared: str, project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = {"model.py": MODEL, "train.py": TRAIN, "deep/x.py": "", "own/model.py": MODEL, "own/train.py": TRAIN}
+    opened = Opened(project({**files, "own/pyproject.toml": ""}))
+    monkeypatch.setenv("HOME", str(tmp_path / "me" if shared == "above" else tmp_path))
+    if shared == "temporary":
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened.show(train=TRAIN)
+    assert sorted(opened.home("train").readings) == ["train.py"]
+    opened.show(model=MODEL)
+    assert opened.codes("train") == ["TRL101"]
+    assert sorted(opened.home("train").readings) == ["model.py", "train.py"]
+    opened.show(**{"own/train": TRAIN})
+    assert opened.codes("own/train") == ["TRL101"]
+    assert sorted(opened.home("own/train").readings) == ["model.py", "train.py"]
+
+
 def test_a_project_is_kept_for_a_file_that_is_opened_next(project: Project) -> None:
     root = project({"a/model.py": MODEL, "a/train.py": TRAIN, "a/pyproject.toml": "", "b/pyproject.toml": ""})
     opened = Opened(root)

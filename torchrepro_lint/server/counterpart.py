@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+import uuid
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lsprotocol import types
@@ -30,6 +32,7 @@ class Counterpart:
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Future[None]] = set()
 
     def listen(self) -> None:
         """From now on things may be told from any thread; in the loop."""
@@ -67,6 +70,33 @@ class Counterpart:
             await self._try(
                 self._server.client_register_capability_async(types.RegistrationParams(registrations=wanted))
             )
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Show that a project is read; from any thread but that of the loop."""
+        if self._loop is None or not self.can("window.work_done_progress"):
+            yield
+            return
+        done = asyncio.Event()
+        self._loop.call_soon_threadsafe(self._start_to_wait, done)
+        try:
+            yield
+        finally:
+            self._loop.call_soon_threadsafe(done.set)
+
+    def _start_to_wait(self, done: asyncio.Event) -> None:
+        task = asyncio.ensure_future(self._waiting(done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _waiting(self, done: asyncio.Event) -> None:
+        token = str(uuid.uuid4())
+        progress = self._server.work_done_progress
+        if isinstance(await outcome(progress.create_async(token)), BaseException):
+            return
+        progress.begin(token, types.WorkDoneProgressBegin(title=f"{SECTION}: reading the project"))
+        await done.wait()
+        progress.end(token, types.WorkDoneProgressEnd())
 
     def complain(self, line: str) -> None:
         """Tell whoever sits there; from any thread."""

@@ -65,7 +65,7 @@ class Server(LanguageServer):
         self._counterpart = Counterpart(self)
         self._published = Published(self.text_document_publish_diagnostics)
         self._thread = OwnThread(SECTION)
-        self._work = Workspace(self._counterpart.complain)
+        self._work = Workspace(self._counterpart.complain, self._counterpart.busy)
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
 from torchrepro_lint.problem import UsageError
-from torchrepro_lint.roots import Roots, unmarked
+from torchrepro_lint.roots import Roots
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences
+from torchrepro_lint.server.surroundings import surroundings
 from torchrepro_lint.settings import table
 
 _T = TypeVar("_T")
@@ -26,10 +28,17 @@ _MANY = 100
 
 
 class Workspace:
-    """The projects of open documents, each linked once. ``complain`` is told what is wrong with settings."""
+    """The projects of open documents, each linked once. ``complain`` is told what is wrong with settings, ``busy`` is entered
+    while a project is read.
+    """
 
-    def __init__(self, complain: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        complain: Callable[[str], None] = lambda _: None,
+        busy: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._complain = complain
+        self._busy = busy
         self._folders: dict[str, Preferences] = {}
         self._default = Preferences()
         self._documents: dict[str, Document] = {}
@@ -131,7 +140,8 @@ class Workspace:
         if tree is None:
             return None
         if known is None:
-            known = self._linked[folder, root] = Linked(tree)
+            with self._busy():
+                known = self._linked[folder, root] = Linked(tree)
         else:
             known.look_again(_with(tree, self._names(known)))
         if self._renewed is not None:
@@ -146,13 +156,13 @@ class Workspace:
         """The project around a document; None where its settings leave it out."""
         folder, preferences = self._folder(path)
         given = Given(path, path, b"")
-        fallback = unmarked([folder]) if folder else None
-        trees = plan((), preferences.options(folder or os.path.dirname(path)), True, given, fallback).trees
+        options = preferences.options(folder or os.path.dirname(path))
+        trees = plan((), options, True, given, surroundings(path, folder)).trees
         return trees[0]._replace(given=()) if trees else None
 
     def _roots(self, path: str) -> Roots:
         folder, preferences = self._folder(path)
-        return Roots(preferences.options(folder or os.path.dirname(path)), unmarked([folder or path]))
+        return Roots(preferences.options(folder or os.path.dirname(path)), surroundings(path, folder))
 
     def _folder(self, path: str) -> tuple[str, Preferences]:
         """The innermost open folder around a file; none is an empty word."""
