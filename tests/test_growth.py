@@ -9,7 +9,7 @@ from fuzz.repeats import REPEATS
 from fuzz.trying import EVERYTHING, attempt
 
 # Three times as long: a square makes nine times the work, a cube twenty-seven times.
-SHORT, LONG, MOST = 20, 60, 12
+SHORT, LONG, MOST = 15, 45, 12
 
 
 @pytest.mark.parametrize("name", REPEATS)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
 from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.reading import Reading, read
@@ -177,6 +178,15 @@ class _Reader:
 
 
 def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
+    """Read one file, which may take too long."""
+    try:
+        with deadline():
+            return _read(known, task)
+    except Late as late:
+        return _dead(task, Death(late.reason))
+
+
+def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
     """Read one file; what it says is not needed where its digest is known. Without digests nothing is stored."""
     notebook = is_notebook(task.path)
     if task.data is not None:

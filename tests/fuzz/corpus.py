@@ -30,12 +30,12 @@ class Corpus(NamedTuple):
         text = chance.choice(self.files).read_bytes().decode("utf-8", "replace")
         lines = text.splitlines(keepends=True)
         starts = [number for number, line in enumerate(lines) if line[:1].strip() and line[0] not in ")]}#"]
-        if len(lines) < 40 or len(starts) < 3 or (len(lines) < 800 and chance.random() < 0.02):
+        if len(lines) < 40 or len(starts) < 3 or (len(lines) < 800 and chance.random() < 0.004):
             return text
         first = chance.randrange(len(starts))
-        wanted = starts[first] + chance.randint(5, 80)
+        wanted = starts[first] + chance.randint(2, 40)
         last = next((number for number in starts[first + 1 :] if number >= wanted), len(lines))
-        return "".join(lines[starts[first] : min(last, starts[first] + 200)])
+        return "".join(lines[starts[first] : min(last, starts[first] + 100)])
 
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))

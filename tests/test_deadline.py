@@ -1,0 +1,112 @@
+"""A file that takes too long costs itself one TRL001, and every other file is linted."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+from torchrepro_lint import deadline as deadlines
+from torchrepro_lint import project as loaded  # noqa: F401  it is loaded late, and that takes time
+from torchrepro_lint import trees
+from torchrepro_lint.deadline import Late, deadline
+from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.rule import Context, Finding, Rule
+from torchrepro_lint.text import Span
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no such alarm")
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What never ends, ends soon; what does end takes less than this."""
+    monkeypatch.setattr(deadlines, "DEADLINE", 1.0)
+    monkeypatch.setattr(deadlines, "_FOR_EACH", 0.0)
+
+
+def _endless(context: Context) -> Iterable[Finding]:
+    while "ENDLESS" in context.lines.text:
+        pass
+    yield Finding("TRL901", Span(0, 1), "bad word")
+
+
+def _for_ever() -> None:
+    while True:
+        pass
+
+
+def _rules(check: Callable[[Context], Iterable[Finding]]) -> tuple[Rule, ...]:
+    return (
+        Rule("TRL001", "syntax-error", "error", True, lambda context: ()),
+        Rule("TRL901", "bad-word", "warning", True, check),
+    )
+
+
+def test_a_file_that_is_checked_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    project({"a.py": "x = 1\n", "b.py": "ENDLESS\n", "c.py": "x = 1\n"})
+    ran = lint("--no-cache", "--jobs", "1")
+    assert ran.out.splitlines() == [
+        "./a.py:1:1: TRL901 bad word",
+        "./b.py:1:1: TRL001 cannot be checked: it takes longer than 120 seconds",
+        "./c.py:1:1: TRL901 bad word",
+    ]
+
+
+def test_a_file_that_is_read_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stuck(data: bytes, notebook: bool = False) -> Reading:
+        while b"ENDLESS" in data:
+            pass
+        return read(data, notebook)
+
+    monkeypatch.setattr(trees, "read", stuck)
+    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    project({"a.py": "x = 1\n", "b.py": "ENDLESS\n", "c.py": "x = 1\n"})
+    for data, options in ((None, []), (b"ENDLESS\n", ["-"])):
+        ran = lint("--jobs", "1", *options, stdin=data)
+        assert "TRL001 cannot be analysed: it takes longer than 120 seconds" in ran.out
+        assert ran.out.count("TRL901") == (2 if data is None else 0)
+
+
+def test_what_a_project_shares_may_be_what_takes_for_ever(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files are lost to it; then each is linted by itself, and only the cause is lost."""
+
+    def shared(context: Context) -> Iterable[Finding]:
+        while any(facts.summary.functions for facts in context.project.files.values()):
+            pass
+        yield Finding("TRL901", Span(0, 1), "bad word")
+
+    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(shared))
+    project({f"{name}.py": "x = 1\n" for name in "abcd"} | {"e.py": "def f(): pass\n", "f.py": "x = 1\n"})
+    ran = lint("--no-cache", "--jobs", "1")
+    assert [line.split()[1] for line in ran.out.splitlines()] == ["TRL001"] * 2 + ["TRL901"] * 2 + ["TRL001", "TRL901"]
+
+
+def test_the_alarm_is_put_back() -> None:
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(Late), deadline():
+        _for_ever()
+    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_elsewhere_there_is_none() -> None:
+    found = []
+
+    def look() -> None:
+        with deadline():
+            found.append(signal.getitimer(signal.ITIMER_VIRTUAL))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [(0.0, 0.0)]

@@ -1,0 +1,43 @@
+"""An end to work that takes too long, counted in the seconds that this process computes, however busy the machine is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torchrepro_lint.workers import DEADLINE
+
+# The time that a file may take beside what all of a project share, which is worked out when it is first asked for.
+_FOR_EACH = 0.1
+# An alarm may go off where an exception is dropped (in a finaliser), so it goes off again.
+_AGAIN = 1.0
+
+
+class Late(BaseException):
+    """The time is up. No ``Exception``, so that nothing in between takes it for a fault of its own."""
+
+    reason = f"it takes longer than {DEADLINE:g} seconds"
+
+
+@contextmanager
+def deadline(files: int = 0) -> Iterator[None]:
+    """Raise ``Late`` in what takes longer than a file may, in a project of so many.
+
+    Outside the main thread, and on Windows, there is no such alarm, and nothing happens.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, _stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, DEADLINE + _FOR_EACH * files, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _stop(*_: object) -> None:
+    raise Late
