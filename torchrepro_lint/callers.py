@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
 from torchrepro_lint.handed_on import HandedOn
+from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
@@ -34,19 +35,42 @@ class Callers:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
         self._calls: dict[int, Call] = {}
+        self._given: Kept[int, tuple[frozenset[str], bool]] = Kept(names.modules.reads)
         self._values = HandedOn(names)
+
+    def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+        """A file has changed, which called by the words ``before``."""
+        number = bisect_left(self._paths, path)
+        for each in (call for calls in self._walked.pop(number, {}).values() for call in calls):
+            del self._calls[each]
+        for word in set(before) - set(after):
+            self._files_of[word].remove(number)
+        for word in set(after) - set(before):
+            insort(self._files_of.setdefault(word, []), number)
+        self._values.forget()
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        self._given.drop(changed)
+        self._values.drop(changed)
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
-        return word in self._files_of or f"<super>.{word}" in self._files_of
+        return bool(self._having(word) or self._having(f"<super>.{word}"))
 
     def _by_word(self, word: str) -> Iterator[int]:
         """The numbers of all calls by a word (see ``called_word``), in the order of files and text."""
-        for number in self._files_of.get(word, ()):
+        for number in self._having(word):
             yield from self._in(number).get(word, ())
+
+    def _having(self, word: str) -> Sequence[int]:
+        """The numbers of the files that call something by a word."""
+        self._names.modules.reads.see_word("calls", word)
+        return self._files_of.get(word, ())
 
     def _in(self, number: int) -> dict[str, list[int]]:
         """The calls of a file by word."""
+        self._names.modules.reads.see(self._paths[number])
         if number not in self._walked:
             found = self._walked[number] = {}
             facts = self._names.modules.files[self._paths[number]]
@@ -90,10 +114,11 @@ class Callers:
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
-        for file in self._files_of.get("partial", ()):
+        self._names.modules.reads.see_word("partials", "")
+        for file in self._having("partial"):
             if self._may_give(file, name):
                 runs = self._memo.solve(("partials", file), lambda file=file: self._given_in_part(file))  # type: ignore[misc]
-                for number in _having(runs, name):
+                for number in _fitting(runs, name):
                     yield self._paths[file], self._calls[number]
 
     def _given_in_part(self, file: int) -> Iterator[str]:
@@ -108,12 +133,14 @@ class Callers:
         """Whether a file may give a function to ``partial``, as far as can be told without a look inside: a variable or
         attribute may hold any function that is named somewhere without being called.
         """
-        path = self._paths[file]
-        for roots, words in self._names.modules.files[path].summary.partials:
-            found = self._names.outlined(path, roots, words)
-            if name in found if found is not None else self._values.names(name):
-                return True
-        return False
+        known, untold = self._given.of(file, lambda: self._find_given(self._paths[file]))
+        return name in known or (untold and self._values.names(name))
+
+    def _find_given(self, path: str) -> tuple[frozenset[str], bool]:
+        """What a file gives to ``partial`` as far as its summary tells, and whether it gives what that does not tell."""
+        partials = self._names.modules.summary(path).partials
+        found = [self._names.outlined(path, roots, words) for roots, words in partials]
+        return frozenset(name for names in found for name in names or ()), None in found
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
@@ -150,21 +177,26 @@ class Callers:
     def _supers(self, name: str, owner: str) -> Iterator[int]:
         """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
         word = f"<super>.{name.rpartition('.')[2]}"
-        having = self._files_of.get(word, ())
+        having = self._having(word)
         if self._names.secluded:
             among = set(self._paths)
         else:
             among = {each.partition(":")[0] for each in self._names.heirs_of(owner)}
         for number in having:
             if self._paths[number] in among:
-                yield from _having(self._super_runs(word, number), name)
-
-    def _super_runs(self, word: str, number: int) -> tuple[str, ...]:
-        return self._memo.solve(("supers", word, number), lambda: self._runs(self._in(number).get(word, ())))
+                yield from _fitting(self._runs_in(word, number), name)
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
-        return _having(self._memo.solve(("calls", word), lambda: self._runs(self._by_word(word))), name)
+        return _fitting(self._memo.solve(("calls", word), lambda: self._runs_by(word)), name)
+
+    def _runs_by(self, word: str) -> Iterator[str]:
+        for file in self._having(word):
+            yield from self._runs_in(word, file)
+
+    def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
+        """What the calls by a word in one file run: when the file changes, only they are worked out again."""
+        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file).get(word, ())))
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""
@@ -184,7 +216,7 @@ class Callers:
         return [word]
 
 
-def _having(runs: tuple[str, ...], name: str) -> Iterator[int]:
+def _fitting(runs: tuple[str, ...], name: str) -> Iterator[int]:
     """The numbers of the calls that run ``name``; ``runs`` is sorted."""
     start = f"{name} "
     for at in range(bisect_left(runs, start), len(runs)):

@@ -19,7 +19,7 @@ from torchrepro_lint.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.event_cache import KeptEvents
+    from torchrepro_lint.link import Link
     from torchrepro_lint.project import Project
     from torchrepro_lint.rule import Finding, Rule
 
@@ -82,8 +82,16 @@ def read_papers(tree: Tree) -> Papers:
     return Papers(console_scripts(root), libraries(root))
 
 
-def link(checker: Checker, files: Mapping[str, Reading], before: KeptEvents | None = None) -> Project:
-    """The project that the facts of all files make; ``before`` is kept of the one that they made when some were others."""
+def lasting_link(checker: Checker, files: Mapping[str, Reading]) -> Link:
+    """A link of all files that can be told of changes: see ``link``."""
+    from torchrepro_lint.link import Link
+
+    facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
+    return Link(facts, source_roots(checker.tree), checker.catalogue.version, keeps=True)
+
+
+def link(checker: Checker, files: Mapping[str, Reading], before: Link | None = None) -> Project:
+    """The project that the facts of all files make; ``before`` is the link of an earlier one that was told of all changes."""
     from torchrepro_lint.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}

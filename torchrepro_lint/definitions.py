@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
+from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
 
 
@@ -31,8 +32,9 @@ _NOTHING = _Table({}, {}, {})
 class Definitions:
     """Look-ups of ``path:name``; a name that a project does not define gives nothing."""
 
-    def __init__(self, files: Mapping[str, Facts]) -> None:
+    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
         self._files = files
+        self._reads = reads
         self._tables: dict[str, _Table] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
@@ -87,8 +89,14 @@ class Definitions:
         path = name.partition(":")[0]
         return self._outline(path).get(name[len(path) :], ())
 
+    def forget(self, path: str) -> None:
+        """A file has changed."""
+        self._tables.pop(path, None)
+        self._outlines.pop(path, None)
+
     def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
         """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
+        self._reads.see(path)
         outline = self._outlines.get(path)
         if outline is None:
             facts = self._files.get(path)
@@ -100,6 +108,7 @@ class Definitions:
         return outline
 
     def _table(self, path: str) -> _Table:
+        self._reads.see(path)
         table = self._tables.get(path)
         if table is None:
             facts = self._files.get(path)

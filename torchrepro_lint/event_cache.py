@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
 
-class KeptEvents(NamedTuple):
-    """What was worked out of bodies (by identity), each with its body, which so stays what it is, and in which setting."""
-
-    setting: Setting
-    known: dict[tuple[int, bool], tuple[tuple[Statement, ...], tuple[Event, ...]]]
-
-
 class EventCache:
-    """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code.
+    """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code."""
 
-    ``before`` is kept of the project as it was before some of its files changed: of those that did not, the bodies are the same.
-    """
-
-    def __init__(
-        self, definitions: Definitions, properties: frozenset[str], torch: str, before: KeptEvents | None = None
-    ) -> None:
+    def __init__(self, definitions: Definitions, properties: frozenset[str], torch: str) -> None:
         self._definitions = definitions
         self._imported = Setting(False, torch, properties)
         self._started = Setting(True, torch, properties)
-        self.kept = KeptEvents(self._imported, {})
-        self._before = before.known if before is not None and before.setting == self._imported else {}
+        self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
         self._loaded: dict[str, frozenset[int]] = {}
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
@@ -51,13 +37,17 @@ class EventCache:
     def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
         """The events of one body of the facts; a function's module may be the one that is started."""
         key = (id(body), main)
-        known = self.kept.known.get(key)
-        if known is None:
-            known = self._before.get(key)
-            if known is None or known[0] is not body:
-                known = body, tuple(events(body, self._started if main else self._imported))
-            self.kept.known[key] = known
-        return known[1]
+        if key not in self._known:
+            self._known[key] = tuple(events(body, self._started if main else self._imported))
+        return self._known[key]
+
+    def forget(self, path: str, facts: Facts) -> None:
+        """A file has changed, which had these facts."""
+        for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+            for main in (True, False):
+                self._known.pop((id(body), main), None)
+        for name in [name for name in self._loaded if name.startswith(f"{path}:")]:
+            del self._loaded[name]
 
     def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
         """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""

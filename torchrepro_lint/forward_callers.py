@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.gradient_modes import mode_at
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 _MOST_METHODS = 8
 
 
+class Calls(NamedTuple):
+    """The calls of a file by the functions of the project that they enter, those of which nothing is known by their last
+    words, and the words of its methods.
+    """
+
+    told: dict[str, list[Site]]
+    untold: dict[str, list[Site]]
+    methods: tuple[str, ...]
+
+
 class ForwardCallers:
     """The calls of a project by what they run. A method is also run by a call of its name on what can not be told, and
     by one of the method that it overrides.
@@ -31,19 +41,14 @@ class ForwardCallers:
         self._sites: dict[str, list[Site]] = defaultdict(list)
         self._untold: dict[str, list[Site]] = defaultdict(list)
         self._known: dict[str, bool] = {}
-        self._methods = Counter(
-            function.name.rpartition(".")[2]
-            for facts in project.files.values()
-            for function in facts.functions
-            if function.owner
-        )
+        self._methods = Counter[str]()
         for path in sorted(project.files):
-            for site in project.calls(path):
-                for name in site.names:
-                    for target in entered(project.resolver, name, "call") if ":" in name else ():
-                        self._sites[target].append(site)
-                if not site.names:
-                    self._untold[last_word(site.call.func)].append(site)
+            calls = project.link.calls.of(path, lambda path=path: _calls_of(project, path))  # type: ignore[misc]
+            self._methods.update(calls.methods)
+            for target, sites in calls.told.items():
+                self._sites[target] += sites
+            for word, sites in calls.untold.items():
+                self._untold[word] += sites
 
     def forward_only(self, function: str) -> bool:
         """Whether some call of a function stands where no gradient is kept, and each does, on each way that leads there."""
@@ -87,3 +92,16 @@ class ForwardCallers:
     def _is_telling(self, word: str) -> bool:
         """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""
         return self._methods[word] <= _MOST_METHODS
+
+
+def _calls_of(project: Project, path: str) -> Calls:
+    told: dict[str, list[Site]] = defaultdict(list)
+    untold: dict[str, list[Site]] = defaultdict(list)
+    for site in project.calls(path):
+        for name in site.names:
+            for target in entered(project.resolver, name, "call") if ":" in name else ():
+                told[target].append(site)
+        if not site.names:
+            untold[last_word(site.call.func)].append(site)
+    methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
+    return Calls(dict(told), dict(untold), tuple(methods))

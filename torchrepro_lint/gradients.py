@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Attribute, Call, Expression, Ref
 from torchrepro_lint.forward_callers import ForwardCallers
@@ -58,15 +57,12 @@ def forward_callers(project: Project) -> ForwardCallers:
 
 def gradient_free(project: Project, run: Run, function: str) -> bool:
     """Whether a run enters a function only where no gradient is kept. False where it does not enter it."""
-    known = _FREE.setdefault(run, {})
+    known: dict[str, bool] = project.kept.setdefault("gradient free", {}).setdefault(id(run), {})
     if function not in known:
         known[function] = True  # a circle adds no other way in
         entries = run.entries.get(function, ())
         known[function] = bool(entries) and all(_enters_free(project, run, *entry) for entry in entries)
     return known[function]
-
-
-_FREE: WeakKeyDictionary[Run, dict[str, bool]] = WeakKeyDictionary()
 
 
 def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
+from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
 
 if TYPE_CHECKING:
@@ -21,34 +22,44 @@ class HandedOn:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._paths = sorted(names.modules.files)
-        self._known: dict[tuple[str, bool], bool] = {}
+        self._known: Kept[tuple[str, bool], bool] = Kept(names.modules.reads)
 
     def any(self, name: str, function: Function, words: list[str], *, kept: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``kept`` counts what is kept in an attribute."""
-        key = (name, kept)
-        if key not in self._known:
-            self._known[key] = any(
-                self._is_value(word, name, function, kept)
-                for word in words
-                if word != "__init__" and word in self._words
-            )
-        return self._known[key]
+        return self._known.of((name, kept), lambda: self._any(name, function, words, kept))
+
+    def _any(self, name: str, function: Function, words: list[str], kept: bool) -> bool:
+        return any(
+            self._is_value(word, name, function, kept) for word in words if word != "__init__" and self._has(word)
+        )
+
+    def forget(self) -> None:
+        """A file has changed."""
+        vars(self).pop("_words", None)
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        self._known.drop(changed)
 
     def names(self, name: str) -> bool:
         """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
         word = name.rpartition(".")[2].rpartition(":")[2]
-        return word in self._words or "<" in word
+        return self._has(word) or "<" in word
+
+    def _has(self, word: str) -> bool:
+        """Whether anything is named so."""
+        self._names.modules.reads.see_word("values", word)
+        return word in self._words
 
     @cached_property
     def _words(self) -> frozenset[str]:
         """The last words of what the project names without calling it."""
-        return frozenset(word for path in self._paths for word in self._names.modules.files[path].summary.values)
+        return frozenset(word for path in self._paths for word in self._names.modules.summary(path).values)
 
     def _is_value(self, word: str, name: str, function: Function, kept: bool) -> bool:
         for path in self._paths:
-            facts = self._names.modules.files[path]
-            if word in facts.summary.values:
-                for each in _named(facts, word, kept):
+            if word in self._names.modules.summary(path).values:
+                for each in _named(self._names.modules.files[path], word, kept):
                     if self._may_be(path, each, name, function):
                         return True
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
+from torchrepro_lint.reads import Reads
+
 _NEVER = 1 << 60
 _NONE: frozenset[Hashable] = frozenset()
 
@@ -18,9 +20,12 @@ class Memo:
     cycle is not used to answer another of that cycle. A question costs at most one walk over what it leads to.
     """
 
-    __slots__ = ("_cycles", "_known", "_lowest", "_open", "_provisional", "_trail", "busy", "secluded")
+    __slots__ = (
+        *("_cycles", "_known", "_lowest", "_open", "_provisional", "_reads", "_seen", "_trail", "busy", "secluded"),
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, reads: Reads | None = None) -> None:
+        self._reads = reads or Reads((), keeps=False)
         # Whether a question is being answered: what is worked out meanwhile may owe something to a cut.
         self.busy = False
         self.secluded = False
@@ -30,6 +35,8 @@ class Memo:
         self._known: dict[Hashable, tuple[str, ...]] = {}
         # For a known answer that was found on a cycle: all questions of the cycle.
         self._cycles: dict[Hashable, frozenset[Hashable]] = {}
+        # What each answer was worked out from, where answers are to be kept when files change.
+        self._seen: dict[Hashable, int] = {}
         # Open questions, each with its depth; the least depth that was cut while the innermost one is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NEVER
@@ -39,6 +46,8 @@ class Memo:
 
     def solve(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
+        if self._reads.keeps:
+            self._reads.seen |= self._seen.get(key, 0)
         known = self._known.get(key)
         if known is not None and self._cycles.get(key, _NONE).isdisjoint(self._open):
             return known
@@ -61,16 +70,25 @@ class Memo:
         self._clear()
         self.busy = self.secluded = True
         try:
-            yield
+            with self._reads.apart():
+                yield
         finally:
             for slot, value in zip(self.__slots__, kept, strict=True):
                 setattr(self, slot, value)
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed (see ``reads``); to be asked between questions."""
+        for key in [key for key, seen in self._seen.items() if seen & changed]:
+            del self._seen[key]
+            self._known.pop(key, None)
+            self._cycles.pop(key, None)
 
     def _compute(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NEVER
         mark = len(self._trail)
+        read, self._reads.seen = self._reads.seen, 0
         try:
             answer = tuple(sorted(set(compute())))
         except BaseException:
@@ -79,6 +97,9 @@ class Memo:
         finally:
             del self._open[key]
             self.busy = busy
+            if self._reads.keeps:
+                self._seen[key] = self._reads.seen
+                self._reads.seen |= read
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NEVER)
         if inside >= depth:
             self._settle(key, answer, self._forget(mark))

@@ -11,25 +11,50 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from torchrepro_lint.facts import Facts
+from torchrepro_lint.facts import Facts, Summary
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.reads import Files, Kept, Reads
 from torchrepro_lint.syspath import path_entries
 
 
 class Modules:
     """The modules of a project and the imports between them."""
 
-    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str]) -> None:
-        self.files = files
+    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str], *, keeps: bool = False) -> None:
+        self.reads = Reads(files, keeps=keeps)
+        self.files = Files(files, self.reads) if keeps else files
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._stems = _stems(files)
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
-        self._behind: dict[str, frozenset[str]] = {}
-        self._memo = Memo()
+        self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
+        self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
+        self._memo = Memo(self.reads)
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
+
+    def summary(self, path: str) -> Summary:
+        """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
+        return self.peek(path).summary
+
+    def peek(self, path: str) -> Facts:
+        """The facts of a file, likewise."""
+        files = self.files
+        return files.peek(path) if isinstance(files, Files) else files[path]
+
+    def replace(self, path: str, facts: Facts) -> None:
+        """A file has changed; what was worked out from it is dropped by ``drop``."""
+        assert isinstance(self.files, Files)
+        self.files[path] = facts
+        self._exports.pop(path, None)
+        vars(self).pop("_mentioned", None)
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        self._memo.drop(changed)
+        self._behind.drop(changed)
+        self._run_by.drop(changed)
 
     def mentions(self, package: str, word: str) -> bool:
         """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
@@ -101,6 +126,18 @@ class Modules:
                 return file
         return None
 
+    def run_by(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
+        """The files of the project that an import statement of ``path`` runs: each package on the way, then the module."""
+        return self._run_by.of((path, imported), lambda: tuple(dict.fromkeys(self._find_run_by(path, imported))))
+
+    def _find_run_by(self, path: str, imported: tuple[str, ...]) -> Iterator[str]:
+        for module in imported:
+            file = self.module(path, module)
+            if file and file != path:
+                above = (_join(folder, "__init__.py") for folder in _parents(file) if folder)
+                yield from (each for each in above if each in self.files and each != file)
+                yield file
+
     def loaded(self, path: str, name: str) -> str | None:
         """The module that an import of ``name`` in ``path`` loads, where it is one of the project's; a word that a package
         has from elsewhere is none.
@@ -120,15 +157,16 @@ class Modules:
 
     def behind(self, path: str) -> frozenset[str]:
         """A file, and those that it imports, directly or not."""
-        if path not in self._behind:
-            found, waiting = {path}, [path]
-            while waiting:
-                current = waiting.pop()
-                files = {self.module(current, name) for name in self.files[current].summary.imports} - found - {None}
-                found.update(each for each in files if each)
-                waiting += (each for each in files if each)
-            self._behind[path] = frozenset(found)
-        return self._behind[path]
+        return self._behind.of(path, lambda: self._find_behind(path))
+
+    def _find_behind(self, path: str) -> frozenset[str]:
+        found, waiting = {path}, [path]
+        while waiting:
+            current = waiting.pop()
+            files = {self.module(current, name) for name in self.files[current].summary.imports} - found - {None}
+            found.update(each for each in files if each)
+            waiting += (each for each in files if each)
+        return frozenset(found)
 
     def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
@@ -140,6 +178,7 @@ class Modules:
         return found or tuple(self._from_stars(path, word)) or None
 
     def _exported(self, path: str) -> dict[str, tuple[str, ...]]:
+        self.reads.see(path)
         if path not in self._exports:
             self._exports[path] = dict(self.files[path].exports)
         return self._exports[path]

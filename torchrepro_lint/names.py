@@ -15,7 +15,7 @@ from itertools import product
 
 from torchrepro_lint.callers import Callers
 from torchrepro_lint.definitions import Definitions, Parameter
-from torchrepro_lint.event_cache import EventCache, KeptEvents
+from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -24,6 +24,7 @@ from torchrepro_lint.facts import (
     Comprehension,
     Constant,
     Expression,
+    Facts,
     Function,
     Lambda,
     Leave,
@@ -35,8 +36,10 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
+from torchrepro_lint.reads import Kept
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
+from torchrepro_lint.syspath import entries_of
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -81,20 +84,62 @@ ANYTHING = "anything"
 
 
 class Names:
-    """Answers for all modules of a project; answers are remembered for the life of the project. ``before`` are events that
-    are kept of the project as it was.
-    """
+    """Answers for all modules of a project; answers are remembered for the life of the project."""
 
-    def __init__(self, modules: Modules, torch: str, before: KeptEvents | None = None) -> None:
+    def __init__(self, modules: Modules, torch: str) -> None:
         self.modules = modules
-        self._before = before
         self._torch = torch
-        self._definitions = Definitions(modules.files)
+        self._definitions = Definitions(modules.files, modules.reads)
         self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
-        self._memo = Memo()
+        self._memo = Memo(modules.reads)
         # Answers that were found while no question was open, so that none can owe anything to another.
-        self._ancestries: dict[str, tuple[str, ...]] = {}
-        self._behind: dict[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = {}
+        self._ancestries: Kept[str, tuple[str, ...]] = Kept(modules.reads)
+        self._behind: Kept[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = Kept(modules.reads)
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def replace(self, path: str, facts: Facts) -> int | None:
+        """Take over what a changed file says; returns the bits of what has changed, None where it may concern all files.
+
+        For names that keep what they were worked out from. Remembered answers that the change does not touch stay.
+        """
+        old = self.modules.files[path]
+        if not _concerns_few(path, old, facts):
+            return None
+        if old.summary.decorators != facts.summary.decorators and self._tables():
+            return None
+        heirs, decorated = vars(self).pop("_heirs", None), self.registry.put_aside()
+        changed = self._forget(path, old, facts)
+        with self.modules.reads.apart():
+            same = (heirs is None or heirs == self._heirs) and (decorated is None or self.registry.is_still(decorated))
+        return changed if same else None
+
+    def _tables(self) -> bool:
+        """Whether decorators fill tables."""
+        return any(self.modules.summary(path).tables for path in self.modules.files)
+
+    def _forget(self, path: str, old: Facts, facts: Facts) -> int:
+        reads, before, after = self.modules.reads, old.summary, facts.summary
+        changed = reads.bits[path]
+        callers, options = self.calls_of, self.options  # made of what was there before
+        for kind, words in (
+            ("calls", {*before.calls} ^ {*after.calls}),
+            ("values", {*before.values} ^ {*after.values}),
+        ):
+            for word in words:
+                changed |= reads.word(kind, word)
+        if before.partials != after.partials:
+            changed |= reads.word("partials", "")
+        self.events.forget(path, old)
+        self.modules.replace(path, facts)
+        self._definitions.forget(path)
+        callers.replace(path, before.calls, after.calls)
+        options.forget(path)
+        for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
+            del self._attributes[owner]
+        for kept in (self.modules, self._memo, self._ancestries, self._behind, callers):
+            kept.drop(changed)
+        return changed
 
     # --- look-ups ----------------------------------------------------------------------------------------------------
 
@@ -131,9 +176,7 @@ class Names:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
         if self._memo.busy:
             return self._find_ancestry(name)
-        if name not in self._ancestries:
-            self._ancestries[name] = self._find_ancestry(name)
-        return self._ancestries[name]
+        return self._ancestries.of(name, lambda: self._find_ancestry(name))
 
     def _find_ancestry(self, name: str) -> tuple[str, ...]:
         order: dict[str, None] = {}
@@ -212,6 +255,7 @@ class Names:
         return tuple(sorted(found)) if roots else None
 
     def _names(self, path: str, expression: Expression) -> Iterator[str]:  # noqa: C901  a line or two per kind
+        self.modules.reads.see(path)  # what is remembered by identity goes with its file
         match expression:
             case Ref(roots=roots, path=words):
                 for root in roots:
@@ -353,6 +397,7 @@ class Names:
 
     def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
+        self.modules.reads.see(owner.partition(":")[0])
         known = self._attributes.get(owner)
         if known is None:
             known = self._attributes[owner] = {}
@@ -428,10 +473,14 @@ class Names:
         for word in self._texts(path, key):
             yield from self.modules.resolve(path, word)
 
-    def _texts(self, path: str, key: Expression, depth: int = 0) -> tuple[str, ...]:
+    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The texts that an expression may be, where literals or an option's literals tell."""
         if isinstance(key, Constant):
             return (key.value,) if isinstance(key.value, str) else ()
+        return self._memo.solve(("texts", path, id(key)), lambda: self._find_texts(path, key, 0))
+
+    def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
+        self.modules.reads.see(path)  # what is remembered by identity goes with its file
         found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
@@ -439,14 +488,15 @@ class Names:
                 literals += option.literals
             found.update(each.value for each in literals if isinstance(each.value, str))
             if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
-                parts = [self._texts(file, operand, depth + 1) for operand in value.operands]
+                parts = [sorted(self._find_texts(file, operand, depth + 1)) for operand in value.operands]
                 found.update("".join(each) for each in product(*parts))
-        return tuple(sorted(found))
+        return found
 
     @cached_property
     def options(self) -> Options:
         """The command-line options that the project declares."""
-        return Options(self.modules.files)
+        with self.modules.reads.apart():
+            return Options(self.modules.files)
 
     def _call_methods(self, owner: str) -> tuple[str, ...]:
         """What calling an instance runs: ``__call__``, or a module's ``forward``."""
@@ -589,11 +639,14 @@ class Names:
             return self._work_out(path, expression, calls=calls)
         # References are made up for questions, too, so they are known by what they say; calls stay as long as the facts.
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
-        key = (path, what, calls)
-        if key not in self._behind:
-            found = tuple(self._work_out(path, expression, calls=calls))
-            self._behind[key] = () if len(found) == 1 and found[0][1] is expression else found
-        return self._behind[key] or ((path, expression),)
+        found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
+        return found or ((path, expression),)
+
+    def _elsewhere(self, path: str, expression: Expression, *, calls: bool) -> tuple[tuple[str, Expression], ...]:
+        """What an expression stands for; nothing where that is itself."""
+        self.modules.reads.see(path)
+        found = tuple(self._work_out(path, expression, calls=calls))
+        return () if len(found) == 1 and found[0][1] is expression else found
 
     def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
         """Each variable and each call is followed once, however many ways lead to it."""
@@ -672,12 +725,13 @@ class Names:
     @cached_property
     def events(self) -> EventCache:
         """What happens in each body of the project."""
-        return EventCache(self._definitions, self.property_words, self._torch, self._before)
+        return EventCache(self._definitions, self.property_words, self._torch)
 
     @cached_property
     def calls_of(self) -> Callers:
         """Who calls which function of the project."""
-        return Callers(self, self.events, self._memo)
+        with self.modules.reads.apart():
+            return Callers(self, self.events, self._memo)
 
     def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         for each in self.ancestry(owner):
@@ -689,3 +743,12 @@ class Names:
                 for how, value in self.assigned(f"{each}.{word}"):
                     if how == "=":
                         yield path, value
+
+
+def _concerns_few(path: str, before: Facts, after: Facts) -> bool:
+    """Whether a change of a file leaves alone what is asked of all files together: the places in which modules are found,
+    the words of options and properties, and the tables that decorators fill.
+    """
+    fields = ("guarded", "options", "properties", "tables")
+    same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
+    return same and entries_of(path, before) == entries_of(path, after)

@@ -48,6 +48,10 @@ class Options:
             for word in files[path].summary.options:
                 self._paths.setdefault(word, []).append(path)
 
+    def forget(self, path: str) -> None:
+        """A file has changed, which declares options by the same words as before."""
+        self._declared.pop(path, None)
+
     def named(self, word: str) -> list[Option]:
         """The options that are read by a word, in the order of files and declarations."""
         return [

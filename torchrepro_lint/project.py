@@ -17,12 +17,11 @@ from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.index import plain
+from torchrepro_lint.link import Link
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.mentions import mentions, paths_constructing, words_in
-from torchrepro_lint.modules import Modules
-from torchrepro_lint.names import Names
 from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
@@ -43,7 +42,6 @@ from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Condition, Spelling
-    from torchrepro_lint.event_cache import KeptEvents
     from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
@@ -61,12 +59,16 @@ class Site(NamedTuple):
     statement: Statement
 
 
-class _Called(NamedTuple):
+class Called(NamedTuple):
     """A call, its function, and the event that it is, before it is asked what is called."""
 
     call: Call
     function: str
     event: Event
+
+
+def _place(called: Called) -> tuple[int, int]:
+    return called.call.start, -called.call.end
 
 
 class Program(NamedTuple):
@@ -89,7 +91,8 @@ class Project:
 
     ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
     ``[project.scripts]``, ``libraries`` what is asked for of libraries; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
-    project has no texts. ``text`` is what a file says, for fixes. ``before`` is kept of the project as it was before an edit.
+    project has no texts. ``text`` is what a file says, for fixes. ``link`` is that of a project before
+    files changed, where it was told of the changes.
     """
 
     def __init__(
@@ -102,25 +105,23 @@ class Project:
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
         text: Callable[[str], str] = lambda _path: "",
         libraries: Libraries = (),
-        before: KeptEvents | None = None,
+        link: Link | None = None,
     ) -> None:
-        self.files = files
         self.libraries = libraries
         self.position = position
         self.text = text
         # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
         # project for ever where its values refer to it.
         self.kept: dict[str, Any] = {}
-        self.resolver = Names(Modules(files, source_roots), catalogue.version, before)
+        self.link = link or Link(files, source_roots, catalogue.version)
+        self.files = self.link.files
+        self.resolver = self.link.names
         self._settings = settings
         self._catalogue = catalogue
         self._scripts = scripts
-        self._sites: dict[str, tuple[Site, ...]] = {}
-        self._unnamed: dict[str, tuple[_Called, ...]] = {}
         self._accelerator: dict[str, bool] = {}
         self._accelerated: dict[Entry, bool] = {}
         self._seeding = Memo()
-        self._programs: dict[str, tuple[Program, ...]] = {}
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
         self._placed: dict[str, tuple[Placed, ...]] = {}
@@ -137,9 +138,7 @@ class Project:
 
     def calls(self, path: str) -> tuple[Site, ...]:
         """All calls of a module in the order of the text, but for those that constant tests rule out."""
-        if path not in self._sites:
-            self._sites[path] = tuple(self._site(path, each) for each in self._called(path))
-        return self._sites[path]
+        return self.link.sites.of(path, lambda: tuple(self._site(path, each) for each in self._called(path)))
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[Site]:
         """Those of ``calls`` that may call what has one of these last words."""
@@ -148,17 +147,14 @@ class Project:
             if not meant.isdisjoint(held_words(each.call.func)):
                 yield self._site(path, each)
 
-    def _site(self, path: str, called: _Called) -> Site:
+    def _site(self, path: str, called: Called) -> Site:
         names = self.resolver.names(path, called.call.func)
         return Site(called.call, called.function, names, called.event.guards, called.event.statement)
 
-    def _called(self, path: str) -> tuple[_Called, ...]:
-        if path not in self._unnamed:
-            found = sorted(self._find_called(path), key=lambda each: (each.call.start, -each.call.end))
-            self._unnamed[path] = tuple(found)
-        return self._unnamed[path]
+    def _called(self, path: str) -> tuple[Called, ...]:
+        return self.link.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))
 
-    def _find_called(self, path: str) -> Iterator[_Called]:
+    def _find_called(self, path: str) -> Iterator[Called]:
         facts = self.files[path]
         bodies = [("", facts.body)]
         bodies += ((each.name, each.body) for each in facts.functions)
@@ -166,7 +162,7 @@ class Project:
             function = f"{path}{name or ':'}"
             for event in self.resolver.events.of_body(body):
                 if event.kind == "call" and isinstance(event.value, Call):
-                    yield _Called(event.value, function, event)
+                    yield Called(event.value, function, event)
 
     def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
@@ -205,12 +201,10 @@ class Project:
 
     def programs_of(self, path: str) -> tuple[Program, ...]:
         """What the entry points of a file run."""
-        if path not in self._programs:
-            self._programs[path] = tuple(self._find_programs(path))
-        return self._programs[path]
-
-    def _find_programs(self, path: str) -> Iterator[Program]:
         entries = self.entry_points.of(path)
+        return self.link.programs.of(entries, lambda: tuple(self._find_programs(entries))) if entries else ()
+
+    def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
         runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:

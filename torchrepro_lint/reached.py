@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Call
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.entries import Row
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
-    from torchrepro_lint.runs import Happening, Run
+    from torchrepro_lint.runs import Happening
 
 # What a model of another library is made of, as far as it matters here: the operation that stands for it.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
@@ -59,20 +58,18 @@ def device_of(context: Context, program: Program) -> str:
     return "cuda" if context.project.on_accelerator(program) else "cpu"
 
 
-_KNOWN: WeakKeyDictionary[Run, tuple[Operation, ...]] = WeakKeyDictionary()
-
-
 def _operations(context: Context, program: Program) -> tuple[Operation, ...]:
     """Those on the program's device, in a phase that it has."""
-    if program.run not in _KNOWN:
+    known: dict[int, tuple[Operation, ...]] = context.project.kept.setdefault("operations", {})
+    if id(program.run) not in known:
         device, backward = device_of(context, program), has_backward(program)
-        _KNOWN[program.run] = tuple(
+        known[id(program.run)] = tuple(
             each
             for each in _all(context, program)
             if ("any" in each.row.devices or device in each.row.devices)
             and (each.row.phase != "backward" or (backward and not _keeps_none(context, program, each)))
         )
-    return _KNOWN[program.run]
+    return known[id(program.run)]
 
 
 def _keeps_none(context: Context, program: Program, operation: Operation) -> bool:

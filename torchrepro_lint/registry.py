@@ -28,6 +28,15 @@ class Registry:
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
 
+    def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
+        """Forget what is decorated; returns what was known of it."""
+        known: dict[str, list[tuple[str, str]]] | None = vars(self).pop("_decorated", None)
+        return known
+
+    def is_still(self, decorated: dict[str, list[tuple[str, str]]]) -> bool:
+        """Whether what is decorated is what it was."""
+        return decorated == self._decorated
+
     @cached_property
     def tables(self) -> frozenset[str]:
         """The variables that decorators fill."""

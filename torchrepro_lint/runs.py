@@ -161,7 +161,9 @@ class Run:
     def _happen(self, frame: _Frame, event: Event) -> Iterator[_Target]:
         """Record an event; yields the functions that it enters."""
         if event.kind == "import":
-            yield from (_Target(f"{file}:", frame.mode) for file in self._imported(frame.path, event))
+            yield from (
+                _Target(f"{file}:", frame.mode) for file in self._names.modules.run_by(frame.path, event.modules)
+            )
             return
         assert event.value is not None
         value = event.value
@@ -268,14 +270,6 @@ class Run:
                         if name.endswith("()") and ":" in name:
                             methods = self._names.methods(name[:-2], word)
                             yield from (each for each in methods if self._names.is_property(each))
-
-    def _imported(self, path: str, event: Event) -> Iterator[str]:
-        """The project's modules that an import runs: each package on the way, then the module."""
-        for module in event.modules:
-            file = self._names.modules.module(path, module)
-            if file and file != path:
-                yield from _packages(file, self._names)
-                yield file
 
     def _hand_over(
         self, path: str, call: Call, found: tuple[str, ...], mode: str, waiting: _Waiting
@@ -418,12 +412,3 @@ def _wrappers(names: Names, name: str) -> Iterator[str]:
 def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
     for word in words:
         yield from (target for target in names.methods(owner, word) if names.functions(target))
-
-
-def _packages(file: str, names: Names) -> Iterator[str]:
-    folder = file.rpartition("/")[0]
-    while folder:
-        init = f"{folder}/__init__.py"
-        if init in names.modules.files and init != file:
-            yield init
-        folder = folder.rpartition("/")[0]

@@ -18,12 +18,16 @@ def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
     """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
     found: dict[str, None] = {}
     for path in sorted(files):
-        summary = files[path].summary
-        if any(word in summary.calls for word in ("append", "insert")) and not _SYS.isdisjoint(summary.imports):
-            for entry in _entries(path, files[path]):
-                if not entry.startswith(".."):
-                    found[entry] = None
+        found.update(dict.fromkeys(entries_of(path, files[path])))
     return tuple(found)
+
+
+def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
+    """Those of one file."""
+    summary = facts.summary
+    if _SYS.isdisjoint(summary.imports) or not any(word in summary.calls for word in ("append", "insert")):
+        return ()
+    return tuple(entry for entry in _entries(path, facts) if not entry.startswith(".."))
 
 
 def _entries(path: str, facts: Facts) -> Iterator[str]:

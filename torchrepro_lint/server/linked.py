@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.checking import Checked, Checker, check, link
+from torchrepro_lint.checking import Checked, Checker, check, lasting_link, link
 from torchrepro_lint.engine import collector_off, prepare
-from torchrepro_lint.event_cache import KeptEvents
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
+from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
@@ -35,8 +35,8 @@ class Linked:
     """
 
     dropped = 0
-    _kept: KeptEvents | None = None
     _project: Project | None
+    _link: Link | None = None
     _reports: dict[str, Report]
     _fixed: dict[str, Fixed]
 
@@ -65,7 +65,10 @@ class Linked:
         self._disk = {path: self._disk[path] for path in sorted(self._disk.keys() - gone)}
         self.dropped += len(changed | gone)
         # What is on disk under an open file does not count.
-        if (changed | gone) - self._good.keys() or _asked_for(before) != _asked_for(self.checker):
+        if _asked_for(before) != _asked_for(self.checker):
+            self._link = None
+            self._forget()
+        elif (changed | gone) - self._good.keys():
             self._forget()
 
     def show(self, path: str, data: bytes) -> None:
@@ -135,8 +138,11 @@ class Linked:
 
     def _linked(self) -> Project:
         if self._project is None:
-            self._project = link(self.checker, self.readings, self._kept)
-            self._kept = self._project.resolver.events.kept
+            readings = self.readings
+            facts = {path: reading.facts for path, reading in readings.items() if reading.facts is not None}
+            if self._link is None or not self._link.follow(facts):
+                self._link = lasting_link(self.checker, readings)
+            self._project = link(self.checker, readings, self._link)
         return self._project
 
     def _checker(self, tree: Tree) -> Checker:

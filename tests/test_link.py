@@ -1,0 +1,162 @@
+"""A link that follows changes says what a new one says, of every file, and works out only what a change concerns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from one_file import facts_of
+from page_examples import Example, examples
+from torchrepro_lint import catalogue
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.link import Link
+from torchrepro_lint.project import Project
+from torchrepro_lint.rule import Context, Finding
+from torchrepro_lint.settings import Settings
+from torchrepro_lint.text import Lines
+
+_ROOT = Path(__file__).parent.parent
+# What TRL001 is about has no facts to follow.
+_PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
+
+
+def _several(page: Path) -> list[Example]:
+    """The examples of a page with more than one module."""
+    return [each for each in examples(page) if sum(path.endswith(".py") for path in each.files) > 1]
+
+
+class _Checked:
+    """What all rules say of a project whose files change, by a link that follows them and by new ones."""
+
+    def __init__(self, files: Mapping[str, str], options: Mapping[str, str]) -> None:
+        self._settings = Settings(device=options.get("device", "auto"))
+        self._catalogue = catalogue.load(options.get("torch", "2.13"))
+        self.followed = True
+        self._link = self._new(files, keeps=True)
+        self.found = self._findings(files, self._link)
+
+    def change(self, files: Mapping[str, str]) -> None:
+        """Take over other texts of the files, and expect of the link what a new one says."""
+        self.followed = self._link.follow({path: facts_of(text) for path, text in files.items()})
+        if not self.followed:
+            self._link = self._new(files, keeps=True)
+        self.found = self._findings(files, self._link)
+        assert self.found == self._findings(files, self._new(files, keeps=False))
+
+    def _new(self, files: Mapping[str, str], *, keeps: bool) -> Link:
+        facts = {path: facts_of(text) for path, text in files.items()}
+        return Link(facts, (".",), self._catalogue.version, keeps=keeps)
+
+    def _findings(self, files: Mapping[str, str], link: Link) -> dict[str, list[Finding]]:
+        lines = {path: Lines(text) for path, text in files.items()}
+        project = Project(
+            link.files,
+            self._settings,
+            self._catalogue,
+            position=lambda path, offset: lines[path].place(offset),
+            text=lambda path: files[path],
+            link=link,
+        )
+        return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
+
+    def _of_file(self, path: str, lines: Lines, project: Project) -> Iterator[Finding]:
+        context = Context(path, project.files[path], lines, project, self._catalogue, self._settings)
+        for rule in RULES:
+            yield from rule.check(context)
+
+
+def _modules(example: Example) -> dict[str, str]:
+    return {path: text for path, text in example.files.items() if path.endswith(".py")}
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_a_file_that_comes_and_goes_is_followed(page: Path) -> None:
+    for example in _several(page)[::12]:
+        _come_and_go(example)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_every_file_that_comes_and_goes_is_followed(page: Path) -> None:
+    for example in _several(page):
+        _come_and_go(example)
+
+
+def _come_and_go(example: Example) -> None:
+    files = _modules(example)
+    for path, text in files.items():
+        checked = _Checked(files, example.options)
+        for other in ("", text, f"\n\n{text}", text):
+            checked.change({**files, path: other})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_edits_as_people_make_them_are_followed(seed: int) -> None:
+    files = _modules(max((each for page in _PAGES for each in _several(page)), key=lambda each: len(each.files)))
+    dice = random.Random(seed)
+    checked = _Checked(files, {})
+    followed = 0
+    for _ in range(25):
+        path = dice.choice(sorted(files))
+        files = {**files, path: _edited(files[path], dice)}
+        checked.change(files)
+        followed += checked.followed
+    assert followed > 10
+
+
+def _edited(text: str, dice: random.Random) -> str:
+    """A text with one line changed; as it is where what comes of it is no program."""
+    lines = text.split("\n")
+    at = dice.randrange(len(lines))
+    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+    for _ in range(20):
+        match dice.randrange(6):
+            case 0:
+                new = [*lines, "", "def added(values):", "    return [each for each in values if each]", ""]
+            case 1:
+                new = [*lines[:at], f"{indent}torch.manual_seed(0)", *lines[at:]]
+            case 2:
+                new = [*lines[:at], f"{indent}y = x.index_add(0, i, z); torch.rand(3)", *lines[at:]]
+            case 3:
+                new = [*lines[:at], *lines[at + 1 :]]
+            case 4:
+                new = [*lines[:at], lines[at].replace("(", "(None, ", 1), *lines[at + 1 :]]
+            case _:
+                new = [*lines[:at], lines[at].replace("self.", "other.", 1), *lines[at + 1 :]]
+        changed = "\n".join(new)
+        try:
+            compile(changed, "edited.py", "exec")
+        except SyntaxError:
+            continue
+        return changed
+    return text
+
+
+def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
+    files = {
+        "a.py": "import torch\n\ndef f():\n    return torch.rand(3)\n",
+        "b.py": "import a\n\na.f()\n",
+        "c.py": "def g():\n    return 1\n",
+    }
+    checked = _Checked(files, {})
+    link = checked._link
+    before = {path: link.sites.of(path, tuple) for path in files}
+    checked.change({**files, "c.py": "def g():\n    return 2\n"})
+    after = {path: link.sites.of(path, tuple) for path in files}
+    assert checked.followed
+    assert after["a.py"] is before["a.py"]
+    assert after["b.py"] is before["b.py"]
+
+
+def test_files_that_come_or_go_make_a_new_link() -> None:
+    link = Link({"a.py": facts_of("x = 1\n")}, (".",), "2.13", keeps=True)
+    assert not link.follow({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
+
+
+def test_options_concern_all_files() -> None:
+    text = "import argparse\np = argparse.ArgumentParser()\n"
+    link = Link({"a.py": facts_of(text), "b.py": facts_of("x = 1\n")}, (".",), "2.13", keeps=True)
+    assert not link.follow({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})

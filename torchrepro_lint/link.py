@@ -1,0 +1,55 @@
+"""What of a linked project stays when one of its files changes: all that was not worked out from that file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.modules import Modules
+from torchrepro_lint.names import Names
+from torchrepro_lint.reads import Kept
+
+if TYPE_CHECKING:
+    from torchrepro_lint.entrypoints import Entry
+    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.forward_callers import Calls
+    from torchrepro_lint.project import Called, Program, Site
+
+
+class Link:
+    """The names of a project, and what it works out file by file, or entry point by entry point.
+
+    ``source_roots`` are directories in which absolute imports are looked up, ``torch`` the target release. With ``keeps``
+    answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone.
+    """
+
+    def __init__(
+        self, files: Mapping[str, Facts], source_roots: Sequence[str], torch: str, *, keeps: bool = False
+    ) -> None:
+        self.names = Names(Modules(files, source_roots, keeps=keeps), torch)
+        reads = self.names.modules.reads
+        self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
+        self.called: Kept[str, tuple[Called, ...]] = Kept(reads)
+        self.calls: Kept[str, Calls] = Kept(reads)
+        self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
+
+    @property
+    def files(self) -> Mapping[str, Facts]:
+        """The facts of all files by path."""
+        return self.names.modules.files
+
+    def follow(self, files: Mapping[str, Facts]) -> bool:
+        """Take over what ``files`` say. Returns false where others are there than before, or a change concerns all of them:
+        then nothing of it is of use any more.
+        """
+        if files.keys() != self.files.keys():
+            return False
+        known = self.names.modules.peek
+        return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
+
+    def replace(self, path: str, facts: Facts) -> bool:
+        """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
+        changed = self.names.replace(path, facts)
+        for kept in (self.sites, self.called, self.calls, self.programs):
+            kept.drop(changed or 0)
+        return changed is not None
