@@ -23,22 +23,38 @@ def gives_only_weights(project: Project, path: str, site: Site) -> bool:
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
-    uses = [use for each, facts in project.files.items() for use in _uses_in(project, each, facts, word, owner, path)]
+    readings = _readings(project, word)
+    if path not in readings:
+        readings = {**readings, path: _in_file(project.files[path], word)}
+    uses = [
+        only
+        for each, by_class in readings.items()
+        for of, only in by_class.items()
+        if not of or _related(project, f"{each}{of}", owner)
+    ]
     return bool(uses) and all(uses)
 
 
-def _uses_in(project: Project, path: str, facts: Facts, word: str, owner: str, home: str) -> Iterator[bool]:
-    """The uses of an attribute in a file, those on ``self`` of other classes left out; in ``home`` and where it is called
-    or named as a value at all.
-    """
-    if path == home or word in facts.summary.values or word in facts.summary.calls:
-        for of, use in _uses(facts, word):
-            if (
-                not of
-                or owner in project.resolver.ancestry(f"{path}{of}")
-                or f"{path}{of}" in project.resolver.ancestry(owner)
-            ):
-                yield use
+def _readings(project: Project, word: str) -> dict[str, dict[str, bool]]:
+    """The uses of an attribute in each file where it is called or named as a value at all."""
+    known: dict[str, dict[str, dict[str, bool]]] = project.kept.setdefault("attributes read", {})
+    if word not in known:
+        files = project.files.items()
+        found = {path: facts for path, facts in files if word in facts.summary.values or word in facts.summary.calls}
+        known[word] = {path: _in_file(facts, word) for path, facts in found.items()}
+    return known[word]
+
+
+def _in_file(facts: Facts, word: str) -> dict[str, bool]:
+    """Whether nothing but a table's weight is read of an attribute, by the class on whose ``self``; empty for other objects."""
+    found: dict[str, bool] = {}
+    for of, only in _uses(facts, word):
+        found[of] = only and found.get(of, True)
+    return found
+
+
+def _related(project: Project, one: str, other: str) -> bool:
+    return other in project.resolver.ancestry(one) or one in project.resolver.ancestry(other)
 
 
 def _kept(project: Project, site: Site) -> list[Expression]:
