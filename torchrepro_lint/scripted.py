@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from torchrepro_lint.facts import Call
 from torchrepro_lint.project import Project
@@ -63,10 +62,16 @@ def _handed_to_script(project: Project, path: str) -> Iterator[str]:
             yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
 
 
-@lru_cache(maxsize=1)
 def _scripting(project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
-    return tuple(
+    if "scripting" not in project.kept:
+        project.kept["scripting"] = tuple(_handed(project))
+    found: tuple[tuple[str, tuple[str, ...]], ...] = project.kept["scripting"]
+    return found
+
+
+def _handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
+    return (
         (path, project.names(path, site.call.args[0].value))
         for path in sorted(project.files)
         for site in project.calls(path)
