@@ -13,10 +13,11 @@ from pathlib import Path
 
 from .corpus import LIBRARY, read_corpus
 from .failure import Failure
-from .figures import Figures, render, store
+from .figures import render, store
 from .kinds import Input, missing
 from .running import alike, run, until
 from .shrinking import shrunk
+from .state import State, read, write
 from .trying import attempt
 
 _TEXTS = (".py", ".ipynb", ".toml", ".json")
@@ -29,23 +30,24 @@ def main() -> None:
     corpus = read_corpus((LIBRARY, *options.folder), options.hypothesmith)
     for kind, why in missing(corpus).items():
         print(f"not tried: {kind}, as {why}", flush=True)
-    started, counts = time.monotonic(), Counter[str]()
-    sorts: Counter[str] = Counter()
-    known: dict[str, int] = {}
-    for tried in run(options.seed, corpus, until(options.minutes, options.count)):
-        counts += tried.counts
+    state = (read(options.state, options.seed) if options.state else State(options.seed)).tried_again()
+    told = {alike(failure) for _, failure in state.failures}
+    started = time.monotonic()
+    for tried in run(state.seed, corpus, until(options.minutes, options.count), state.done):
+        started, took = time.monotonic(), time.monotonic() - started
+        state = state.after(tried, took)
         for given, failure in tried.failures:
-            sorts[f"{given.kind}: {failure.sort}"] += 1
-            if alike(failure) not in known:
+            if alike(failure) not in told:
                 print(f"{failure.sort}: {failure.told} [{given.kind}]\n    {_kept(given, failure)}", flush=True)
-            known[alike(failure)] = known.get(alike(failure), 0) + 1
-    figures = Figures(counts, sorts, time.monotonic() - started, options.seed)
-    print(render(figures))
+            told.add(alike(failure))
+        if options.state:
+            write(state, options.state)
+    print(render(state))
     if options.table is not None:
-        store(figures, options.table)
-    for told, count in sorted(known.items()):
-        print(f"{count} x {told}")
-    sys.exit(1 if known else 0)
+        store(state, options.table)
+    for line, count in sorted(Counter(alike(failure) for _, failure in state.failures).items()):
+        print(f"{count} x {line}")
+    sys.exit(1 if state.failures else 0)
 
 
 def _options() -> argparse.Namespace:
@@ -57,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--hypothesmith", type=int, default=300, metavar="N", help="so many of its programs, where installed"
     )
+    parser.add_argument("--state", type=Path, metavar="FILE", help="go on where a run has ended, whose state is there")
     parser.add_argument("--table", type=Path, metavar="PAGE", help="put the figures into a page: docs/reliability.md")
     return parser.parse_args()
 

@@ -54,7 +54,8 @@ def _spoil(chance: Random, cache: Path) -> None:
             case 2:
                 path.write_bytes(data + b"\x00" * chance.randint(1, 50))
             case 3:
-                path.write_bytes(chance.choice(files).read_bytes() if chance.choice(files).exists() else b"")
+                other = chance.choice(files)
+                path.write_bytes(other.read_bytes() if other.is_file() else b"")
             case 4:
                 path.unlink()
                 path.mkdir()

@@ -29,9 +29,8 @@ class Tried(NamedTuple):
     failures: tuple[tuple[Input, Failure], ...]
 
 
-def run(seed: int, corpus: Corpus, goes_on: Callable[[int], bool]) -> Iterator[Tried]:
-    """Try inputs from the first on, in stretches, as long as ``goes_on(how many there were)`` says so."""
-    done = 0
+def run(seed: int, corpus: Corpus, goes_on: Callable[[int], bool], done: int = 0) -> Iterator[Tried]:
+    """Try inputs from one on, in stretches, as long as ``goes_on(how many there were)`` says so."""
     while goes_on(done):
         stretch = range(done, done + _TOGETHER)
         yield _tried(seed, corpus, stretch)

@@ -84,8 +84,8 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
         yield Failure("crash", reading.problem.message)
     if reading.source is not None and reading.facts is not None:
         if effort.reference:
-            yield from _compared(reading.source.program)
-        if effort.reference and not _comes_back(reading.facts):
+            yield from compared(reading.source.program)
+        if effort.reference and not comes_back(reading.facts):
             yield Failure("differs", "facts are others when they come back from JSON")
     checker = checker_of(name, effort.release)
     said = report_on(checker, {name: reading}, link(checker, {name: reading}))
@@ -95,7 +95,8 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
         yield from _fixed(checker, name, data, reading)
 
 
-def _comes_back(facts: Facts) -> bool:
+def comes_back(facts: Facts) -> bool:
+    """Whether facts are the same once they have been written as JSON and read."""
     try:
         written = to_json(facts)
     except RecursionError:
@@ -103,7 +104,7 @@ def _comes_back(facts: Facts) -> bool:
     return from_json(written) == facts
 
 
-def _compared(text: str) -> Iterator[Failure]:
+def compared(text: str) -> Iterator[Failure]:
     """Both parsers give the same facts where both can read a text."""
     quick = collect_with_ast(text)
     if quick is None:

@@ -104,6 +104,8 @@ def _may_take(node: Expression, spot: Spot) -> bool:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
         case Call(func=func, args=args):
+            if len(args) > 1 and last_word(func) == "iter":
+                return False  # it calls the one until that gives the other
             starred = any(arg.value is node and arg.star == "*" for arg in args)
             return starred or (func is not node and _TAKERS.fullmatch(last_word(func)) is not None)
         case Comprehension(clauses=clauses):
