@@ -30,7 +30,7 @@ _KINDS: dict[str, type[ast.AST] | tuple[type[ast.AST], ...]] = {
     "yield": (ast.Yield, ast.YieldFrom),
     "yield from": ast.YieldFrom,
     "*": (ast.Starred, ast.BinOp),
-    "f": ast.JoinedStr,
+    "f": (ast.JoinedStr, ast.Constant),  # a long text is one without parts
     ":": ast.Slice,
     ":=": ast.NamedExpr,
     "...": ast.Constant,
@@ -136,8 +136,9 @@ def _is(node: ast.expr, expression: Expression) -> bool:
 
 
 def _constant(node: ast.expr) -> tuple[type, _Value]:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return type(node.operand.value), -node.operand.value  # type: ignore[operand-type]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        kind, value = _constant(node.operand)
+        return kind, -value if isinstance(value, (int, float, complex)) else None
     value = node.value if isinstance(node, ast.Constant) else node
     return type(None) if value is ... else type(value), None if value is ... else value
 

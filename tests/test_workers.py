@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from torchrepro_lint.workers import Death, work_through
 
+TOP = Path(__file__).parents[1]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
 
 
@@ -76,3 +79,26 @@ def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
     assert isinstance(process, int)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+ORPHANED = """
+import os, time
+from torchrepro_lint.workers import work_through
+
+def work(number):
+    os.write(1, b".")
+    return number
+
+for _ in work_through(work, range(3), 3):
+    time.sleep(600)
+"""
+
+
+@posix
+def test_no_worker_outlives_a_parent_that_is_killed() -> None:
+    """Whoever reads what they say waits for the last of them."""
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANED], cwd=TOP, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert parent.stdout.read(3) == b"..."
+    parent.kill()
+    assert parent.communicate(timeout=120)[0] == b""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import libcst
 
 
+# Text of so many characters; what is read of it may take two hundred times as many bytes of memory.
+_LARGEST = 10_000_000
+
+
 class CollectError(Exception):
     """The text can't be analysed; ``offset`` is where."""
 
@@ -26,7 +30,9 @@ class CollectError(Exception):
 
 
 def collect(text: str) -> Facts:
-    """The facts of a module's text. Raises CollectError where it is no Python, or nested too deeply."""
+    """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large."""
+    if len(text) > _LARGEST:
+        raise CollectError(f"too large to analyse: {len(text):,} characters, where {_LARGEST:,} are the most", 0)
     if deep := long_chain(text):
         raise CollectError(*deep)
     return collect_with_ast(text) or collect_with_libcst(text)

@@ -107,7 +107,9 @@ class _Crew(Generic[_Task, _Result]):
         number = self._turns.next(lane)
         if number is not None:
             ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=_serve, args=(theirs, self._work), daemon=True)  # type: ignore[attr-defined]
+            # A forked worker has the other end, too, and would wait for ever for a parent that is killed.
+            given = (theirs, self._work, ours if FORKS else None)
+            process = self._context.Process(target=_serve, args=given, daemon=True)  # type: ignore[attr-defined]
             process.start()
             theirs.close()
             self._assign(process, ours, number, lane)
@@ -157,8 +159,10 @@ def _context() -> BaseContext:
     return multiprocessing.get_context("fork" if FORKS else "spawn")
 
 
-def _serve(pipe: Connection, work: Callable[[_Task], _Result]) -> None:
+def _serve(pipe: Connection, work: Callable[[_Task], _Result], other: Connection | None) -> None:
     """A worker's life: an interrupt is the parent's business, and without the parent there is nothing to do."""
+    if other is not None:
+        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):

@@ -62,7 +62,8 @@ _NAMES = {
 def make(seed: int, number: int, corpus: Corpus) -> Input:
     """The input of a number."""
     chance = Random(f"{seed} {number}")
-    names = [name for name in KINDS if name not in missing(corpus)]
+    absent = missing(corpus)
+    names = [name for name in KINDS if name not in absent]
     (kind,) = chance.choices(names, [KINDS[name][0] for name in names])
     return Input(kind, _NAMES.get(kind, "x.py"), KINDS[kind][1](chance, corpus))
 

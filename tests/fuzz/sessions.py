@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -57,6 +58,7 @@ _METHODS = (
 )
 
 
+@cache
 def available() -> bool:
     """Whether the server can be started: it needs pygls, the extra ``lsp``."""
     return find_spec("pygls") is not None
