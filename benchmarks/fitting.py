@@ -132,13 +132,13 @@ def _is(node: ast.expr, expression: Expression) -> bool:
         case Lambda():
             return isinstance(node, ast.Lambda)
         case Operation(op=op):
-            return isinstance(node, _KINDS.get(op, (ast.BinOp, ast.Compare, ast.UnaryOp)))
+            return op == "?" or isinstance(node, _KINDS.get(op, (ast.BinOp, ast.Compare, ast.UnaryOp)))
 
 
 def _constant(node: ast.expr) -> tuple[type, _Value]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         kind, value = _constant(node.operand)
-        return kind, -value if isinstance(value, (int, float, complex)) else None
+        return (type(-value), -value) if isinstance(value, (int, float, complex)) else (kind, None)
     value = node.value if isinstance(node, ast.Constant) else node
     return type(None) if value is ... else type(value), None if value is ... else value
 

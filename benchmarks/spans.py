@@ -81,7 +81,7 @@ def _of_file(path: Path, counts: Counter[str]) -> list[Wrong]:
 
 def _wrong(facts: Facts, text: str, counts: Counter[str]) -> Iterator[Wrong]:
     known: dict[tuple[str, str], bool] = {}
-    short = {id(each) for function in facts.functions if function.name.endswith("<lambda>") for each in function.body}
+    short = {id(each) for function in facts.functions if "<lambda>" in function.name for each in function.body}
     for statement in (each for body in bodies(facts) for each in statements(body)):
         piece, kind = text[statement.start : statement.end], type(statement).__name__
         indent = text[text.rfind("\n", 0, statement.start) + 1 : statement.start]

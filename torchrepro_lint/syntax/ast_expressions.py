@@ -77,7 +77,7 @@ def _subscript(collector: Collector, scope: Scope, node: ast.Subscript, start: i
 def _index(collector: Collector, scope: Scope, node: ast.expr) -> Expression:
     if type(node) is ast.Starred:
         value = collector.convert(scope, node.value)
-        return Operation(value.start, value.end, "*", (value,))
+        return Operation(*collector.tree.span(node), "*", (value,))
     return collector.convert(scope, node)
 
 

@@ -64,7 +64,10 @@ def _subscript(collector: Collector, scope: Scope, node: cst.Subscript, start: i
 def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expression:
     if isinstance(node, cst.Index):
         value = collector.convert(scope, node.value)
-        return Operation(value.start, value.end, "*", (value,)) if node.star else value
+        if not node.star:
+            return value
+        start, end = offsets_of(collector).outer(node.value)
+        return Operation(collector.tree.text.rindex("*", 0, start), end, "*", (value,))
     assert isinstance(node, cst.Slice)
     bounds = [collector.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
     start, end = offsets_of(collector).inner(node)
