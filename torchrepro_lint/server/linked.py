@@ -30,8 +30,8 @@ class Report(NamedTuple):
 class Linked:
     """The files of a project, those on disk under the unsaved texts of open ones; paths are from the project's root.
 
-    An open file that does not parse stands in the link as it was when it last did. ``dropped`` counts the readings of
-    files on disk that were replaced or let go.
+    An open file that does not parse stands in the link as it was when it last did. ``dropped`` counts the files on
+    disk of which a reading was let go, or what was linked.
     """
 
     dropped = 0
@@ -66,7 +66,7 @@ class Linked:
         self.dropped += len(changed | gone)
         # What is on disk under an open file does not count.
         if _asked_for(before) != _asked_for(self.checker):
-            self._link = None
+            self._drop_link()
             self._forget()
         elif (changed | gone) - self._good.keys():
             self._forget()
@@ -141,9 +141,14 @@ class Linked:
             readings = self.readings
             facts = {path: reading.facts for path, reading in readings.items() if reading.facts is not None}
             if self._link is None or not self._link.follow(facts):
+                self._drop_link()
                 self._link = lasting_link(self.checker, readings)
             self._project = link(self.checker, readings, self._link)
         return self._project
+
+    def _drop_link(self) -> None:
+        self.dropped += len(self._disk) if self._link is not None else 0
+        self._link = None
 
     def _checker(self, tree: Tree) -> Checker:
         return prepare(tree, honour_comments=True)[0]
