@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
 from torchrepro_lint.handed_on import HandedOn
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 _PER_FILE = 10_000_000
 
 
+class _Given(NamedTuple):
+    """The files that give functions to ``partial``: by the functions, and those that give a variable or an attribute, which
+    may hold any function that is named somewhere without being called.
+    """
+
+    known: dict[str, list[int]]
+    untold: list[int]
+
+
 class Callers:
     """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
 
@@ -35,7 +44,7 @@ class Callers:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
         self._calls: dict[int, Call] = {}
-        self._given: Kept[int, tuple[frozenset[str], bool]] = Kept(names.modules.reads)
+        self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
         self._values = HandedOn(names)
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
@@ -115,11 +124,11 @@ class Callers:
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
         self._names.modules.reads.see_word("partials", "")
-        for file in self._having("partial"):
-            if self._may_give(file, name):
-                runs = self._memo.solve(("partials", file), lambda file=file: self._given_in_part(file))  # type: ignore[misc]
-                for number in _fitting(runs, name):
-                    yield self._paths[file], self._calls[number]
+        index = self._given.of((), lambda: self._index_given(self._having("partial")))
+        for file in sorted({*index.known.get(name, ()), *(index.untold if self._values.names(name) else ())}):
+            runs = self._memo.solve(("partials", file), lambda file=file: self._given_in_part(file))  # type: ignore[misc]
+            for number in _fitting(runs, name):
+                yield self._paths[file], self._calls[number]
 
     def _given_in_part(self, file: int) -> Iterator[str]:
         for number in self._in(file).get("partial", ()):
@@ -129,18 +138,17 @@ class Callers:
                     if ":" in target:
                         yield f"{target} {number:012}"
 
-    def _may_give(self, file: int, name: str) -> bool:
-        """Whether a file may give a function to ``partial``, as far as can be told without a look inside: a variable or
-        attribute may hold any function that is named somewhere without being called.
-        """
-        known, untold = self._given.of(file, lambda: self._find_given(self._paths[file]))
-        return name in known or (untold and self._values.names(name))
-
-    def _find_given(self, path: str) -> tuple[frozenset[str], bool]:
-        """What a file gives to ``partial`` as far as its summary tells, and whether it gives what that does not tell."""
-        partials = self._names.modules.summary(path).partials
-        found = [self._names.outlined(path, roots, words) for roots, words in partials]
-        return frozenset(name for names in found for name in names or ()), None in found
+    def _index_given(self, files: Iterable[int]) -> _Given:
+        """What files give to ``partial``, as far as can be told without a look inside."""
+        index = _Given({}, [])
+        for file in files:
+            path = self._paths[file]
+            found = [self._names.outlined(path, *each) for each in self._names.modules.summary(path).partials]
+            for name in {name for names in found for name in names or ()}:
+                index.known.setdefault(name, []).append(file)
+            if None in found:
+                index.untold.append(file)
+        return index
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of

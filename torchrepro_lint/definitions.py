@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
@@ -78,11 +78,6 @@ class Definitions:
         """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
         path = name.partition(":")[0]
         return name[len(path) :] in self._outline(path)
-
-    def all_classes(self) -> Iterator[str]:
-        """The names of all classes of the project, file by file."""
-        for path in sorted(self._files):
-            yield from dict.fromkeys(path + each for each, _ in self._files[path].summary.classes)
 
     def bases(self, name: str) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""

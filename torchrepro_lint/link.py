@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
-from torchrepro_lint.reads import Kept
+from torchrepro_lint.reads import Answers, Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
@@ -31,6 +32,9 @@ class Link:
         self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
         self.called: Kept[str, tuple[Called, ...]] = Kept(reads)
         self.calls: Kept[str, Calls] = Kept(reads)
+        # What the project asks of all files, by the name of the question.
+        self.answers = Answers(reads)
+        self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
 
     @property
@@ -49,7 +53,9 @@ class Link:
 
     def replace(self, path: str, facts: Facts) -> bool:
         """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
+        before = self.names.modules.summary(path)
         changed = self.names.replace(path, facts)
-        for kept in (self.sites, self.called, self.calls, self.programs):
+        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs):
             kept.drop(changed or 0)
+        self.answers.drop(changed or 0, mentioned_words(before, facts.summary))
         return changed is not None

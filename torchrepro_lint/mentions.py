@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Expression, Facts, Import, Ref
+from torchrepro_lint.facts import Assign, Expression, Facts, Import, Ref, Summary
 from torchrepro_lint.walk import bodies, held_words, last_word, returned, statements
 
 if TYPE_CHECKING:
@@ -31,18 +31,34 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
 
     Those are files that mention such a word, and files that call a variable or function that may hold or return what has it.
     """
-    files = names.modules.files
+    summaries = dict(names.modules.summaries())
     words = set(wanted)
-    words |= _aliases(files, words)
-    found = {path for path in files if _mentions(files[path], words)}
+    words |= _aliases(summaries.values(), words)
+    found = {path for path, summary in summaries.items() if _mentions(summary, words)}
     while True:
-        held = _holding(files, words) - words
-        held |= _aliases(files, held)
-        more = {path for path in files if path not in found and _calls(names, path, held)}
+        held = _holding(summaries.values(), words) - words
+        held |= _aliases(summaries.values(), held)
+        more = {path for path, each in summaries.items() if path not in found and _calls(names, path, each, held)}
         if not more:
+            names.modules.reads.words.update(("", *words, *held))
             return Mentions(tuple(sorted(found)), frozenset(words))
         found |= more
         words |= held
+
+
+def mentioned_words(before: Summary, after: Summary) -> set[str]:
+    """The words of which files mention another set, or that stand for others, when one that said ``before`` says ``after``."""
+    changed = _parts(before) ^ _parts(after)
+    return {word for part in changed for word in part[1:]}
+
+
+def _parts(summary: Summary) -> set[tuple[str, ...]]:
+    """What files mention, each with its sort."""
+    found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
+    found |= {("value", word) for word in summary.values}
+    found |= {("import", name, name.partition(".")[0], name.rpartition(".")[2]) for name in summary.imports}
+    found |= {("export", word, *(name.rpartition(".")[2] for name in names)) for word, names in summary.exports}
+    return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
 def words_in(facts: Facts, words: frozenset[str]) -> frozenset[str]:
@@ -86,13 +102,12 @@ def _held(values: Iterable[Expression]) -> frozenset[str]:
     return frozenset(word for value in values for word in held_words(value))
 
 
-def _mentions(facts: Facts, words: set[str]) -> bool:
-    return not words.isdisjoint(facts.summary.calls) or not words.isdisjoint(facts.summary.values)
+def _mentions(summary: Summary, words: set[str]) -> bool:
+    return not words.isdisjoint(summary.calls) or not words.isdisjoint(summary.values)
 
 
-def _calls(names: Names, path: str, words: set[str]) -> bool:
+def _calls(names: Names, path: str, summary: Summary, words: set[str]) -> bool:
     """Whether a file may call such a variable, or call what it gets out of one: ``LOADERS["train"](...)``."""
-    summary = names.modules.files[path].summary
     called = words.intersection(summary.calls)
     if "" in summary.calls:
         called |= words.intersection(summary.values)
@@ -110,16 +125,16 @@ def _sees(names: Names, path: str, word: str) -> bool:
     return any(word == each for file in modules if file for each, _ in files[file].exports)
 
 
-def _aliases(files: Mapping[str, Facts], words: set[str]) -> set[str]:
+def _aliases(summaries: Iterable[Summary], words: set[str]) -> set[str]:
     """The words under which modules import what has another name: ``from torch.utils.data import DataLoader as Batches``."""
     return {
         word
-        for facts in files.values()
-        for word, names in facts.exports
+        for summary in summaries
+        for word, names in summary.exports
         if word not in words and any(name.rpartition(".")[2] in words for name in names)
     }
 
 
-def _holding(files: Mapping[str, Facts], words: set[str]) -> set[str]:
+def _holding(summaries: Iterable[Summary], words: set[str]) -> set[str]:
     """The words of the top-level variables and functions that may hold or return what has one of the words."""
-    return _closed([each for facts in files.values() for each in facts.summary.holds], words)
+    return _closed([each for summary in summaries for each in summary.holds], words)

@@ -38,6 +38,10 @@ class Modules:
         """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
         return self.peek(path).summary
 
+    def summaries(self) -> Iterator[tuple[str, Summary]]:
+        """The summaries of all files, each with its path."""
+        return ((path, self.summary(path)) for path in self.files)
+
     def peek(self, path: str) -> Facts:
         """The facts of a file, likewise."""
         files = self.files
@@ -58,13 +62,13 @@ class Modules:
 
     def mentions(self, package: str, word: str) -> bool:
         """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
+        self.reads.words.update((package, word))
         return word in self._mentioned.get(package, ())
 
     @cached_property
     def _mentioned(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        for path, facts in self.files.items():
-            summary = facts.summary
+        for path, summary in self.summaries():
             for package in {name.partition(".")[0] for name in summary.imports} - {""}:
                 words = found.setdefault(package, set()) if self.is_outside(path, package) else set()
                 words.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))

@@ -77,6 +77,9 @@ _MOST_VALUES = 100
 # So many classes above one are known, nearest first.
 _MOST_ANCESTORS = 200
 
+# What stands for no name.
+_NAMELESS = frozenset({Constant, Collection, Comprehension})
+
 _RESULTS = ("()", "[]", ".<super>")
 
 # The word for an attribute of an outside module that is looked up by a name which is not known.
@@ -94,6 +97,7 @@ class Names:
         self._memo = Memo(modules.reads)
         # Answers that were found while no question was open, so that none can owe anything to another.
         self._ancestries: Kept[str, tuple[str, ...]] = Kept(modules.reads)
+        self._above: Kept[str, tuple[str, ...]] = Kept(modules.reads)  # likewise, worked out apart
         self._behind: Kept[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = Kept(modules.reads)
 
     # --- changes ---------------------------------------------------------------------------------------------------
@@ -122,14 +126,12 @@ class Names:
         reads, before, after = self.modules.reads, old.summary, facts.summary
         changed = reads.bits[path]
         callers, options = self.calls_of, self.options  # made of what was there before
-        for kind, words in (
-            ("calls", {*before.calls} ^ {*after.calls}),
-            ("values", {*before.values} ^ {*after.values}),
-        ):
-            for word in words:
+        for kind in ("calls", "values", "keywords"):
+            for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
-        if before.partials != after.partials:
-            changed |= reads.word("partials", "")
+        for kind in ("partials", "imports", "exports"):
+            if getattr(before, kind) != getattr(after, kind):
+                changed |= reads.word(kind, "")
         self.events.forget(path, old)
         self.modules.replace(path, facts)
         self._definitions.forget(path)
@@ -137,7 +139,7 @@ class Names:
         options.forget(path)
         for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
             del self._attributes[owner]
-        for kept in (self.modules, self._memo, self._ancestries, self._behind, callers):
+        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, callers):
             kept.drop(changed)
         return changed
 
@@ -157,7 +159,7 @@ class Names:
 
     def all_classes(self) -> Iterator[str]:
         """The names of all classes of the project."""
-        return self._definitions.all_classes()
+        return self._all_classes()
 
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
         """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
@@ -203,10 +205,14 @@ class Names:
     def _heirs(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         with self.apart():
-            for each in self._definitions.all_classes():
-                for base in self.ancestry(each)[1:]:
+            for each in self._all_classes():
+                for base in self._above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
                     found.setdefault(base, []).append(each)
         return found
+
+    def _all_classes(self) -> Iterator[str]:
+        for path in sorted(self.modules.files):
+            yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
     def apart(self) -> AbstractContextManager[None]:
         """For what is worked out once, whatever is being asked; see ``memo``."""
@@ -237,6 +243,8 @@ class Names:
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for, sorted."""
+        if type(expression) in _NAMELESS:
+            return ()
         if type(expression) is Ref and len(expression.roots) == 1:
             root = expression.roots[0]
             if root[0] not in ":.?" and self.modules.is_outside(path, root):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.effects import Draw, Effects, Seed
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.index import plain
-from torchrepro_lint.mentions import mentions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -33,12 +32,9 @@ def partly_seeded(project: Project, path: str) -> Iterator[Partly]:
             yield from _of_function(project, function)
 
 
-def seeding_functions(project: Project, catalogue: Catalogue) -> Iterator[str]:
-    """The functions and module bodies that call a seeder themselves."""
-    seeders = mentions(project.resolver, project.seeding_words)
-    for path in seeders.paths:
-        seeding = {site.function for site in project.calls_by(path, seeders.words) if _seeds(catalogue, site.names)}
-        yield from sorted(seeding)
+def seeding_functions(project: Project, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:
+    """The functions of a file, and its body, that call a seeder themselves; ``words`` are those of all that may be one."""
+    return sorted({site.function for site in project.calls_by(path, words) if _seeds(catalogue, site.names)})
 
 
 def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.conditions import Truth, evaluate
@@ -36,7 +36,7 @@ from torchrepro_lint.torch_scope import torch_modules
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.walk import held_words, within
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
-from torchrepro_lint.worker_functions import worker_functions
+from torchrepro_lint.worker_functions import handed_words, worker_functions
 from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
+
+
+_Answer = TypeVar("_Answer")
 
 
 class Site(NamedTuple):
@@ -233,10 +236,17 @@ class Project:
         """What the workers of the project's loaders draw from."""
         return Fetching(self.origins)
 
-    @cached_property
+    @property
     def loader_paths(self) -> tuple[str, ...]:
         """The files that may construct a DataLoader, sorted."""
-        return paths_constructing(self.resolver, sorted(loader_names()))
+        return self._kept("loaders", lambda: paths_constructing(self.resolver, sorted(loader_names())))
+
+    def _kept(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
+        """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only
+        what the link tells may be asked for it.
+        """
+        found: _Answer = self.link.answers.of(name, compute)
+        return found
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""
@@ -285,9 +295,9 @@ class Project:
         """Whether the project fills parameters that it goes over, applies a function to modules, or fills a ``x.word``."""
         return word in self._filled_words or "" in self._filled_words
 
-    @cached_property
+    @property
     def _filled_words(self) -> frozenset[str]:
-        return filled_words(self)
+        return self._kept("filled", lambda: filled_words(self))
 
     @cached_property
     def orders(self) -> Orders:
@@ -296,28 +306,36 @@ class Project:
 
         return Orders(self)
 
-    @cached_property
+    @property
     def torch_modules(self) -> frozenset[str]:
         """The modules that import torch, and those that such a module imports."""
-        return torch_modules(self.files, self.resolver.modules)
+        return self._kept("torch", lambda: torch_modules(self.resolver.modules))
 
     def seeds(self, name: str) -> bool:
         """Whether a function from outside seeds a generator."""
         return ":" not in name and self._catalogue.seeder(name.replace("().", ".")) is not None
 
-    @cached_property
+    @property
     def seeding_words(self) -> frozenset[str]:
         """The last words of what seeds generators, of the packages that the project mentions."""
-        return seeding_words(self.resolver.modules.mentions)
+        return self._kept("seeding words", lambda: seeding_words(self.resolver.modules.mentions))
 
     @cached_property
     def seeding_functions(self) -> tuple[str, ...]:
         """The functions and module bodies that seed generators by their own calls."""
-        return tuple(seeding_functions(self, self._catalogue))
+        found = self._kept("seeding", lambda: mentions(self.resolver, self.seeding_words))
+        return tuple(function for path in found.paths for function in self._seeding_in(path, found.words))
 
-    @cached_property
+    def _seeding_in(self, path: str, words: frozenset[str]) -> tuple[str, ...]:
+        key = path, words
+        return self.link.seeding.of(key, lambda: tuple(seeding_functions(self, self._catalogue, path, words)))
+
+    @property
     def seeds_workers(self) -> bool:
         """Whether the project makes a framework seed the workers of all loaders: ``seed_everything(workers=True)``."""
+        return self._kept("seeds workers", self._find_whether_workers_are_seeded)
+
+    def _find_whether_workers_are_seeded(self) -> bool:
         seeders = mentions(self.resolver, worker_seeding_words(self.resolver.modules.mentions))
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
@@ -339,6 +357,11 @@ class Project:
     def worker_seeds(self) -> tuple[WorkerSeed, ...]:
         """The seeds of the project's worker functions that leave workers unseeded, or all alike."""
         return tuple(worker_seeds(self, self._catalogue))
+
+    @property
+    def handed_words(self) -> frozenset[str]:
+        """The words of what may be handed to loaders' workers; see ``worker_functions``."""
+        return self._kept("handed words", lambda: handed_words(self))
 
     @cached_property
     def worker_functions(self) -> frozenset[str]:

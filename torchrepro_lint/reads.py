@@ -8,8 +8,9 @@ has bits of its own. Where nothing is to be kept, all bits are zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 from torchrepro_lint.facts import Facts
@@ -23,12 +24,14 @@ _WORDS = 512
 class Reads:
     """What is read while an answer is worked out; ``bits`` are those of the files by path."""
 
-    __slots__ = ("bits", "keeps", "seen")
+    __slots__ = ("bits", "keeps", "seen", "words")
 
     def __init__(self, paths: Collection[str], *, keeps: bool) -> None:
         self.keeps = keeps
         self.bits = {path: 1 << number if keeps else 0 for number, path in enumerate(sorted(paths), _WORDS)}
         self.seen = 0
+        # Where it is asked which files mention words, the words: they are many, and few share a bit by chance.
+        self.words: set[str] = set()
 
     def see(self, path: str) -> None:
         """A file is looked into."""
@@ -52,6 +55,38 @@ class Reads:
             yield
         finally:
             self.seen = outer
+
+
+class Answers:
+    """Answers about a whole project by their names, each with what it was worked out from, and the words."""
+
+    __slots__ = ("_known", "_reads")
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._known: dict[str, tuple[Any, int, frozenset[str]]] = {}
+
+    def of(self, name: str, compute: Callable[[], Any]) -> Any:
+        """The answer of a name; ``compute`` works it out."""
+        reads = self._reads
+        if name not in self._known:
+            outer, words = reads.seen, reads.words
+            reads.seen, reads.words = 0, set()
+            try:
+                self._known[name] = compute(), reads.seen, frozenset(reads.words)
+            finally:
+                reads.seen, reads.words = reads.seen | outer, reads.words | words
+        answer, seen, mentioned = self._known[name]
+        reads.seen |= seen
+        reads.words |= mentioned
+        return answer
+
+    def drop(self, changed: int, words: AbstractSet[str]) -> None:
+        """Forget what was worked out from anything that has changed: files, or which files mention one of the words."""
+        for name in [
+            name for name, (_, seen, each) in self._known.items() if seen & changed or not words.isdisjoint(each)
+        ]:
+            del self._known[name]
 
 
 class Kept(Generic[_Key, _Value]):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.modules import Modules
 
 
-def torch_modules(files: Mapping[str, Facts], modules: Modules) -> frozenset[str]:
+def torch_modules(modules: Modules) -> frozenset[str]:
     """The modules that import torch, and those that such a module imports, as paths."""
-    direct = {path for path in files if any(_is_torch(name) for name in files[path].summary.imports)}
-    imported = {
-        file
-        for path in sorted(direct)
-        for name in files[path].summary.imports
-        if (file := modules.module(path, name)) is not None
-    }
+    with modules.reads.apart():  # by imports and what modules offer alone: that is noted at once, and not file by file
+        direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
+        imported = {
+            file
+            for path in sorted(direct)
+            for name in modules.summary(path).imports
+            if (file := modules.module(path, name)) is not None
+        }
+    modules.reads.see_word("imports", "")
+    modules.reads.see_word("exports", "")
     return frozenset(direct | imported)
 
 

@@ -39,17 +39,15 @@ def worker_functions(project: Project) -> Iterator[WorkerFunction]:
 
 def handed_words(project: Project) -> frozenset[str]:
     """The words that files mention which may hand functions to loaders' workers: a worker function's, or its class's."""
-    known: frozenset[str] | None = project.kept.get("handed words")
-    if known is None:
-        summaries = [project.files[path].summary for path in _handing(project)]
-        known = frozenset(word for each in summaries for word in (*each.values, *each.calls))
-        project.kept["handed words"] = known
-    return known
+    summaries = [project.files[path].summary for path in _handing(project)]
+    return frozenset(word for each in summaries for word in (*each.values, *each.calls))
 
 
 def _handing(project: Project) -> tuple[str, ...]:
     """The files that may hand functions to loaders' workers, sorted."""
-    passing = {path for path, each in project.files.items() if WORD in each.summary.keywords}
+    modules = project.resolver.modules
+    modules.reads.see_word("keywords", WORD)
+    passing = {path for path, each in modules.summaries() if WORD in each.keywords}
     return tuple(sorted(passing.union(project.loader_paths))) if passing else ()
 
 

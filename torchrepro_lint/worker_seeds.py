@@ -10,7 +10,7 @@ from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Express
 from torchrepro_lint.passing import bind
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import from_entropy, seed_given
-from torchrepro_lint.worker_functions import WORD, WorkerFunction, handed_words, worker_functions
+from torchrepro_lint.worker_functions import WORD, WorkerFunction, worker_functions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -66,7 +66,7 @@ def may_seed_workers(project: Project, path: str) -> bool:
     if not project.seeding_words.isdisjoint(summary.calls) or not project.seeding_words.isdisjoint(summary.values):
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
-    return WORD in summary.keywords or not handed_words(project).isdisjoint(
+    return WORD in summary.keywords or not project.handed_words.isdisjoint(
         name.rpartition(".")[2].lstrip(":") for name in names
     )
 
