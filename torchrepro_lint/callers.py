@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call, Expression, Function, Param, Statement
+from torchrepro_lint.facts import Call, Expression, Function, Param, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import called_word
@@ -47,8 +47,9 @@ class Callers:
         self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
         self._values = HandedOn(names)
 
-    def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
-        """A file has changed, which called by the words ``before``."""
+    def replace(self, path: str, old: Summary, new: Summary) -> None:
+        """A file has changed."""
+        before, after = old.calls, new.calls
         number = bisect_left(self._paths, path)
         for each in (call for calls in self._walked.pop(number, {}).values() for call in calls):
             del self._calls[each]
@@ -56,7 +57,7 @@ class Callers:
             self._files_of[word].remove(number)
         for word in set(after) - set(before):
             insort(self._files_of.setdefault(word, []), number)
-        self._values.forget()
+        self._values.replace(path, old.values, new.values)
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""

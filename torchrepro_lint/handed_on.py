@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from bisect import insort
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
@@ -21,8 +21,13 @@ class HandedOn:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._paths = sorted(names.modules.files)
         self._known: Kept[tuple[str, bool], bool] = Kept(names.modules.reads)
+        self._named: Kept[tuple[str, bool], dict[str, list[Ref]]] = Kept(names.modules.reads)
+        # The files, sorted, that name something by a word without calling it.
+        self._paths: dict[str, list[str]] = {}
+        for path in sorted(names.modules.files):
+            for word in names.modules.summary(path).values:
+                self._paths.setdefault(word, []).append(path)
 
     def any(self, name: str, function: Function, words: list[str], *, kept: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``kept`` counts what is kept in an attribute."""
@@ -33,13 +38,17 @@ class HandedOn:
             self._is_value(word, name, function, kept) for word in words if word != "__init__" and self._has(word)
         )
 
-    def forget(self) -> None:
-        """A file has changed."""
-        vars(self).pop("_words", None)
+    def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+        """A file has changed, which named the words ``before``."""
+        for word in set(before) - set(after):
+            self._paths[word].remove(path)
+        for word in set(after) - set(before):
+            insort(self._paths.setdefault(word, []), path)
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self._known.drop(changed)
+        self._named.drop(changed)
 
     def names(self, name: str) -> bool:
         """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
@@ -48,21 +57,21 @@ class HandedOn:
 
     def _has(self, word: str) -> bool:
         """Whether anything is named so."""
-        self._names.modules.reads.see_word("values", word)
-        return word in self._words
+        return bool(self._having(word))
 
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        """The last words of what the project names without calling it."""
-        return frozenset(word for path in self._paths for word in self._names.modules.summary(path).values)
+    def _having(self, word: str) -> Sequence[str]:
+        self._names.modules.reads.see_word("values", word)
+        return self._paths.get(word, ())
 
     def _is_value(self, word: str, name: str, function: Function, kept: bool) -> bool:
-        for path in self._paths:
-            if word in self._names.modules.summary(path).values:
-                for each in _named(self._names.modules.files[path], word, kept):
-                    if self._may_be(path, each, name, function):
-                        return True
-        return False
+        return any(
+            self._may_be(path, each, name, function)
+            for path in self._having(word)
+            for each in self._named_in(path, kept).get(word, ())
+        )
+
+    def _named_in(self, path: str, kept: bool) -> dict[str, list[Ref]]:
+        return self._named.of((path, kept), lambda: _named(self._names.modules.files[path], kept))
 
     def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
         """Whether a reference is one to a function: a method's may be of any object, unless that is of another class."""
@@ -76,23 +85,27 @@ class HandedOn:
         return other in self._names.ancestry(one) or one in self._names.ancestry(other)
 
 
-def _named(facts: Facts, word: str, kept: bool) -> Iterator[Ref]:
-    """The references by a word in a file, but for those that are called, compared or assigned to.
+def _named(facts: Facts, kept: bool) -> dict[str, list[Ref]]:
+    """The references in a file by their last words, but for those that are called, compared or assigned to.
 
     Without what is ``kept``, those are left out, too, that are kept in an attribute, or before something takes their place.
     """
+    found: dict[str, list[Ref]] = {}
     for body in bodies(facts):
         inside = list(statements(body))
-        replaced = not kept and any(_replaces(each, word) for each in inside)
+        replaced = set[str]() if kept else {word for each in inside for word in _replaced(each)}
         for statement in inside:
-            for expression in _evaluated(statement, kept, replaced):
-                yield from _uncalled(expression, word)
+            for takes in (False, True) if replaced else (False,):
+                for each in (ref for value in _evaluated(statement, kept, takes) for ref in _uncalled(value)):
+                    if (last_word(each) in replaced) is takes:
+                        found.setdefault(last_word(each), []).append(each)
+    return found
 
 
-def _replaces(statement: Statement, word: str) -> bool:
+def _replaced(statement: Statement) -> Iterator[str]:
     """``net.run = wrapped``: who keeps ``net.run`` before that calls it when the other is called."""
     targets = statement.targets if isinstance(statement, Assign) else ()
-    return any(isinstance(target, Ref) and target.path[-1:] == (word,) for target in targets)
+    yield from (target.path[-1] for target in targets if isinstance(target, Ref) and target.path)
 
 
 def _evaluated(statement: Statement, kept: bool, replaced: bool) -> Iterator[Expression]:
@@ -115,13 +128,12 @@ def _chooses(value: Expression) -> bool:
     return isinstance(value, Ref)
 
 
-def _uncalled(expression: Expression, word: str) -> Iterator[Ref]:
+def _uncalled(expression: Expression) -> Iterator[Ref]:
     if isinstance(expression, Ref):
-        if last_word(expression) == word:
-            yield expression
+        yield expression
         return
     if isinstance(expression, Operation) and expression.op in _COMPARISONS:
         return
     for each in parts(expression):
         if not (isinstance(expression, Call) and each is expression.func and isinstance(each, Ref)):
-            yield from _uncalled(each, word)
+            yield from _uncalled(each)

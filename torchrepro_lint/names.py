@@ -135,7 +135,7 @@ class Names:
         self.events.forget(path, old)
         self.modules.replace(path, facts)
         self._definitions.forget(path)
-        callers.replace(path, before.calls, after.calls)
+        callers.replace(path, before, after)
         options.forget(path)
         for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
             del self._attributes[owner]
