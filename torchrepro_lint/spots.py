@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchrepro_lint.facts import (
     Assign,
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -74,11 +73,11 @@ class Spots:
 
     def __init__(self, facts: Facts) -> None:
         self._spots: dict[int, Spot] = {}
-        self._all: list[tuple[Expression, Spot]] = []
+        # Expressions and their spots in turn: a tuple for each would take as much memory again.
+        self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
         self._resets: dict[tuple[str, tuple[str, ...]], list[Reset]] = {}
         self.lambdas: dict[str, Expression] = {}
-        self.attributes: list[Ref | Attribute] = []
         self._block(facts.body, ":", (), None, 0)
         for each in facts.functions:
             self._block(each.body, each.name, (), None, 0)
@@ -91,7 +90,8 @@ class Spots:
 
     def items(self) -> Iterator[tuple[Expression, Spot]]:
         """All expressions with their spots, in the order of their statements."""
-        yield from self._all
+        each = iter(self._all)
+        yield from zip(each, each, strict=True)
 
     def reads(self, root: str) -> list[Ref]:
         """The references that may start from a name, in the order of the text."""
@@ -156,18 +156,14 @@ class Spots:
 
     def _expression(self, expression: Expression, spot: Spot) -> None:
         self._spots[id(expression)] = spot
-        self._all.append((expression, spot))
+        self._all += (expression, spot)
         if type(expression) is Ref:
-            if expression.path and not (spot.written and spot.parent is None):
-                self.attributes.append(expression)
             for root in expression.roots:
                 self._refs.setdefault(root, []).append(expression)
             return
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
             return
-        if type(expression) is Attribute:
-            self.attributes.append(expression)
         read = Spot(expression, spot.statement, spot.function, spot.blocks, False)
         below = Spot(expression, spot.statement, spot.function, spot.blocks, True) if spot.written else read
         if isinstance(expression, Comprehension):

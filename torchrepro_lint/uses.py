@@ -10,26 +10,40 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.attributes_read import attributes_read
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
 from torchrepro_lint.lengths import is_single
 from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
+    from torchrepro_lint.facts import Summary
     from torchrepro_lint.names import Names
 
 
+# The spots of so many files are kept: those of a thousand take as much memory as their facts.
+_MOST_FILES = 64
+
+
 class Uses:
-    """Answers for all files of a project; the spots of a file are worked out when they are first asked for."""
+    """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._spots: dict[str, Spots] = {}
 
+    def summary(self, path: str) -> Summary:
+        """The summary of a file."""
+        return self._names.modules.summary(path)
+
     def spots(self, path: str) -> Spots:
-        """The spots of a file."""
-        if path not in self._spots:
-            self._spots[path] = Spots(self._names.modules.files[path])
-        return self._spots[path]
+        """The spots of a file. What was asked for longest ago is worked out again."""
+        found = self._spots.pop(path, None)
+        if found is None:
+            found = Spots(self._names.modules.files[path])
+            if len(self._spots) >= _MOST_FILES:
+                del self._spots[next(iter(self._spots))]
+        self._spots[path] = found
+        return found
 
     def of_variable(self, path: str, ref: Ref, defined: Spot, after: int) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes."""
@@ -134,19 +148,24 @@ class Uses:
         """For each name of the project the imported names of other files that stand for it."""
         found: dict[str, list[tuple[str, str]]] = {}
         for path in sorted(self._names.modules.files):
-            for root in self.spots(path).roots():
+            for root in self._roots(path):
                 if not root.startswith((":", "builtins.")):
                     for target in self._names.modules.resolve(path, root):
                         if ":" in target:
                             found.setdefault(target, []).append((path, root))
         return found
 
+    def _roots(self, path: str) -> Iterator[str]:
+        """What references may start from that other files define, sorted: what is imported, by a star the words themselves."""
+        summary = self.summary(path)
+        yield from self.spots(path).roots() if summary.stars else summary.imports
+
     @cached_property
     def _attributes(self) -> dict[str, list[tuple[str, Expression, int]]]:
         """All reads of attributes by their word: file, expression, and the place of the word in a reference's path."""
         found: dict[str, list[tuple[str, Expression, int]]] = {}
         for path in sorted(self._names.modules.files):
-            for expression in self.spots(path).attributes:
+            for expression in attributes_read(self._names.modules.files[path]):
                 if isinstance(expression, Ref):
                     for at, word in enumerate(expression.path):
                         found.setdefault(word, []).append((path, expression, at))

@@ -29,6 +29,8 @@ class Spelled:
     def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
         found = []
         for path in self._files:
+            if "getattr" not in self._uses.summary(path).calls:
+                continue
             for each, spot in self._uses.spots(path).items():
                 outer = spot.parent
                 if isinstance(each, Call) and isinstance(outer, Call) and outer.func is each:
