@@ -46,7 +46,7 @@ def tokens(text: str) -> list[Token]:
     return [
         Token(rows[each.start[0] - 1] + each.start[1], each.type, each.string)
         for each in tokenize.generate_tokens(reader)
-        if each.type not in _LAYOUT
+        if each.type not in _LAYOUT and each.string.strip()  # before Python 3.12, a carriage return by itself is one
     ]
 
 

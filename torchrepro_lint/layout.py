@@ -24,8 +24,11 @@ def newline(text: str) -> str:
 
 
 def line_end(text: str, offset: int) -> int:
-    """The end of the line of an offset, before its line end."""
+    """The end of the line of an offset, before its line end; of the last one where a backslash joins it to others."""
     found = _NEWLINE.search(text, offset)
+    while found and text[offset : found.start()].endswith("\\") and "#" not in text[offset : found.start()]:
+        offset = found.end()
+        found = _NEWLINE.search(text, offset)
     return found.start() if found else len(text)
 
 

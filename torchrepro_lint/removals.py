@@ -7,13 +7,16 @@ from torchrepro_lint.nesting import Spot
 from torchrepro_lint.text import Edit, Lines, Span
 
 
-def remove_statement(text: str, spot: Spot) -> Edit | None:
-    """Take a statement out with its line; ``pass`` stays where the block would be empty. None where it shares its line."""
+def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None:
+    """Take a statement out with its line; ``pass`` stays where the block would be empty. None where it shares its line.
+
+    ``others`` says that other fixes may take out all the others of the block.
+    """
     statement = spot.statement
     start, end = Lines(text).start_of_line(statement.start), line_end(text, statement.end)
     rest = text[statement.end : end].strip()
     if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
         return None
-    if len(spot.block) == 1:
+    if len(spot.block) == 1 or (others and spot.at == 0):
         return Edit(Span(statement.start, statement.end), "pass")
     return Edit(Span(start, min(end + len(newline(text)), len(text))), "")

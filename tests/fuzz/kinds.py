@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[int, Maker]] = {
     "baselines": (20, tables.baseline),
     "damaged caches": (20, caches.damage),
     "interrupted writes": (10, kills.moment),
-    "sessions with the server": (2, sessions.session),
+    "sessions with the server": (1, sessions.session),
 }
 
 

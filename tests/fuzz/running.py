@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections import Counter
@@ -18,6 +19,8 @@ from .trying import DEADLINE, Effort, attempt
 
 # So many inputs are one task of a process.
 _TOGETHER = 250
+# After so many all is loaded that most of them need, and forked processes share it.
+_TO_LOAD = 12
 _NAME = re.compile(r"\bx\.\w+|(?<![\w:])\d+")
 _RELEASES = ("2.13", "2.13", "2.13", "1.8", "2.2")
 
@@ -31,6 +34,8 @@ class Tried(NamedTuple):
 
 def run(seed: int, corpus: Corpus, goes_on: Callable[[int], bool], done: int = 0) -> Iterator[Tried]:
     """Try inputs from one on, in stretches, as long as ``goes_on(how many there were)`` says so."""
+    try_numbers(seed, corpus, range(_TO_LOAD))
+    gc.freeze()
     while goes_on(done):
         stretch = range(done, done + _TOGETHER)
         yield _tried(seed, corpus, stretch)

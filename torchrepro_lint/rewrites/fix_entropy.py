@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.facts import Arg, Call, Constant, Do, Expression, Ref, span
+from torchrepro_lint.facts import Arg, Call, Constant, Do, Expression, Ref, Statement, span
 from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
@@ -13,12 +13,13 @@ from torchrepro_lint.repeats import runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK, unless_none
 from torchrepro_lint.rewrites.seed_values import seed_at
 from torchrepro_lint.text import Edit, Fix, Span
-from torchrepro_lint.walk import within
+from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
 
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
+_FROM_ENTROPY = frozenset(_MODERN)
 
 
 def seed_here(project: Project, path: str, offset: int) -> str:
@@ -34,7 +35,7 @@ def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, 
     alone = isinstance(site.statement, Do) and site.statement.value is call
     if alone and (_undoes(project, site, families) or runs_often(project, path, call)):
         level = level_of(project.files[path], call.start)
-        edit = remove_statement(text, level.spots[-1]) if level else None
+        edit = remove_statement(text, level.spots[-1], all(map(_may_go, level.spots[-1].block))) if level else None
         return Fix("drop the seeding from entropy", (edit,), safe=False) if edit else None
     seed = seed_here(project, path, call.start)
     func = call.func
@@ -42,6 +43,12 @@ def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, 
     if not call.args and alone and word in _MODERN and isinstance(func, Ref) and func.roots == ("torch",):
         return _written(f".{_MODERN[word]}({seed})", Span(func.base_end, call.end), seed)
     return _given(text, call, seed)
+
+
+def _may_go(statement: Statement) -> bool:
+    """``torch.seed()`` and the like: it seeds from entropy, and its own fix may drop it."""
+    value = statement.value if isinstance(statement, Do) else None
+    return isinstance(value, Call) and not value.args and last_word(value.func) in _FROM_ENTROPY
 
 
 def fix_own_generator(text: str, site: Site, seed: str) -> Fix | None:

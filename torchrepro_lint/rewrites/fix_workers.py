@@ -55,8 +55,16 @@ def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> F
 
 
 def _together(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Both arguments go to one place; what is written at one place is one edit."""
-    return joined(dict.fromkeys(edits))
+    """Both arguments go to one place; what is written at one place is one edit, and an import that both need is one line."""
+    kept: list[Edit] = []
+    for edit in edits:
+        if not any(edit.span == each.span and _lines(edit) <= _lines(each) for each in kept):
+            kept.append(edit)
+    return joined(kept)
+
+
+def _lines(edit: Edit) -> set[str]:
+    return set(edit.text.splitlines())
 
 
 def _of_dataset(project: Project, loader: Loader) -> Helper | None:
