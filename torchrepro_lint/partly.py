@@ -27,9 +27,8 @@ def partly_seeded(project: Project, path: str) -> Iterator[Partly]:
     """Such functions and module bodies that may draw in a file: their own, or one that it imports, directly or not; those
     too of which programs tell (see ``is_told``).
     """
-    for function in project.seeding_functions:
-        if path in project.resolver.modules.behind(function.partition(":")[0]):
-            yield from _of_function(project, function)
+    for function in project.seeding_functions(path):
+        yield from _of_function(project, function)
 
 
 def seeding_functions(project: Project, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:

@@ -320,11 +320,14 @@ class Project:
         """The last words of what seeds generators, of the packages that the project mentions."""
         return self._kept("seeding words", lambda: seeding_words(self.resolver.modules.mentions))
 
-    @cached_property
-    def seeding_functions(self) -> tuple[str, ...]:
-        """The functions and module bodies that seed generators by their own calls."""
+    def seeding_functions(self, behind: str) -> Iterator[str]:
+        """The functions and module bodies that seed generators by their own calls, of the files that import a file, directly
+        or not, and its own.
+        """
         found = self._kept("seeding", lambda: mentions(self.resolver, self.seeding_words))
-        return tuple(function for path in found.paths for function in self._seeding_in(path, found.words))
+        for path in found.paths:
+            if behind in self.resolver.modules.behind(path):
+                yield from self._seeding_in(path, found.words)
 
     def _seeding_in(self, path: str, words: frozenset[str]) -> tuple[str, ...]:
         key = path, words
