@@ -64,7 +64,11 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
         if isinstance(statement, Import):
             yield Event("import", None, statement, guards, tuple(_loaded(statement)))
         inner = guards
+        stored = _stored(statement)
         for expression in expressions(statement):
+            if any(expression is each for each in stored):
+                yield from _target(expression, statement, inner, setting)
+                continue
             yield from _expression(expression, statement, inner, setting)
             if isinstance(statement, With):
                 yield Event("enter", expression, statement, inner)
@@ -78,6 +82,32 @@ def _body(body: tuple[Statement, ...], guards: tuple[Guard, ...], setting: Setti
         if isinstance(statement, Loop) and statement.target is not None:
             yield from (Event("iterate", each, statement, guards) for each in _iterated(statement.source))
         yield from _blocks(statement, inner, setting)
+
+
+def _stored(statement: Statement) -> tuple[Expression, ...]:
+    """What a statement assigns to without reading it first."""
+    match statement:
+        case Assign(targets=targets, op="=" | ":"):
+            return targets
+        case Loop(target=target) if target is not None:
+            return (target,)
+        case With(items=items):
+            return tuple(target for _, target in items if target is not None)
+    return ()
+
+
+def _target(target: Expression, statement: Statement, guards: tuple[Guard, ...], setting: Setting) -> Iterator[Event]:
+    """What evaluating a target runs: of ``table[key]`` the table and the key, but no look-up."""
+    match target:
+        case Subscript(value=value, indices=indices):
+            for each in (value, *indices):
+                yield from _expression(each, statement, guards, setting)
+        case Collection(items=items):
+            for item in items:
+                if item is not None:
+                    yield from _target(item, statement, guards, setting)
+        case _:
+            yield from _expression(target, statement, guards, setting)
 
 
 def _places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
