@@ -8,7 +8,7 @@ from torchrepro_lint.walk import blocks, expressions, parts
 
 
 def attributes_read(facts: Facts) -> list[Ref | Attribute]:
-    """All references with attributes, and attributes of what is no name; not those that a statement assigns to."""
+    """All references with attributes, and attributes of what is no name, but for those that a statement assigns to as such."""
     found: list[Ref | Attribute] = []
     for body in (facts.body, *(each.body for each in facts.functions)):
         _in_body(body, found)
