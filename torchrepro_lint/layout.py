@@ -53,7 +53,8 @@ def write_lines(text: str, place: int, source: str, blanks: int) -> Edit:
     line = newline(text)
     body = source.replace("\n", line)
     below = bool(text[place:].strip())
-    if not text[:place] or text[:place].endswith(("\n", "\r")):
+    before = text[:place]
+    if not before or (before.endswith(("\n", "\r")) and not before.rstrip("\r\n").endswith("\\")):
         return Edit(Span(place, place), body + line * (blanks + 1 if below else 1))
     found = _BLANK_LINES.match(text, place)
     present = len(_NEWLINE.findall(found[1])) if found else 0

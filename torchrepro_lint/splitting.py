@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
 
 _PLACES = ("torch.utils.data", "torch.utils.data.dataset", "torch.utils.data.sampler")
-_PARAMETERS = {
+PARAMETERS = {
     "random_split": ("dataset", "lengths", "generator"),
     "RandomSampler": ("data_source", "replacement", "num_samples", "generator"),
     "WeightedRandomSampler": ("weights", "num_samples", "replacement", "generator"),
     "SubsetRandomSampler": ("indices", "generator"),
 }
-_KNOWN = {f"{place}.{word}": (word, parameters) for word, parameters in _PARAMETERS.items() for place in _PLACES}
+_KNOWN = {f"{place}.{word}": (word, parameters) for word, parameters in PARAMETERS.items() for place in _PLACES}
 
 
 def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import span
+from torchrepro_lint.facts import Ref, span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
+from torchrepro_lint.walk import bodies, expressions, statements, within
 from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
+def _means_something_else(context: Context, word: str) -> bool:
+    """Whether the file reads a word that nothing in it binds: an import would."""
+    return any(
+        isinstance(each, Ref) and f"?{word}" in each.roots
+        for body in bodies(context.facts)
+        for statement in statements(body)
+        for outer in expressions(statement)
+        for each in within(outer)
+    )
+
+
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     """The documented form, where the seed is the call's only argument or none is given."""
     call = seed.call
@@ -54,6 +66,8 @@ def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     if not seed.direct and not call.args:
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
+    if imports and _means_something_else(context, torch):
+        return None
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
     return Fix(f"seed from {value}", (*imports, edit), safe=False)

@@ -15,8 +15,9 @@ from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, needing, visible, wanting
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.splitting import PARAMETERS
 from torchrepro_lint.text import Edit, Fix
-from torchrepro_lint.walk import expressions, within
+from torchrepro_lint.walk import expressions, last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
@@ -101,8 +102,11 @@ def _common(project: Project, path: str, level: Level) -> Level | None:
 
 
 def _passing(project: Project, path: str, call: Call, word: str) -> Edit:
-    for arg in call.args:
-        if arg.keyword == KEYWORD or (not arg.star and _GLOBAL.intersection(project.names(path, arg.value))):
+    parameters = PARAMETERS.get(last_word(call.func))
+    for at, arg in enumerate(call.args):
+        here = parameters is None or arg.keyword is not None or parameters[at : at + 1] == (KEYWORD,)
+        is_global = here and not arg.star and _GLOBAL.intersection(project.names(path, arg.value))
+        if arg.keyword == KEYWORD or is_global:
             return replace_argument(arg, word)
     return append_argument(call, project.text(path), f"{KEYWORD}={word}")
 
