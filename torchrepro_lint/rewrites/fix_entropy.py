@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_MODERN)
+# How a seed is called where it is the first parameter, by position or name.
+_PARAMETERS = (None, "seed", "a", "x", "entropy", "key")
 
 
 def seed_here(project: Project, path: str, offset: int) -> str:
@@ -104,7 +106,7 @@ def _given(text: str, call: Call, seed: str) -> Fix | None:
         return Fix(f"pass {seed}", (append_argument(call, text, seed),), safe=False)
     first: Arg = call.args[0]
     given = isinstance(first.value, Constant) and first.value.value is not None  # a mistake of another sort
-    if first.star or len(call.args) > 1 or given:
+    if first.star or len(call.args) > 1 or given or first.keyword not in _PARAMETERS:
         return None
     if isinstance(first.value, Ref):
         seed = unless_none(text[first.start : first.end], Constant(0, 0, None))
