@@ -3,7 +3,7 @@
 The file, of a project on disk (``--root``: the folder that is open), is edited as someone would who types, renames, makes mistakes
 and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, and its diagnostics are waited for.
 Milliseconds are from one to the other, less what the server waits for more typing, of edits after which the file parses and of
-those after which it does not; memory is what the server's process holds, in MB.
+those after which it does not; CPU is what the server computes for one on average, memory what its process holds.
 """
 
 from __future__ import annotations
@@ -57,15 +57,21 @@ def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
     client.open(file, text)
     found = client.diagnostics(file, 1)
     print(f"opened after {time.perf_counter() - started:.2f} s, {len(found)} findings, {_megabytes(client):.0f} MB")
-    print("  edits   memory  parses: median, p95, max       does not: median, p95, max")
+    print("  edits   memory      CPU  parses: median, p95, max       does not: median, p95, max")
+    begun = computed = _computed(client)
     every: list[Cost] = []
     for number, one in enumerate(keystrokes(text, options.edits, options.seed), 1):
-        cost = _send(client, file, number + 1, text, one)
-        every.append(cost._replace(milliseconds=cost.milliseconds - options.delay))
+        sent = _send(client, file, number + 1, text, one)
+        every.append(sent._replace(milliseconds=sent.milliseconds - options.delay))
         text = one.text
         if number % options.each == 0:
-            print(f"{number:7d} {_megabytes(client):5.0f} MB {_figures(every[-options.each :])}", flush=True)
-    print(f"    all          {_figures(every)}")
+            computed, before = _computed(client), computed
+            cost = (computed - before) / options.each
+            print(
+                f"{number:7d} {_megabytes(client):5.0f} MB {cost:5.0f} ms {_figures(every[-options.each :])}",
+                flush=True,
+            )
+    print(f"    all          {(_computed(client) - begun) / max(len(every), 1):5.0f} ms {_figures(every)}")
 
 
 def _send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> Cost:
@@ -97,6 +103,12 @@ def _spread(values: Sequence[float]) -> str:
         return " " * 25
     p95 = sorted(values)[math.ceil(len(values) * 0.95) - 1]
     return f"{statistics.median(values):5.0f} {p95:5.0f} {max(values):5.0f} ms"
+
+
+def _computed(client: Client) -> float:
+    """How many milliseconds the server has computed; Linux only."""
+    fields = Path(f"/proc/{client.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def _megabytes(client: Client) -> float:
