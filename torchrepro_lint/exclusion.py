@@ -69,7 +69,7 @@ def relative(path: str, root: str) -> str:
 
 
 def walk(top: str, exclusion: Exclusion) -> Iterator[str]:
-    """The Python files and notebooks below a directory, spelt as ``top`` is, in no promised order.
+    """The Python files and notebooks below a directory, whose path is absolute and normal, in no promised order.
 
     Links to directories are not followed, so a loop of them cannot be entered; what is not a regular file is left out.
     """
@@ -83,7 +83,7 @@ def walk(top: str, exclusion: Exclusion) -> Iterator[str]:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not (entry.name.endswith((".py", ".ipynb")) and _regular(entry)):
                 continue
-            if exclusion.excludes(os.path.abspath(entry.path), is_directory):
+            if exclusion.excludes(entry.path, is_directory):
                 continue
             if is_directory:
                 waiting.append(entry.path)

@@ -72,6 +72,8 @@ class _Finder:
     def __init__(self, options: Options, fallback: Unmarked) -> None:
         self.roots = Roots(options, fallback)
         self._exclusions: dict[str, Exclusion] = {}
+        # Each with its exclusion, whose identity is a part of the key.
+        self._walked: dict[tuple[str, int], tuple[Exclusion, tuple[str, ...]]] = {}
 
     def exclusion(self, root: Root) -> Exclusion:
         if root.path not in self._exclusions:
@@ -89,14 +91,21 @@ class _Finder:
         exclusion = self.exclusion(root)
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
-        for file in walk(path, exclusion):
-            found = Given(shown(file), os.path.abspath(file))
+        for file in self._below(place, exclusion):
+            found = Given(shown(os.path.join(path, file[len(place) :].lstrip(os.sep))), file)
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found
 
+    def _below(self, place: str, exclusion: Exclusion) -> tuple[str, ...]:
+        """The files below a directory, by absolute paths; looked for once."""
+        key = place, id(exclusion)
+        if key not in self._walked:
+            self._walked[key] = exclusion, tuple(walk(place, exclusion))
+        return self._walked[key][1]
+
     def tree(self, path: str, given: dict[str, Given]) -> Tree:
         """The whole project below a root."""
         root = self.roots.of(path)
-        below = {relative(file, path) for file in map(os.path.abspath, walk(root.top, self.exclusion(root)))}
+        below = {relative(file, path) for file in self._below(os.path.abspath(root.top), self.exclusion(root))}
         return Tree(root, tuple(sorted(below | set(given))), tuple(sorted(given.items())))

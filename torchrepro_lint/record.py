@@ -53,7 +53,7 @@ def recall(record: Record) -> Outcome | None:
     if data is None:
         return None
     made, files, outcome = json.loads(data)
-    if not all(_is_same(Path(path), known, made) for path, known in files.items()):
+    if not all(_is_same(path, known, made) for path, known in files.items()):
         return None
     try:
         return from_json(outcome)
@@ -80,12 +80,15 @@ def _question(tree: Tree) -> Any:
     return root, target_of(root), libraries(place), console_scripts(place), source_roots(tree), tree.files, given
 
 
-def _is_same(path: Path, known: list[Any], made: int) -> bool:
+def _is_same(path: str, known: list[Any], made: int) -> bool:
     try:
-        seen = state(path)
-        return unchanged(seen, known[:4], made) or digest(path.read_bytes(), is_notebook(path.name)) == known[4]
+        if unchanged(state(path), known[:4], made):
+            return True
+        with open(path, "rb") as file:
+            found = digest(file.read(), is_notebook(path))
     except OSError:
         return False
+    return bool(found == known[4])
 
 
 def _forget_old(place: Path) -> None:
