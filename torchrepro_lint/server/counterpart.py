@@ -14,6 +14,8 @@ from pygls.lsp.server import LanguageServer
 from torchrepro_lint.server.preferences import SECTION
 
 _T = TypeVar("_T")
+# Seconds after which no answer is expected any more: what it would say is not needed to go on.
+_PATIENCE = 10.0
 # What is linted, and what says which torch a project has and what is left out.
 _WATCHED = (
     "**/*.{py,ipynb}",
@@ -120,8 +122,8 @@ class Counterpart:
         return value
 
     async def _try(self, request: Awaitable[_T]) -> _T | None:
-        """What it answers; nothing where it refuses."""
-        answer = await outcome(request)
+        """What it answers; nothing where it refuses, or says nothing."""
+        answer = await outcome(asyncio.wait_for(request, _PATIENCE))
         if isinstance(answer, BaseException):
             self.log_fault(answer)
             return None
