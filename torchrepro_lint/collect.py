@@ -59,6 +59,8 @@ def collect_with_libcst(text: str) -> Facts:
         return Collector(LibcstTree(text)).facts()
     except libcst.ParserSyntaxError as error:
         raise CollectError(reason(error), _place(error, text)) from error
+    except libcst.CSTValidationError as error:  # what its parser lets through, and Python does not
+        raise CollectError(str(error).rstrip(".").lower(), _python_s_place(Lines(text), text) or 0) from error
     except UnicodeEncodeError as error:
         raise CollectError("half of a surrogate pair, which is no character", error.start) from error
     except Unplaced as error:
@@ -73,6 +75,12 @@ def _place(error: libcst.ParserSyntaxError, text: str) -> int:
     Where Python itself takes the text, libcst's place is what there is.
     """
     lines = Lines(text)
+    place = _python_s_place(lines, text)
+    return lines.offset(error.raw_line, error.raw_column + 1) if place is None else place
+
+
+def _python_s_place(lines: Lines, text: str) -> int | None:
+    """Where Python's parser sees a mistake; None where it sees none."""
     try:
         quiet.parse(text)
     except SyntaxError as exact:
@@ -80,4 +88,4 @@ def _place(error: libcst.ParserSyntaxError, text: str) -> int:
             return lines.offset(exact.lineno, max(exact.offset or 1, 1))
     except quiet.REFUSALS:
         pass  # a NUL, or nested too deeply for Python
-    return lines.offset(error.raw_line, error.raw_column + 1)
+    return None

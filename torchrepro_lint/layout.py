@@ -36,7 +36,7 @@ def indent_unit(facts: Facts, text: str) -> str:
     """What a file indents by: what its first function or block whose body has its own line is indented by; else four spaces."""
     lines = Lines(text)
     for function in facts.functions:
-        if function.body and not function.name.endswith("<lambda>"):
+        if function.body and "<lambda>" not in function.name.rpartition(".")[2]:
             outer = text[lines.start_of_line(function.start) : function.start]
             inner = text[lines.start_of_line(function.body[0].start) : function.body[0].start]
             if not (outer + inner).strip() and inner.startswith(outer) and inner != outer:

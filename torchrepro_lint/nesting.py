@@ -55,7 +55,7 @@ def function_at(facts: Facts, offset: int) -> Function | None:
     around = [
         each
         for each in facts.functions
-        if each.body and each.body[0].start <= offset < each.end and not each.name.endswith("<lambda>")
+        if each.body and each.body[0].start <= offset < each.end and "<lambda>" not in each.name.rpartition(".")[2]
     ]
     return max(around, key=lambda each: each.start, default=None)
 

@@ -42,7 +42,9 @@ def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, 
     seed = seed_here(project, path, call.start)
     func = call.func
     word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
-    if not call.args and alone and word in _MODERN and isinstance(func, Ref) and func.roots == ("torch",):
+    if word in _MODERN and isinstance(func, Ref) and func.roots == ("torch",):
+        if call.args or not alone:
+            return None  # what it gives is used, which manual_seed gives nobody
         return _written(f".{_MODERN[word]}({seed})", Span(func.base_end, call.end), seed)
     return _given(text, call, seed)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# One letter of names is none to regular expressions, and is written otherwise by Python.
-_WORD = re.compile(r"[^\W\d][\w\u0387]*")
+# A name, and what may be: of the marks that stand in names, none is a letter to regular expressions.
+_RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s])*")
 # Comments and strings, documentation first.
 _NO_NAMES = re.compile(
     r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
@@ -25,5 +25,9 @@ def _code(token: re.Match[str]) -> str:
 
 
 def _holds_renamed(text: str) -> bool:
-    words = {word for word in _WORD.findall(text) if not word.isascii()}
+    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
     return any(unicodedata.normalize("NFKC", word) != word for word in words)
+
+
+def _names(run: str) -> list[str]:
+    return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()
