@@ -246,6 +246,16 @@ def test_a_page_is_shown_without_what_it_tells_tests() -> None:
     assert page("TRL998") is None
 
 
+def test_a_large_file_of_the_project_is_read_in_the_servers_own_process(project: Project, start: Start) -> None:
+    """Elsewhere it has a process of its own; the server waits for its editor in a thread, so its fork would wait for ever."""
+    large = "import torch\n" + f"# {'x' * 98}\n" * 10_000 + "draw = torch.randn\n"
+    train = TRAIN.replace("from model import draw", "from large import draw").replace("draw()", "draw(3)")
+    root = project({"large.py": large, "train.py": train, "pyproject.toml": ""})
+    client = start(root)
+    client.open(root / "train.py", train)
+    assert codes(client.diagnostics(root / "train.py")) == ["TRL101"]
+
+
 def test_hover_says_nothing_where_nothing_is(project: Project, start: Start) -> None:
     root = project({"train.py": FLAG, "pyproject.toml": ""})
     client = start(root)

@@ -27,7 +27,11 @@ _LARGE = 1_000_000
 
 
 class Means(NamedTuple):
-    """With what files are read: how many processes, whether with a cache, and below which directory (None: the usual)."""
+    """With what files are read: how many processes, whether with a cache, and below which directory (None: the usual).
+
+    With one process a large file has one of its own nevertheless; with none at all, nothing has: a process that has threads
+    cannot be forked, for a lock that one of them holds stays locked in the other.
+    """
 
     jobs: int = 1
     cached: bool = False
@@ -137,7 +141,7 @@ class _Reader:
         tasks = [_Task(str(self._place(path)), self._piped(path)) for path in ordered]
         work = partial(_answer, self._pack.digests if self._pack else None)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
-        if alone and max(sizes.values(), default=0) < _LARGE:
+        if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE):
             yield from zip(ordered, map(work, tasks), strict=True)
         else:
             _prepare()

@@ -17,7 +17,8 @@ from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.states import State, state
 from torchrepro_lint.trees import Means, read_tree
 
-_MEANS = Means(jobs=1, cached=True)
+# The server has threads.
+_MEANS = Means(jobs=0, cached=True)
 
 
 class Report(NamedTuple):
