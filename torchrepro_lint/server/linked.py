@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -13,12 +12,8 @@ from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.server.on_disk import OnDisk
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
-from torchrepro_lint.states import State, state
-from torchrepro_lint.trees import Means, read_tree
-
-# The server has threads.
-_MEANS = Means(jobs=0, cached=True)
 
 
 class Report(NamedTuple):
@@ -42,16 +37,11 @@ class Linked:
     _fixed: dict[str, Fixed]
 
     def __init__(self, tree: Tree) -> None:
-        self._disk: dict[str, Reading] = {}
-        self._states: dict[str, State] = {}
         self._open: dict[str, tuple[bytes, Reading]] = {}
         self._good: dict[str, Reading] = {}
         self._forget()
         self.checker = self._checker(tree)
-        readings = read_tree(tree, means=_MEANS)
-        self._disk = readings.files
-        places = {path: self.place(path) for path in self._disk}
-        self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
+        self._disk = OnDisk(tree)
 
     @property
     def tree(self) -> Tree:
@@ -61,9 +51,8 @@ class Linked:
     def look_again(self, tree: Tree) -> None:
         """Take over settings and files that have changed on disk; raises ``UsageError``."""
         before, self.checker = self.checker, self._checker(tree)
-        changed = {path for path in tree.files if self._look_at(path)}
-        gone = self._disk.keys() - set(tree.files)
-        self._disk = {path: self._disk[path] for path in sorted(self._disk.keys() - gone)}
+        changed = {path for path in tree.files if self._disk.look_at(path, self._open.get(path))}
+        gone = self._disk.keep(tree.files)
         self.dropped += len(changed | gone)
         # What is on disk under an open file does not count.
         if _asked_for(before) != _asked_for(self.checker):
@@ -76,7 +65,7 @@ class Linked:
         """An open file has this content."""
         if path in self._open and self._open[path][0] == data:
             return
-        saved = self._disk.get(path)
+        saved = self._disk.files.get(path)
         if saved is not None and path not in self._open and _is_saved(saved, decode(data, is_notebook(path))):
             self._open[path], self._good[path] = (data, saved), saved
             return
@@ -99,7 +88,7 @@ class Linked:
             del self._open[path]
             self._good.pop(path, None)
             self._reports.pop(path, None)
-            if self._look_at(path) or self._disk.get(path) is not shown:
+            if self._disk.look_at(path) or self._disk.files.get(path) is not shown:
                 self._forget()
 
     def let_go(self) -> None:
@@ -108,7 +97,7 @@ class Linked:
 
     def report(self, path: str) -> Report | None:
         """All that is to be said about a file; None for one that is not there."""
-        reading = self._open[path][1] if path in self._open else self._disk.get(path)
+        reading = self._open[path][1] if path in self._open else self._disk.files.get(path)
         if reading is None:
             return None
         if path not in self._reports:
@@ -129,13 +118,13 @@ class Linked:
     def readings(self) -> Mapping[str, Reading]:
         """What is linked, by path."""
         shown = {path: self._good.get(path, reading) for path, (_, reading) in self._open.items()}
-        return {**self._disk, **shown}
+        return {**self._disk.files, **shown}
 
     def is_current(self, path: str) -> bool:
         """Whether what is linked of a file is what the editor shows, or what is on disk."""
         if path in self._open:
             return self._open[path][1].facts is not None
-        return path in self._disk and self._states.get(path) == _state(self.place(path))
+        return self._disk.is_current(path)
 
     def _linked(self) -> Project:
         if self._project is None:
@@ -148,7 +137,7 @@ class Linked:
         return self._project
 
     def _drop_link(self) -> None:
-        self.dropped += len(self._disk) if self._link is not None else 0
+        self.dropped += len(self._disk.files) if self._link is not None else 0
         self._link = None
 
     def _checker(self, tree: Tree) -> Checker:
@@ -160,27 +149,9 @@ class Linked:
         self._reports = {}
         self._fixed = {}
 
-    def _look_at(self, path: str) -> bool:
-        """Read a file if it has changed on disk, and say whether it has."""
-        seen = _state(self.place(path))
-        if seen is not None and path in self._disk and self._states.get(path) == seen:
-            return False
-        known = self._disk.pop(path, None)
-        self._states.pop(path, None)
-        try:
-            with open(self.place(path), "rb") as file:
-                data = file.read()
-        except OSError:
-            return known is not None
-        opened = self._open.get(path)
-        self._disk[path] = opened[1] if opened and opened[0] == data else read(data, is_notebook(path))
-        if seen is not None:
-            self._states[path] = seen
-        return True
-
     def place(self, path: str) -> str:
         """The absolute path of a file."""
-        return os.path.join(self.tree.root.path, *path.split("/"))
+        return self._disk.place(path)
 
 
 def _is_saved(saved: Reading, opened: Source | Problem) -> bool:
@@ -191,10 +162,3 @@ def _is_saved(saved: Reading, opened: Source | Problem) -> bool:
 def _asked_for(checker: Checker) -> tuple[object, ...]:
     """What decides, beside the contents of files, what is reported."""
     return checker.tree.root, checker.tree.files, checker.catalogue.version, checker.papers
-
-
-def _state(place: str) -> State | None:
-    try:
-        return state(place)
-    except OSError:
-        return None
