@@ -150,7 +150,7 @@ def _modern(context: Context, switch: Switch) -> Fix | None:
         return None
     edits = [Edit(Span(func.base_end, func.end), ".use_deterministic_algorithms")]
     if switch.mode is None:
-        edits.append(append_argument(call, text, "True"))
+        edits += _missing(context, switch).edits
     elif switch.mode.keyword:
         edits.append(Edit(Span(argument_span(text, call, switch.mode).start, switch.mode.start), ""))
     return Fix("call torch.use_deterministic_algorithms", tuple(edits), safe=False)
