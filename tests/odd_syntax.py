@@ -42,6 +42,7 @@ ANY_PYTHON = {
     "functions": "def f(a, b=1, /, c=(2), *d, e, f=g, **h): pass\ndef g(*, a): return\ndef h(*a: 'b', **c: d) -> 'e.f': pass\ndef i(): 'doc'; return 1\ndef j(a=lambda b=c: d): global k; k = 1\n",
     "lambdas": "f = lambda a, *b, c=g, **d: h(a)(b)\nx = lambda: (lambda: (lambda: a))\ny = lambda *, a=(1): (a)\nz = [lambda: a, lambda a=lambda: b: c]\nw = lambda a, /, b: (yield a)\n",
     "comprehensions": "x = [f(a) for a in g(b) if h(a) for c in a]\ny = {k: v(1) for k, v in z}\nw = {f(a) for a in b}\n[(a) for (a) in (b) if (c)]\n[[a for a in b] for b in c]\n[a for a, (b, *c) in d]\nasync def f(): return [a async for a in b if await c]\n",
+    "global at the top level": "global a\na = 1\nprint(a)\n\n\ndef f():\n    global a\n    return a\n",
     "displays": "x = [], [a], [ a , ], [*a, *(b)], {a}, {*a, (b)}, {}, {a: b, **c, (d): (e)}, {**{}}\n",
     "walrus": "if (n := f(1)) > 2: print(n)\n[y := f(x), y ** 2]\nf(a := 1, b=(c := 2))\nx = [z := a for a in b]\nclass C:\n    w = (v := 1)\ndef g(a=(u := 1)):\n    (t := 2)\n    lambda: (s := 3)\nwhile r := a: pass\nassert (q := 1)\nf'{(p := 1)}'\n@(o := f)\ndef i(): pass\nx[m := 1]\n",
     "scopes": "x = 1\ndef f():\n    global x, y\n    x = y = 2\n    z = 3\n    def g():\n        nonlocal z\n        z = 4; import w\n    class C:\n        z = 5\n        def h(self):\n            nonlocal z\n            return super().h(z)\n",

@@ -51,8 +51,9 @@ class Scope:
         return names[0] if names and names[0] == name else name  # one text for all that name it
 
     def redirect(self, word: str, scope: Scope) -> None:
-        """``global`` and ``nonlocal``: the word belongs to another scope."""
-        self.redirected[word] = scope
+        """``global`` and ``nonlocal``: the word belongs to another scope; at the top level, ``global`` says nothing."""
+        if scope is not self:
+            self.redirected[word] = scope
 
     def numbered(self, word: str) -> str:
         """A word made unique in this scope: ``<lambda>``, ``<lambda>2`` and so on."""
