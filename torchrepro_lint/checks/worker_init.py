@@ -47,6 +47,13 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
+def _takes(context: Context, seed: WorkerSeed) -> bool:
+    """Whether each helper of the project that is called has a parameter for a seed."""
+    resolver = context.project.resolver
+    names = context.project.names(seed.path, seed.call.func)
+    return all(function.params for name in names for function in resolver.functions(name))
+
+
 def _means_something_else(context: Context, word: str) -> bool:
     """Whether the file reads a word that nothing in it binds: an import would."""
     return any(
@@ -63,7 +70,7 @@ def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     call = seed.call
     if len(call.args) > 1 or any(arg.star for arg in call.args) or (seed.direct and seed.name not in _TORCH + _OTHERS):
         return None
-    if not seed.direct and not call.args:
+    if not seed.direct and (not call.args or not _takes(context, seed)):
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
     if imports and _means_something_else(context, torch):

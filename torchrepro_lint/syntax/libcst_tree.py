@@ -140,7 +140,7 @@ class LibcstTree(SyntaxTree):
         return arguments(collector, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:
-        value = annotation.evaluated_value if isinstance(annotation, cst.SimpleString) else None
+        value = quiet.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
         return value if isinstance(value, str) else None
 
     def loops(self, comprehension: Any) -> Iterator[For]:
