@@ -50,12 +50,12 @@ def statement_fits(piece: str, indent: str, kind: str) -> bool:
     piece = piece[2:] if piece.startswith("elif") else piece
     text = f"if 1:\n{indent}{piece}\n" if indent else f"{piece}\n"
     tree = (
-        _tree(text)
-        or _tree(f"async def f():\n{indent or ' '}{piece}\n")
-        or _tree(f"while 1:\n{indent or ' '}{piece}\n")
+        parsed(text)
+        or parsed(f"async def f():\n{indent or ' '}{piece}\n")
+        or parsed(f"while 1:\n{indent or ' '}{piece}\n")
     )
     body: list[ast.stmt] = tree.body if isinstance(tree, ast.Module) else []
-    if body and (indent or not _tree(text)):
+    if body and (indent or not parsed(text)):
         body = getattr(body[0], "body", [])
     return len(body) == 1 and kind in _STATEMENTS.get(type(body[0]).__name__, ("Do",))
 
@@ -89,7 +89,7 @@ _STATEMENTS = {
 
 
 def _parsed(text: str) -> ast.expr | None:
-    tree = _tree(text)
+    tree = parsed(text)
     if tree is None or len(tree.body) != 1:
         return None
     first = tree.body[0]
@@ -103,7 +103,8 @@ def _parsed(text: str) -> ast.expr | None:
     return value.slice if text.startswith("x[") and isinstance(value, ast.Subscript) else value
 
 
-def _tree(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """The tree of a text as Python's own parser has it; None where it has none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.fitting import fits, statement_fits
+from benchmarks.fitting import fits, parsed, statement_fits
 from torchrepro_lint.collect import CollectError, collect
 from torchrepro_lint.facts import Constant, Expression, Facts, Operation, Statement
 from torchrepro_lint.source import Problem, decode, encode
@@ -72,6 +72,9 @@ def _of_file(path: Path, counts: Counter[str]) -> list[Wrong]:
         counts["bytes changed"] += encode(source, data) != data
         facts = collect(source.program)
     except CollectError:
+        counts["not read"] += 1
+        return []
+    if parsed(source.program) is None:  # syntax of a later Python, which nothing here can be compared with
         counts["not read"] += 1
         return []
     counts["files"] += 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Ref, span
+from torchrepro_lint.facts import Ref, Statement, span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
@@ -15,6 +15,7 @@ from torchrepro_lint.walk import bodies, expressions, statements, within
 from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
+    from torchrepro_lint.facts import Function
     from torchrepro_lint.rule import Context
     from torchrepro_lint.worker_seeds import WorkerSeed
 
@@ -48,21 +49,26 @@ def _cure(seed: WorkerSeed) -> str:
 
 
 def _takes(context: Context, seed: WorkerSeed) -> bool:
-    """Whether each helper of the project that is called has a parameter for a seed."""
+    """Whether each helper of the project that is called reads a parameter, which may be the seed."""
     resolver = context.project.resolver
     names = context.project.names(seed.path, seed.call.func)
-    return all(function.params for name in names for function in resolver.functions(name))
+    return all(_reads_any(function) for name in names for function in resolver.functions(name))
+
+
+def _reads_any(function: Function) -> bool:
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
+    return any(not own.isdisjoint(root) for root in _roots(function.body))
+
+
+def _roots(body: tuple[Statement, ...]) -> Iterator[tuple[str, ...]]:
+    for statement in statements(body):
+        for outer in expressions(statement):
+            yield from (each.roots for each in within(outer) if isinstance(each, Ref))
 
 
 def _means_something_else(context: Context, word: str) -> bool:
     """Whether the file reads a word that nothing in it binds: an import would."""
-    return any(
-        isinstance(each, Ref) and f"?{word}" in each.roots
-        for body in bodies(context.facts)
-        for statement in statements(body)
-        for outer in expressions(statement)
-        for each in within(outer)
-    )
+    return any(f"?{word}" in roots for body in bodies(context.facts) for roots in _roots(body))
 
 
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
