@@ -74,7 +74,11 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     plain = re.sub(r"\r\n?", "\n", text)
     try:
         yield from tokenize.generate_tokens(io.StringIO(plain).readline)
-    except (tokenize.TokenError, SyntaxError):
+    except (
+        tokenize.TokenError,
+        SyntaxError,
+        UnicodeEncodeError,
+    ):  # the last from Python 3.12 on: half of a surrogate pair
         return
 
 
