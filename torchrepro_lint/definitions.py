@@ -34,7 +34,7 @@ class Definitions:
 
     def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
         self._files = files
-        self._reads = reads
+        self.reads = reads
         self._tables: dict[str, _Table] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
@@ -91,7 +91,7 @@ class Definitions:
 
     def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
         """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
-        self._reads.see(path)
+        self.reads.see(path)
         outline = self._outlines.get(path)
         if outline is None:
             facts = self._files.get(path)
@@ -103,7 +103,7 @@ class Definitions:
         return outline
 
     def _table(self, path: str) -> _Table:
-        self._reads.see(path)
+        self.reads.see(path)
         table = self._tables.get(path)
         if table is None:
             facts = self._files.get(path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
 from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
+from torchrepro_lint.reads import Kept
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
@@ -20,6 +21,8 @@ class EventCache:
         self._started = Setting(True, torch, properties)
         self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
         self._loaded: dict[str, frozenset[int]] = {}
+        # What runs have found of events, by their files and identities.
+        self.outcomes: Kept[tuple[str, int], tuple[tuple[str, ...], bool, bool]] = Kept(definitions.reads)
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
@@ -48,6 +51,10 @@ class EventCache:
                 self._known.pop((id(body), main), None)
         for name in [name for name in self._loaded if name.startswith(f"{path}:")]:
             del self._loaded[name]
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        self.outcomes.drop(changed)
 
     def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
         """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""

@@ -139,7 +139,7 @@ class Names:
         options.forget(path)
         for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
             del self._attributes[owner]
-        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, callers):
+        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, callers, self.events):
             kept.drop(changed)
         return changed
 

@@ -17,7 +17,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, run_by
+from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 
@@ -173,22 +173,44 @@ class Run:
             self.happenings.append(Happening(frame.path, frame.function, event, found, False, frame.mode, frame.way))
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
-        found, assumed = self._found(frame, called)
+        found, assumed, quiet = self._outcome(frame, event, called)
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
             yield from (_Target(target, mode) for target in self._read(frame.path, value))
             return
-        waiting = _Waiting(frame.way, Step(frame.path, event, ""), [])
-        receivers = self._receivers(frame, called) if event.kind == "call" else ()
-        for name in found:
-            if ":" in name:
-                yield from self._enter(name, event.kind, mode, waiting, receivers)
-        if event.kind == "call" and isinstance(value, Call):
-            yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
-            yield from self._hand_over(frame.path, value, found, mode, waiting)
+        if not quiet:
+            waiting = _Waiting(frame.way, Step(frame.path, event, ""), [])
+            receivers = self._receivers(frame, called) if event.kind == "call" else ()
+            for name in found:
+                if ":" in name:
+                    yield from self._enter(name, event.kind, mode, waiting, receivers)
+            if event.kind == "call" and isinstance(value, Call):
+                yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
+                yield from self._hand_over(frame.path, value, found, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._awaited(frame.path, called)
+
+    def _outcome(self, frame: _Frame, event: Event, called: Expression) -> tuple[tuple[str, ...], bool, bool]:
+        """What is called (see ``_found``), and whether it enters nothing of the project, whatever runs it."""
+        if frame.receiver:
+            return *self._found(frame, called), False
+        key = frame.path, id(event)
+        return self._cache.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
+
+    def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> tuple[tuple[str, ...], bool, bool]:
+        self._names.modules.reads.see(frame.path)  # what is remembered by identity goes with its file
+        found, assumed = self._found(frame, called)
+        return found, assumed, not any(":" in name for name in found) and self._hands_nothing(frame.path, event, found)
+
+    def _hands_nothing(self, path: str, event: Event, found: tuple[str, ...]) -> bool:
+        """Whether nothing of the project is handed to what an event calls, and that runs nothing by itself."""
+        call = event.value
+        if event.kind != "call" or not isinstance(call, Call):
+            return True
+        if not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found)):
+            return False
+        return not any(":" in name for value in handed_values(call) for name in self._names.names(path, value))
 
     def _found(self, frame: _Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
         """What is called: on ``self`` by the class of the object, for a parameter by what the calls of the project pass
