@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
@@ -10,6 +11,17 @@ from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
 from torchrepro_lint.reads import Kept
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
+
+
+class Outcome(NamedTuple):
+    """What an event calls, whether that is what calls pass for parameters (see ``Happening``), whether it enters nothing of
+    the project whatever runs it, and what of the project it hands over.
+    """
+
+    found: tuple[str, ...]
+    assumed: bool
+    quiet: bool
+    handed: tuple[str, ...]
 
 
 class EventCache:
@@ -22,7 +34,12 @@ class EventCache:
         self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
         self._loaded: dict[str, frozenset[int]] = {}
         # What runs have found of events, by their files and identities.
-        self.outcomes: Kept[tuple[str, int], tuple[tuple[str, ...], bool, bool]] = Kept(definitions.reads)
+        self.outcomes: Kept[tuple[str, int], Outcome] = Kept(definitions.reads)
+        # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
+        # class of its object, and whether it waits until its result is used.
+        self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(
+            definitions.reads
+        )
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
@@ -55,6 +72,7 @@ class EventCache:
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self.outcomes.drop(changed)
+        self.entered.drop(changed)
 
     def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
         """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.event_cache import EventCache
+from torchrepro_lint.event_cache import EventCache, Outcome
 from torchrepro_lint.events import Event, Guard
 from torchrepro_lint.facts import (
     Attribute,
@@ -173,7 +173,7 @@ class Run:
             self.happenings.append(Happening(frame.path, frame.function, event, found, False, frame.mode, frame.way))
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
-        found, assumed, quiet = self._outcome(frame, event, called)
+        found, assumed, quiet, handed = self._outcome(frame, event, called)
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
@@ -187,30 +187,26 @@ class Run:
                     yield from self._enter(name, event.kind, mode, waiting, receivers)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
-                yield from self._hand_over(frame.path, value, found, mode, waiting)
+                yield from self._hand_over(frame.path, value, found, handed, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._awaited(frame.path, called)
 
-    def _outcome(self, frame: _Frame, event: Event, called: Expression) -> tuple[tuple[str, ...], bool, bool]:
-        """What is called (see ``_found``), and whether it enters nothing of the project, whatever runs it."""
+    def _outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
+        """What an event calls and hands over; remembered for all runs where that does not hang on an object's class."""
         if frame.receiver:
-            return *self._found(frame, called), False
-        key = frame.path, id(event)
-        return self._cache.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
+            return self._find_outcome(frame, event, called)
+        return self._cache.outcomes.of((frame.path, id(event)), lambda: self._find_outcome(frame, event, called))
 
-    def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> tuple[tuple[str, ...], bool, bool]:
+    def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
         self._names.modules.reads.see(frame.path)  # what is remembered by identity goes with its file
         found, assumed = self._found(frame, called)
-        return found, assumed, not any(":" in name for name in found) and self._hands_nothing(frame.path, event, found)
-
-    def _hands_nothing(self, path: str, event: Event, found: tuple[str, ...]) -> bool:
-        """Whether nothing of the project is handed to what an event calls, and that runs nothing by itself."""
-        call = event.value
-        if event.kind != "call" or not isinstance(call, Call):
-            return True
-        if not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found)):
-            return False
-        return not any(":" in name for value in handed_values(call) for name in self._names.names(path, value))
+        handed: tuple[str, ...] = ()
+        runs = False
+        if event.kind == "call" and isinstance(event.value, Call):
+            names = (name for each in handed_values(event.value) for name in self._names.names(frame.path, each))
+            handed = tuple(name for name in names if ":" in name)
+            runs = not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
+        return Outcome(found, assumed, not (runs or handed or any(":" in name for name in found)), handed)
 
     def _found(self, frame: _Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
         """What is called: on ``self`` by the class of the object, for a parameter by what the calls of the project pass
@@ -248,6 +244,19 @@ class Run:
         self, name: str, kind: str, mode: str, waiting: _Waiting, receivers: tuple[str, ...]
     ) -> Iterator[_Target]:
         """The functions that an event on a value of the project enters; a generator's body waits until it is used."""
+        for target, owner, waits in self._cache.entered.of(
+            (name, kind, receivers), lambda: tuple(self._find_entered(name, kind, receivers))
+        ):
+            found = _Target(target, mode, owner)
+            if waits:
+                self._waiting.setdefault(target, waiting._replace(targets=[found]))
+            else:
+                yield found
+        if kind != "call" and name.endswith("()") and name[:-2] in self._waiting:
+            yield from self._waiting.pop(name[:-2]).targets
+
+    def _find_entered(self, name: str, kind: str, receivers: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
+        """The functions, each with the class of the object where that is another than its own, and whether it waits."""
         for target in entered(self._names, name, kind):
             owner = self._names.owner(target)
             if self._names.classes(name):
@@ -257,13 +266,7 @@ class Run:
             else:
                 objects = [each for each in receivers if owner in self._names.ancestry(each)]
             for each in objects or [""]:
-                found = _Target(target, mode, "" if each == owner else each)
-                if kind == "call" and self._names.is_generator(target):
-                    self._waiting.setdefault(target, waiting._replace(targets=[found]))
-                else:
-                    yield found
-        if kind != "call" and name.endswith("()") and name[:-2] in self._waiting:
-            yield from self._waiting.pop(name[:-2]).targets
+                yield target, "" if each == owner else each, kind == "call" and self._names.is_generator(target)
 
     def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
@@ -294,7 +297,7 @@ class Run:
                             yield from (each for each in methods if self._names.is_property(each))
 
     def _hand_over(
-        self, path: str, call: Call, found: tuple[str, ...], mode: str, waiting: _Waiting
+        self, path: str, call: Call, found: tuple[str, ...], given: tuple[str, ...], mode: str, waiting: _Waiting
     ) -> Iterator[_Target]:
         """Functions, generators and callable objects passed as arguments.
 
@@ -305,19 +308,20 @@ class Run:
             return  # it stands for what it is given
         if found and _LOOKING.issuperset(found):
             return
+        if not given and _COMMAND_LINES.isdisjoint(found):
+            return
         inside = "worker" if fetches(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
         handed: list[_Target] = []
         if not call.args and _COMMAND_LINES.intersection(found):
             handed += (_Target(name, inside) for name in self._names.defined_in(path))
-        for value in handed_values(call):
-            for name in self._names.names(path, value):
-                if name.endswith("()") and name[:-2] in self._waiting and not followed:
-                    yield from self._waiting.pop(name[:-2]).targets
-                elif self._names.functions(name):
-                    handed.append(_Target(name, inside))
-                elif ":" in name and not followed:
-                    handed += (_Target(target, inside) for target in self._used(name, found, inside))
+        for name in given:
+            if name.endswith("()") and name[:-2] in self._waiting and not followed:
+                yield from self._waiting.pop(name[:-2]).targets
+            elif self._names.functions(name):
+                handed.append(_Target(name, inside))
+            elif not followed:
+                handed += (_Target(target, inside) for target in self._used(name, found, inside))
         if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
