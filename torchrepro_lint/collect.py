@@ -10,14 +10,10 @@ from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.ast_tree import AstTree
 from torchrepro_lint.syntax.depth import deep_brackets, long_chain, long_expression
 from torchrepro_lint.syntax.tree import Untrusted
-from torchrepro_lint.text import Lines
+from torchrepro_lint.text import LARGEST, Lines
 
 if TYPE_CHECKING:
     import libcst
-
-
-# Text of so many characters; what is read of it may take two hundred times as many bytes of memory.
-_LARGEST = 10_000_000
 
 
 class CollectError(Exception):
@@ -31,8 +27,8 @@ class CollectError(Exception):
 
 def collect(text: str) -> Facts:
     """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large."""
-    if len(text) > _LARGEST:
-        raise CollectError(f"too large to analyse: {len(text):,} characters, where {_LARGEST:,} are the most", 0)
+    if len(text) > LARGEST:
+        raise CollectError(f"too large to analyse: {len(text):,} characters, where {LARGEST:,} are the most", 0)
     if deep := long_chain(text):
         raise CollectError(*deep)
     return collect_with_ast(text) or collect_with_libcst(text)

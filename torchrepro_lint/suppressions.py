@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.text import Lines, Span
+from torchrepro_lint.text import LARGEST, Lines, Span
 
 _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask
@@ -43,8 +43,10 @@ class Suppression(NamedTuple):
 
 
 def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
-    """All suppressions of a file, in the order of their comments; without ``noqa`` those of our own kind."""
-    if not _ANY.search(lines.text):
+    """All suppressions of a file, in the order of their comments; without ``noqa`` those of our own kind. A text that is
+    too large to be analysed has none.
+    """
+    if len(lines.text) > LARGEST or not _ANY.search(lines.text):
         return ()
     tokens = tuple(_tokens(lines.text))
     ranges = joined_rows(lines, tokens)
@@ -55,9 +57,12 @@ def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
 def joined_rows(lines: Lines, tokens: Iterable[tokenize.TokenInfo] | None = None) -> dict[int, tuple[int, int]]:
     """For each row the first and the last row that flake8 reads as one line with it when it looks for ``# noqa``.
 
-    Rows are joined where a string or a backslash continues over them, not where a bracket does.
+    Rows are joined where a string or a backslash continues over them, not where a bracket does. Of a text that is too large
+    to be analysed each row is one line.
     """
     found = {row: (row, row) for row in range(1, len(lines) + 1)}
+    if len(lines.text) > LARGEST:
+        return found
     first, last = len(lines) + 1, 0
     for token in _tokens(lines.text) if tokens is None else tokens:
         if token.type in (tokenize.ENDMARKER, tokenize.DEDENT):

@@ -9,6 +9,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
+# So many characters of a text are analysed; what is read of it may take two hundred times as many bytes of memory.
+LARGEST = 10_000_000
+
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
