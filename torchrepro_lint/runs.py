@@ -99,6 +99,7 @@ class Run:
         self._names = names
         self._cache = cache
         self._seen: set[_Target] = set()
+        self._imported: set[tuple[str, str]] = set()
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, _Waiting] = {}
         self.entries: dict[str, list[tuple[str, Event]]] = {}
@@ -161,9 +162,10 @@ class Run:
     def _happen(self, frame: _Frame, event: Event) -> Iterator[_Target]:
         """Record an event; yields the functions that it enters."""
         if event.kind == "import":
-            yield from (
-                _Target(f"{file}:", frame.mode) for file in self._names.modules.run_by(frame.path, event.modules)
-            )
+            for file in self._names.modules.run_by(frame.path, event.modules):
+                if (file, frame.mode) not in self._imported:  # a module runs where it is imported first
+                    self._imported.add((file, frame.mode))
+                    yield _Target(f"{file}:", frame.mode)
             return
         assert event.value is not None
         value = event.value
