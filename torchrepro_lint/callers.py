@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement, Summary
@@ -126,10 +127,15 @@ class Callers:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
         self._names.modules.reads.see_word("partials", "")
         index = self._given.of((), lambda: self._index_given(self._having("partial")))
-        for file in sorted({*index.known.get(name, ()), *(index.untold if self._values.names(name) else ())}):
-            runs = self._memo.solve(("partials", file), lambda file=file: self._given_in_part(file))  # type: ignore[misc]
-            for number in _fitting(runs, name):
-                yield self._paths[file], self._calls[number]
+        found = {number for file in index.known.get(name, ()) for number in _fitting(self._given_by(file), name)}
+        if index.untold and self._values.names(name):
+            untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.untold)))
+            found.update(_fitting(untold, name))
+        for number in sorted(found):
+            yield self._paths[number // _PER_FILE], self._calls[number]
+
+    def _given_by(self, file: int) -> tuple[str, ...]:
+        return self._memo.solve(("partials", file), lambda: self._given_in_part(file))
 
     def _given_in_part(self, file: int) -> Iterator[str]:
         for number in self._in(file).get("partial", ()):
@@ -187,13 +193,14 @@ class Callers:
         """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
         word = f"<super>.{name.rpartition('.')[2]}"
         having = self._having(word)
-        if self._names.secluded:
-            among = set(self._paths)
-        else:
+        if not self._names.secluded:
             among = {each.partition(":")[0] for each in self._names.heirs_of(owner)}
+            having = [number for number in map(self._number, sorted(among)) if _holds(having, number)]
         for number in having:
-            if self._paths[number] in among:
-                yield from _fitting(self._runs_in(word, number), name)
+            yield from _fitting(self._runs_in(word, number), name)
+
+    def _number(self, path: str) -> int:
+        return bisect_left(self._paths, path)
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
@@ -232,3 +239,9 @@ def _fitting(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
+
+
+def _holds(numbers: Sequence[int], number: int) -> bool:
+    """Whether a number is among sorted ones."""
+    at = bisect_left(numbers, number)
+    return at < len(numbers) and numbers[at] == number
