@@ -55,7 +55,9 @@ class Link:
         """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
         before = self.names.modules.summary(path)
         changed = self.names.replace(path, facts)
+        if changed is None:
+            return False
         for kept in (self.sites, self.called, self.calls, self.seeding, self.programs):
-            kept.drop(changed or 0)
-        self.answers.drop(changed or 0, mentioned_words(before, facts.summary))
-        return changed is not None
+            kept.drop(changed)
+        self.answers.drop(changed, mentioned_words(before, facts.summary))
+        return True

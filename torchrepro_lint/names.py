@@ -159,7 +159,8 @@ class Names:
 
     def all_classes(self) -> Iterator[str]:
         """The names of all classes of the project."""
-        return self._all_classes()
+        for path in sorted(self.modules.files):
+            yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
         """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
@@ -205,14 +206,10 @@ class Names:
     def _heirs(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         with self.apart():
-            for each in self._all_classes():
+            for each in self.all_classes():
                 for base in self._above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
                     found.setdefault(base, []).append(each)
         return found
-
-    def _all_classes(self) -> Iterator[str]:
-        for path in sorted(self.modules.files):
-            yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
     def apart(self) -> AbstractContextManager[None]:
         """For what is worked out once, whatever is being asked; see ``memo``."""
