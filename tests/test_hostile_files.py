@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from overview_projects import HELPERS, PROJECT, STEADY, TRAIN
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -113,6 +115,23 @@ def test_a_name_that_is_not_utf8_comes_out_as_it_is(project: Maker, lint: Lint) 
     (folder / os.fsdecode(b"caf\xe9.py")).write_text(SOUND)
     ran = lint("--select", "TRL201", "--no-cache", ".")
     assert os.fsencode(ran.out).startswith(b"./caf\xe9.py:3:1: TRL201 ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize(
+    "arguments", [["--verbose", "."], ["--diff", "--unsafe-fixes", "."], ["report", "--output-format", "markdown"]]
+)
+def test_a_colon_in_a_path_changes_nothing(project: Maker, lint: Lint, arguments: list[str]) -> None:
+    """As in the folders that runs leave their code in, called by the time of day."""
+    said = []
+    for hour in ("12.30", "12:30"):
+        names = {f"{hour}/train.py": TRAIN, f"{hour}/helpers.py": HELPERS, f"{hour}/{hour}.py": STEADY}
+        folder = project({"pyproject.toml": PROJECT, **names})
+        ran = lint(*arguments, *(() if arguments[0] == "report" else ("--select", "ALL", "--no-cache")))
+        said.append((ran.status, ran.out.replace(hour, "12-30"), ran.err.replace(hour, "12-30")))
+        shutil.rmtree(folder / hour)
+    assert said[0] == said[1]
+    assert "12-30/train.py" in said[0][1]
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Expression
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def attribute_values(origins: Origins, owner: str, word: str, scope: Scope) -> I
     """
     resolver = origins.project.resolver
     for each in resolver.ancestry(owner):
-        path, colon, _ = each.partition(":")
+        path, colon, _ = parted(each)
         name = f"{each}.{word}"
         if not colon:
             continue

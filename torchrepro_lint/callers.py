@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import called_word
 
@@ -186,7 +187,7 @@ class Callers:
         """
         found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
         if function.owner:
-            found.update(self._supers(name, f"{name.partition(':')[0]}{function.owner}"))
+            found.update(self._supers(name, f"{path_of(name)}{function.owner}"))
         return ((self._paths[number // _PER_FILE], self._calls[number]) for number in sorted(found))
 
     def _supers(self, name: str, owner: str) -> Iterator[int]:
@@ -194,7 +195,7 @@ class Callers:
         word = f"<super>.{name.rpartition('.')[2]}"
         having = self._having(word)
         if not self._names.secluded:
-            among = {each.partition(":")[0] for each in self._names.heirs_of(owner)}
+            among = {path_of(each) for each in self._names.heirs_of(owner)}
             having = [number for number in map(self._number, sorted(among)) if _holds(having, number)]
         for number in having:
             yield from _fitting(self._runs_in(word, number), name)
@@ -227,7 +228,7 @@ class Callers:
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]
         if function.owner and word == "__init__":
-            owner = f"{name.partition(':')[0]}{function.owner}"
+            owner = f"{path_of(name)}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Assign, Call, Expression, Ref
 from torchrepro_lint.passing import bind, read_arguments
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def construct(origins: Origins, call: Scoped, owner: str) -> Construction:
         each, name = queue.pop(0)
         for function in origins.project.resolver.functions(name):
             scope = bind(origins, each, name, function, skip=not passes_self(each.value), outer=scope)
-            path = name.partition(":")[0]
+            path = path_of(name)
             queue += [(Scoped(path, inner, scope), target) for inner, target in _next(origins, name)]
         if ":" not in name:
             outside.append((name.removesuffix(".__init__").removesuffix("()"), each))
@@ -46,7 +47,7 @@ def construct(origins: Origins, call: Scoped, owner: str) -> Construction:
 
 def _next(origins: Origins, name: str) -> Iterator[tuple[Call, str]]:
     """The calls of other constructors in a constructor: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
-    for site in origins.project.calls(name.partition(":")[0]):
+    for site in origins.project.calls(path_of(name)):
         if site.function == name:
             yield from ((site.call, target) for target in site.names if target.endswith(".__init__") and target != name)
 
@@ -79,7 +80,7 @@ def _of_dataclass(origins: Origins, call: Scoped, scope: Scope) -> Scope:
 
 def _fields(origins: Origins, owner: str) -> Iterator[str]:
     for definition in origins.project.resolver.classes(owner):
-        path = owner.partition(":")[0]
+        path = path_of(owner)
         decorated = (name for each in definition.decorators for name in origins.project.names(path, each))
         if any(name.startswith(("dataclasses.dataclass", "attr")) for name in decorated):
             for statement in definition.body:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
 
@@ -44,17 +45,17 @@ class Definitions:
 
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function that are in force."""
-        path = name.partition(":")[0]
+        path = path_of(name)
         return self._table(path).functions.get(name[len(path) :], [])
 
     def classes(self, name: str) -> list[Class]:
         """The definitions of a class."""
-        path = name.partition(":")[0]
+        path = path_of(name)
         return self._table(path).classes.get(name[len(path) :], [])
 
     def assigned(self, name: str) -> tuple[tuple[str, Expression], ...] | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
-        path = name.partition(":")[0]
+        path = path_of(name)
         return self._table(path).assigned.get(name[len(path) :])
 
     def parameter(self, name: str) -> Parameter | None:
@@ -70,18 +71,18 @@ class Definitions:
         """Whether a name is a function or class of the project."""
         if self.outlines(name):
             return True
-        path = name.partition(":")[0]
+        path = path_of(name)
         table, own = self._table(path), name[len(path) :]
         return own in table.functions or own in table.classes
 
     def outlines(self, name: str) -> bool:
         """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
-        path = name.partition(":")[0]
+        path = path_of(name)
         return name[len(path) :] in self._outline(path)
 
     def bases(self, name: str) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""
-        path = name.partition(":")[0]
+        path = path_of(name)
         return self._outline(path).get(name[len(path) :], ())
 
     def forget(self, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def cudnn_deterministic(project: Project, function: str) -> bool:
 
 def programs_of(project: Project, function: str) -> tuple[Program, ...]:
     """The programs that reach a function, else those that import its module."""
-    return project.reaching(function) or project.reaching(function.partition(":")[0] + ":")
+    return project.reaching(function) or project.reaching(path_of(function) + ":")
 
 
 def set_in(project: Project, program: Program, what: str) -> Iterator[Touch]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.names import Names
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.source import is_notebook
 
 # Decorators that expose a function on a command line: their packages, and their last words.
@@ -146,7 +147,7 @@ def _exposes(names: Names, path: str, decorator: Expression) -> bool:
     """``click.command``, ``typer.Typer().command``, ``hydra.main``, or ``command`` of a group that is a function."""
     if any(map(_is_exposing, names.names(path, decorator))):
         return True
-    return any(_is_command(names, group.partition(":")[0], each) for group, each in _groups(names, path, decorator))
+    return any(_is_command(names, path_of(group), each) for group, each in _groups(names, path, decorator))
 
 
 def _groups(names: Names, path: str, decorator: Expression) -> Iterator[tuple[str, Function]]:
@@ -184,4 +185,4 @@ def _named(names: Names, script: str) -> Iterator[Entry]:
         if stem == tail or stem.endswith(f"/{tail}"):
             for target in names.modules.attribute(path, function.partition(".")[0]) or ():
                 if names.functions(target):
-                    yield Entry(target.partition(":")[0], target)
+                    yield Entry(path_of(target), target)

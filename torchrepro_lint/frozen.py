@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Function, Leave, Loop, Ref, Statement
 from torchrepro_lint.gradients import gradient_free, switched_off
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.runs import STILL_METHODS
 from torchrepro_lint.walk import expressions, statements, within
 
@@ -56,7 +57,7 @@ class _Trail:
         if len(self._functions) > _MOST_FUNCTIONS:
             self.escapes = True
             return
-        path, _, own = function.partition(":")
+        path, _, own = parted(function)
         resolver = self._project.resolver
         for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
             for top in body:
@@ -67,7 +68,7 @@ class _Trail:
     def runs(self) -> Iterator[Site]:
         """The calls that run what is held."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
-        for path in sorted({each.partition(":")[0] for each in self._functions}):
+        for path in sorted({path_of(each) for each in self._functions}):
             for site in self._project.calls(path):
                 inside = site.function in self._functions
                 if not inside and self._project.resolver.owner(site.function) not in owners:
@@ -114,7 +115,7 @@ class _Trail:
             case Ref(path=("append" | "extend" | "add_module",)) as func:
                 self._hold(function, func._replace(path=()))
                 return
-        path = function.partition(":")[0]
+        path = path_of(function)
         targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
         self.escapes = self.escapes or not targets
         for target in targets:
@@ -130,7 +131,7 @@ class _Trail:
             return False
         if self._is_held(function, value.func):
             return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
-        names = self._project.names(function.partition(":")[0], value.func)
+        names = self._project.names(path_of(function), value.func)
         if any(self._project.resolver.functions(name) for name in names):
             self._handed(function, value)
             return True
@@ -169,7 +170,7 @@ class _Trail:
         """What a reference is read from: a variable, or an attribute of the function's class."""
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
-        return f"{function.partition(':')[0]}{reference.roots[0]}"
+        return f"{path_of(function)}{reference.roots[0]}"
 
 
 def _given(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant, Expression, Leave, Operation
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _OFF = frozenset(
 
 def mode_at(project: Project, function: str, guards: Iterable[Guard]) -> str:
     """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
-    path = function.partition(":")[0]
+    path = path_of(function)
     modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
     decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
     modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
@@ -48,7 +49,7 @@ def switch_of(project: Project, path: str, value: Expression) -> str:
 
 def _wraps_in_mode(project: Project, name: str) -> bool:
     """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
-    path, _, own = name.partition(":")
+    path, _, own = parted(name)
     if not project.resolver.functions(name):
         return False
     return any(

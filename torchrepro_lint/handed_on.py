@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
 
@@ -77,7 +78,7 @@ class HandedOn:
         """Whether a reference is one to a function: a method's may be of any object, unless that is of another class."""
         if not function.owner or not each.path:
             return name in self._names.names(path, each)
-        owner = f"{name.partition(':')[0]}{function.owner}"
+        owner = f"{path_of(name)}{function.owner}"
         of = [one.removesuffix("()").removesuffix(".<super>") for one in self._names.receiver(path, each)]
         return not of or not all(self._names.classes(one) and not self._related(one, owner) for one in of)
 

@@ -9,6 +9,7 @@ from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.before import ran_before
 from torchrepro_lint.facts import Call, Facts, Function, Ref
 from torchrepro_lint.mutations import Change
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def history(origins: Origins, scoped: Scoped, *, changes: bool = True) -> Iterat
 
 
 def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) -> Iterator[Step]:
-    path, colon, rest = name.partition(":")
+    path, colon, rest = parted(name)
     if not colon or not rest:
         return
     yield from _initial(origins, scoped, name)
@@ -61,7 +62,7 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
 
 def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:
     """What a parameter is given: by the call that the scope is of, else by all calls of the project."""
-    path = name.partition(":")[0]
+    path = path_of(name)
     found = origins.project.resolver.parameter(name)
     if found is None:
         return
@@ -82,7 +83,7 @@ def _of_attribute(origins: Origins, scoped: Scoped, ref: Ref, *, changes: bool) 
         for value in attribute_values(origins, owner, ref.path[0], scope):
             yield Step(value.path, False, value)
         for each in origins.project.resolver.ancestry(owner) if changes else ():
-            path = each.partition(":")[0]
+            path = path_of(each)
             for root in _selves(origins, path, each):
                 for one in origins.mutations(path).get((root, ref.path), ()):
                     yield Step(path, False, None, one.change)

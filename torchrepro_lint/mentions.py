@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Assign, Expression, Facts, Import, Ref, Summary
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import bodies, held_words, last_word, returned, statements
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct classes from outside, or classes of the project that inherit from them."""
     heirs = {heir for name in classes for heir in names.heirs_of(name)}
     words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
-    return tuple(sorted({*mentions(names, words).paths, *(name.partition(":")[0] for name in heirs)}))
+    return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in heirs)}))
 
 
 class Mentions(NamedTuple):

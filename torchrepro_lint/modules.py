@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchrepro_lint.facts import Facts, Summary
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.reads import Files, Kept, Reads
 from torchrepro_lint.syspath import path_entries
 
@@ -125,7 +126,7 @@ class Modules:
     def module(self, path: str, name: str) -> str | None:
         """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""
         for target in self.resolve(path, name):
-            file = target.partition(":")[0]
+            file = path_of(target)
             if file in self.files:
                 return file
         return None
@@ -155,7 +156,7 @@ class Modules:
         else:
             home = self._home(folder, name.partition(".")[0])
             if home is None:
-                return next((each.partition(":")[0] for each in self._beside(path, name.split("."))), None)
+                return next((path_of(each) for each in self._beside(path, name.split("."))), None)
             stem = _join(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 
@@ -221,7 +222,7 @@ class Modules:
         """Follow the first part as an attribute of a module; the rest is left on the name for inference."""
         file = name[:-1]
         for found in self.attribute(file, parts[0]) or ():
-            _, colon, rest = found.partition(":")
+            _, colon, rest = parted(found)
             if colon and not rest and len(parts) > 1:
                 yield from self._attributes(found, parts[1:])
             else:

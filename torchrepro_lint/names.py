@@ -36,6 +36,7 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.reads import Kept
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
@@ -173,7 +174,7 @@ class Names:
     def passed(self, name: str) -> list[tuple[str, Expression]]:
         """What the calls of the project pass for a parameter, the default where they leave it out; see ``values``."""
         found = self.parameter(name)
-        return list(self._passed(name.partition(":")[0], *found)) if found is not None else []
+        return list(self._passed(path_of(name), *found)) if found is not None else []
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
@@ -189,7 +190,7 @@ class Names:
             if current in order:
                 continue
             order[current] = None
-            path = current.partition(":")[0]
+            path = path_of(current)
             for base in self._definitions.bases(current):
                 queue += self.names(path, base)
         return tuple(sorted(order, key=lambda each: ":" not in each))
@@ -233,7 +234,7 @@ class Names:
             for definition in self.classes(each):
                 methods = dict(definition.methods)
                 if word in methods:
-                    return (each.partition(":")[0] + methods[word],)
+                    return (path_of(each) + methods[word],)
         return tuple(outside)
 
     # --- expressions -------------------------------------------------------------------------------------------------
@@ -253,7 +254,7 @@ class Names:
         found: set[str] = set()
         for root in roots:
             for name in self.modules.resolve(path, root):
-                _, colon, rest = name.partition(":")
+                _, colon, rest = parted(name)
                 if colon and (words or (rest and not self._definitions.outlines(name))):
                     return None
                 found.add(".".join((name, *words)))
@@ -292,7 +293,7 @@ class Names:
 
     def _values(self, name: str) -> tuple[str, ...]:
         """What a name stands for: itself, or for a variable or parameter what it is given."""
-        path, colon, rest = name.partition(":")
+        path, colon, rest = parted(name)
         if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
             return (name,)
         return self._memo.solve(("value", name), lambda: self._variable(path, name))
@@ -314,7 +315,7 @@ class Names:
     def _dangling(self, name: str) -> Iterator[str]:
         """``a.py:x.y.z`` that an import left together: the longest known beginning, then attributes."""
         head, _, tail = name.rpartition(".")
-        if head and "<locals>" not in tail and head.partition(":")[2]:
+        if head and "<locals>" not in tail and parted(head)[2]:
             yield from self._follow(head, (tail,))
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
@@ -349,7 +350,7 @@ class Names:
                         yield f"{name}()"
 
     def _attribute(self, name: str, word: str) -> tuple[str, ...]:
-        path, colon, rest = name.partition(":")
+        path, colon, rest = parted(name)
         if not colon:
             return (f"{name}.{word}",)
         if not rest:
@@ -377,7 +378,7 @@ class Names:
         for each in self.ancestry(owner):
             if ":" not in each:
                 continue
-            path = each.partition(":")[0]
+            path = path_of(each)
             for how, _, value in self.instance_attributes(each).get(word, ()):
                 assigned = True
                 found.update(self.names(path, value) if how == "=" else ())
@@ -402,11 +403,11 @@ class Names:
 
     def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
-        self.modules.reads.see(owner.partition(":")[0])
+        self.modules.reads.see(path_of(owner))
         known = self._attributes.get(owner)
         if known is None:
             known = self._attributes[owner] = {}
-            path = owner.partition(":")[0]
+            path = path_of(owner)
             for definition in self.classes(owner):
                 for _, method in definition.methods:
                     for function in self.functions(path + method):
@@ -460,13 +461,13 @@ class Names:
         """
         words = self._texts(path, key)
         for owner in owners:
-            path_of, colon, rest = owner.partition(":")
+            home, colon, rest = parted(owner)
             if words:
                 yield from (found for word in words for found in self._attribute(owner, word))
             elif not colon:
                 yield f"{owner}.{ANYTHING}"
             elif not rest:
-                yield from self.defined_in(path_of)
+                yield from self.defined_in(home)
 
     def defined_in(self, path: str) -> Iterator[str]:
         """The functions and classes that a module has, its own and imported ones."""
@@ -529,7 +530,7 @@ class Names:
 
     def owner(self, function: str) -> str:
         """The class of the project that a function is a method of; empty for another."""
-        path = function.partition(":")[0]
+        path = path_of(function)
         return next((f"{path}{each.owner}" for each in self.functions(function) if each.owner), "")
 
     def through_calls(self, path: str, reference: Ref) -> tuple[str, ...]:
@@ -546,7 +547,7 @@ class Names:
     def public_methods(self, name: str) -> Iterator[str]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""
         for definition in self.classes(name.removesuffix("()")):
-            path = name.partition(":")[0]
+            path = path_of(name)
             yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
 
     def methods_like(self, owner: str, words: re.Pattern[str]) -> Iterator[str]:
@@ -554,7 +555,7 @@ class Names:
         seen: set[str] = set()
         for each in self.ancestry(owner):
             for definition in self.classes(each):
-                path = each.partition(":")[0]
+                path = path_of(each)
                 for word, name in definition.methods:
                     if words.fullmatch(word) and word not in seen:
                         yield path + name
@@ -569,7 +570,7 @@ class Names:
         return self._memo.solve(("returns", name), lambda: self._returned(name))
 
     def _returned(self, name: str) -> Iterator[str]:
-        path = name.partition(":")[0]
+        path = path_of(name)
         if not self.is_generator(name):
             for value in self.return_expressions(name):
                 yield from self.names(path, value)
@@ -679,7 +680,7 @@ class Names:
         """What the functions of the project that a call runs return."""
         for name in self.names(path, call.func):
             if ":" in name and not self.is_generator(name):
-                yield from ((name.partition(":")[0], value) for value in self.return_expressions(name))
+                yield from ((path_of(name), value) for value in self.return_expressions(name))
 
     def return_expressions(self, name: str) -> Iterator[Expression]:
         """The expressions that a function of the project returns."""
@@ -690,7 +691,7 @@ class Names:
 
     def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         for name in self.modules.resolve(path, root):
-            file, colon, rest = name.partition(":")
+            file, colon, rest = parted(name)
             if not colon:
                 continue
             if not words:
@@ -699,7 +700,7 @@ class Names:
                     yield from self._passed(file, *parameter)
             elif len(words) == 1 and not rest:
                 for target in self.modules.attribute(file, words[0]) or ():
-                    owner = target.partition(":")[0]
+                    owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
                 for owner_instance in self._values(name):
@@ -741,7 +742,7 @@ class Names:
     def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         for each in self.ancestry(owner):
             if ":" in each:
-                path = each.partition(":")[0]
+                path = path_of(each)
                 for how, _, value in self.instance_attributes(each).get(word, ()):
                     if how == "=":
                         yield path, value

@@ -22,6 +22,7 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.histories import Step, history
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped, distinct
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Origins:
             if name in _COPIES and call.args:
                 yield scoped._replace(value=call.args[0].value)
             for function in resolver.functions(name) if not resolver.is_generator(name) else ():
-                path = name.partition(":")[0]
+                path = path_of(name)
                 method = bool(function.owner) and not is_static(function.decorators)
                 scope = bind(self, scoped, name, function, skip=method, outer=Scope(owner=self._receiver(scoped, name)))
                 values = list(resolver.return_expressions(name))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dictionaries import entries
 from torchrepro_lint.facts import Call, Constant, Function, Ref
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct, over
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _own(origins: Origins, call: Scoped) -> Arguments:
 
 def bind(origins: Origins, call: Scoped, name: str, function: Function, *, skip: bool, outer: Scope) -> Scope:
     """The scope of a function's body in one call of it; ``skip`` leaves out ``self``."""
-    path = name.partition(":")[0]
+    path = path_of(name)
     params = function.params[skip:]
     words = [param.name for param in params if param.kind in ("", "/")]
     passed = read_arguments(origins, call, words)

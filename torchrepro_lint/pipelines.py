@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Constant
+from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def trains_nothing(project: Project, function: str) -> bool:
     """Whether a function is a method of a dataset or transform, or stands in one, in a module for such things, or is
     called after such a step.
     """
-    path, _, name = function.partition(":")
+    path, _, name = parted(function)
     outer = name.partition(".<locals>.")[0]
     words = path.removesuffix(".py").split("/")
     if _STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OF_OUTPUT.fullmatch, words)):
@@ -47,9 +48,9 @@ def _transforming(project: Project) -> frozenset[str]:
     known: frozenset[str] | None = project.kept.get("transforming")
     if known is None:
         resolver = project.resolver
-        classes = [each for each in resolver.all_classes() if "transforms/" in each.partition(":")[0]]
+        classes = [each for each in resolver.all_classes() if "transforms/" in path_of(each)]
         known = frozenset(
-            each.partition(":")[0].rpartition("/")[0]
+            path_of(each).rpartition("/")[0]
             for each in classes
             if any(_word(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
         )

@@ -26,6 +26,7 @@ from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.placed import Placed, placed
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
@@ -387,7 +388,7 @@ class Project:
         return self._seeding.solve(name, lambda: self._find_seeding_parameters(name))
 
     def _find_seeding_parameters(self, name: str) -> Iterator[str]:
-        path = name.partition(":")[0]
+        path = path_of(name)
         for function in self.resolver.functions(name):
             own = {f"{function.name}.<locals>.{param.name}": param.name for param in function.params}
             for event in self.resolver.events.of(name):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Ref, Statement
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import bodies, expressions, parts, statements
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Reads:
 
     def parameter(self, function: str, word: str) -> bool:
         """Whether a function reads its parameter ``word``; one that takes all as ``**options`` may read any."""
-        path = function.partition(":")[0]
+        path = path_of(function)
         for definition in self._project.resolver.functions(function):
             names = [param.name for param in definition.params]
             if word not in names:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Collection, Constant, Expression, Operation
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
@@ -28,10 +29,10 @@ def starts_python(project: Project, path: str) -> bool:
     reached = {
         function
         for program in project.programs
-        if any(function.partition(":")[0] == path for function in program.run.functions)
+        if any(path_of(function) == path for function in program.run.functions)
         for function in program.run.functions
     }
-    for file in sorted({function.partition(":")[0] for function in reached} | {path}):
+    for file in sorted({path_of(function) for function in reached} | {path}):
         for site in project.calls(file):
             if (site.function in reached or file == path) and _starts(site):
                 return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
 
@@ -37,7 +38,7 @@ def entry_statement(entry: Entry, happening: Happening) -> Statement:
 
 def is_method(function: str) -> bool:
     """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
-    qualified = function.partition(":")[2].rpartition("<locals>.")[2]
+    qualified = parted(function)[2].rpartition("<locals>.")[2]
     return "." in qualified
 
 
@@ -56,7 +57,7 @@ def _waypoint(project: Project, path: str, event: Event, text: str) -> Waypoint:
 
 def _entering(step: Step) -> str:
     """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
-    path, _, name = step.into.partition(":")
+    path, _, name = parted(step.into)
     if not name:
         return f"imports {path}"
     verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
@@ -71,7 +72,7 @@ def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
     # What lies before the reported statement is the program that the reader is looking at.
     on_way = [index for index, step in enumerate(happening.way) if step.event.statement is reported]
     steps = happening.way[on_way[0] :] if on_way else happening.way
-    via = [step.into.partition(":")[2].rpartition(".")[2] for step in steps if step.into.partition(":")[2]]
+    via = [parted(step.into)[2].rpartition(".")[2] for step in steps if parted(step.into)[2]]
     place = place_of(project, happening, entry.path)
     named = [word for word in via if not word.startswith("__") and word != "main"]
     return f" ({place}, via {named[0]})" if named else f" ({place})"

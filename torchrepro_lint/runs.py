@@ -20,6 +20,7 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
+from torchrepro_lint.qualified import path_of
 
 
 class Step(NamedTuple):
@@ -157,7 +158,7 @@ class Run:
         name = target.function
         found = self._cache.of(name, main=main)
         loaded = self._cache.loaded(name, found)
-        return _Frame(name, name.partition(":")[0], iter(found), way, target.mode, loaded, target.receiver)
+        return _Frame(name, path_of(name), iter(found), way, target.mode, loaded, target.receiver)
 
     def _happen(self, frame: _Frame, event: Event) -> Iterator[_Target]:
         """Record an event; yields the functions that it enters."""
@@ -384,7 +385,7 @@ def _constructs(name: str) -> bool:
 
 def _is_self(names: Names, function: str, called: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
-    path = function.partition(":")[0]
+    path = path_of(function)
     return any(
         f"{path}{root}" == f"{function}.<locals>.{each.params[0].name}"
         for each in names.functions(function)
@@ -429,7 +430,7 @@ def entered(names: Names, name: str, kind: str) -> Iterator[str]:
 
 def _wrappers(names: Names, name: str) -> Iterator[str]:
     """What a decorator of the project puts in a function's place: what ``decorate`` or ``factory(7)`` returns."""
-    path = name.partition(":")[0]
+    path = path_of(name)
     for function in names.functions(name):
         for decorator in function.decorators:
             for target in names.names(path, decorator):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.facts import Call
 from torchrepro_lint.project import Project
+from torchrepro_lint.qualified import path_of
 
 _DECORATORS = frozenset(
     {
@@ -86,7 +87,7 @@ def _methods(project: Project, names: list[str] | tuple[str, ...]) -> Iterator[s
             yield name
         for each in project.resolver.ancestry(name.removesuffix("()")) if name.endswith("()") else ():
             for definition in project.resolver.classes(each):
-                yield from (each.partition(":")[0] + method for _, method in definition.methods)
+                yield from (path_of(each) + method for _, method in definition.methods)
 
 
 def _entered(project: Project, names: tuple[str, ...]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from torchrepro_lint.constructions import own_arguments
 from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.loaders import hands_on, scopes
 from torchrepro_lint.passing import passes, read_arguments
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scoped
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _orders_itself(project: Project, name: str) -> bool:
     iterating = next((word for each in own for word in project.resolver.methods(each, "__iter__") if ":" in word), None)
     return iterating is not None and not any(
         each.endswith(".__iter__") and each.removesuffix(".__iter__").removesuffix("()") in _KNOWN
-        for site in project.calls(iterating.partition(":")[0])
+        for site in project.calls(path_of(iterating))
         if site.function == iterating
         for each in site.names
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.determinism import programs_of
 from torchrepro_lint.facts import Arg, Constant
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def stops_strict_mode(context: Context, function: str) -> bool:
 
 def _reaches_operation(context: Context, program: Program) -> bool:
     reached = program.run.functions
-    paths = sorted({function.partition(":")[0] for function in reached})
+    paths = sorted({path_of(function) for function in reached})
     return any(
         each.case.row.behaviour == "raises" and each.case.site.function in reached
         for _, each in verdicts_of(context, paths)
@@ -75,7 +76,7 @@ def _reaches_operation(context: Context, program: Program) -> bool:
 def reported_warning(context: Context, function: str) -> bool:
     """Whether a ``warn_only=True`` that the programs of a function reach is reported where it stands."""
     for program in programs_of(context.project, function):
-        for path in sorted({each.partition(":")[0] for each in program.run.functions}):
+        for path in sorted({path_of(each) for each in program.run.functions}):
             for switch in switches(context.project, path):
                 if only_warns(switch) and switch.site.function in program.run.functions:
                     return not stops_strict_mode(context, switch.site.function)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.attributes_read import attributes_read
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
 from torchrepro_lint.lengths import is_single
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Uses:
         for path, root in self._importers.get(target, ()):
             for ref in self.spots(path).reads(root):
                 yield path, ref, ref.path
-        module, _, word = target.partition(":")
+        module, _, word = parted(target)
         for path, root in self._importers.get(f"{module}:", ()):
             for ref in self.spots(path).reads(root):
                 if path != home and ref.path[:1] == (word,):

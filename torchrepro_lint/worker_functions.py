@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Call, Lambda, Ref
 from torchrepro_lint.loaders import kind_of
 from torchrepro_lint.passing import is_partial
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _bound(project: Project, found: WorkerFunction, each: Scoped, partial: Call)
     given = dict(found.scope.given)
     for function in project.resolver.functions(found.function):
         params = function.params[bool(function.owner) :]
-        path = found.function.partition(":")[0]
+        path = path_of(found.function)
         plain = iter(params)
         for arg in partial.args[1:]:
             word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
@@ -115,7 +116,7 @@ def _numbers(project: Project, target: str, positional: int, bound: frozenset[st
     found = set()
     for function in project.resolver.functions(target):
         params = [param for param in function.params[bool(function.owner) :] if param.name not in bound][positional:]
-        path = target.partition(":")[0]
+        path = path_of(target)
         if params:
             found.add(f"{path}{function.name}.<locals>.{params[0].name}")
     return frozenset(found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
 from torchrepro_lint.partly import is_told, partly_seeded
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.rewrites.fix_unseeded import fix_partly
 from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
@@ -37,8 +38,6 @@ def _message(context: Context, partly: Partly) -> str:
     at = context.project.position(seed.happening.path, seed.happening.event.statement.start)
     same = at.line if at.cell else f"line {at.row}"
     place = same if seed.happening.path == context.path else f"{seed.happening.path}:{at.line}"
-    who = (
-        "this function" if not draw.happening.way else partly.function.partition(":")[2] or partly.function.rstrip(":")
-    )
+    who = "this function" if not draw.happening.way else parted(partly.function)[2] or partly.function.rstrip(":")
     missing = f"{draw.label} draws from {partly.family.owner}, which {who} does not seed"
     return f"{missing} although it calls {seed.label} ({place}); call {partly.family.seeder} too"

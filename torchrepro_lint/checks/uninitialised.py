@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import expressions, statements, within
 
@@ -75,7 +76,7 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
             if not name.startswith(("torch.nn.Module", "torch.nn.modules.module")):
                 return True
             continue
-        path = name.partition(":")[0]
+        path = path_of(name)
         for definition in resolver.classes(name):
             for short, method in definition.methods:
                 for function in resolver.functions(path + method):

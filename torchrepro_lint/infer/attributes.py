@@ -10,6 +10,7 @@ from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -99,7 +100,7 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
 
 def _of_class(kinds: Kinds, owner: str, word: str, spot: Spot) -> tuple[What, What]:
     """What one class assigns to an attribute, and what it is annotated with there."""
-    path = owner.partition(":")[0]
+    path = path_of(owner)
     found, declared = NOTHING, UNKNOWN
     wrapped = False
     for how, _, value in kinds.project.resolver.instance_attributes(owner).get(word, ()):

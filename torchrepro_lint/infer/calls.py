@@ -10,6 +10,7 @@ from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.handing import without_gradient
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def returned(kinds: Kinds, name: str, spot: Spot) -> What:
 
 def _returned(kinds: Kinds, name: str, spot: Spot) -> What:
     resolver = kinds.project.resolver
-    path = name.partition(":")[0]
+    path = path_of(name)
     found = NOTHING
     for function in resolver.functions(name):
         if function.generator:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Call, Function, Param
 from torchrepro_lint.infer.annotations import alternatives, annotated
 from torchrepro_lint.infer.what import What
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -34,7 +35,7 @@ def without_gradient(kinds: Kinds, name: str, call: Call, spot: Spot, found: Wha
 
 def _brings_none(kinds: Kinds, name: str, function: Function, call: Call, spot: Spot) -> Iterator[bool]:
     """Of each argument whether no gradient can come in with it, as far as it, or its parameter's annotation, tells."""
-    path = name.partition(":")[0]
+    path = path_of(name)
     for position, arg in enumerate(call.args):
         what = kinds.what(arg.value, spot)
         param = None if what.kind and not what.is_tensor else _parameter(function, position, arg.keyword)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Ref
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _REGISTERING = frozenset({"register_buffer", "register_parameter", "add_module",
 
 def registrations(project: Project, owner: str) -> Iterator[tuple[str, str, Call]]:
     """Each ``self.register_buffer(...)`` of a class: the file, the method's word, and the call."""
-    path = owner.partition(":")[0]
+    path = path_of(owner)
     for definition in project.resolver.classes(owner):
         for _, method in definition.methods:
             for function in project.resolver.functions(path + method):

@@ -12,6 +12,7 @@ from torchrepro_lint.infer.changes import ADDING
 from torchrepro_lint.infer.outside import outside_name
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -170,7 +171,7 @@ def of_name(kinds: Kinds, name: str, spot: Spot) -> What:
 
 
 def _anywhere(kinds: Kinds, name: str, spot: Spot) -> What:
-    path = name.partition(":")[0]
+    path = path_of(name)
     found, declared = NOTHING, UNKNOWN
     values = kinds.project.resolver.assigned(name)
     for how, value in values:

@@ -10,6 +10,7 @@ from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Arguments:
                 yield from self._along(here, call, "keep")
                 continue
             target = self._constructor(name)
-            path = target.partition(":")[0]
+            path = path_of(target)
             for function in self._orders.names.functions(target):
                 word = _parameter(function, call, here.node)
                 if word is not None and function.body:

@@ -18,6 +18,7 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class _Look:
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
         if not returned or self._hops > _MOST_HOPS:
             return False
-        looks = {name: _Look(self._project, name.partition(":")[0], self._hops + 1) for name in names}
+        looks = {name: _Look(self._project, path_of(name), self._hops + 1) for name in names}
         return all(looks[name].at(each, places) for name, each in returned)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Assign, Call, Function, Ref, Subscript
 from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
 from torchrepro_lint.order.steps import Step
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def outer_effects(
 ) -> Iterator[Step]:
     """The reads of what a call adds, in the order of the calls, to its object, its arguments or the module's variables."""
     for name in names:
-        file = name.partition(":")[0]
+        file = path_of(name)
         for function in orders.names.functions(name) if ":" in name else ():
             for ref, shape in _grown(function):
                 yield from _read(orders, path, file, call, function, ref, shape, spot, is_outside)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.records import Cell, Place
+from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
@@ -36,7 +37,7 @@ def loader_cells(context: Context, program: Program) -> Iterator[Cell]:
 def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]:
     """One for each call that makes a loader."""
     reached = program.run.functions
-    for path in sorted({function.partition(":")[0] for function in reached}):
+    for path in sorted({path_of(function) for function in reached}):
         seen: set[int] = set()
         for each in context.project.loaders(path):
             if each.site.function in reached and id(each.site.call) not in seen:

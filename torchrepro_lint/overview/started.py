@@ -10,6 +10,7 @@ from torchrepro_lint.overview.cells import cells
 from torchrepro_lint.overview.items import entry_id
 from torchrepro_lint.overview.records import Entry, Gap, Item
 from torchrepro_lint.problem import Fault, guarded
+from torchrepro_lint.qualified import parted
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Program, Project
@@ -55,7 +56,7 @@ def _entry(context: Context, program: Program, items: list[Item], off: Collectio
     return Entry(
         entry_id(prefix, program),
         prefix + program.entry.path,
-        (program.entry.function or "").partition(":")[2],
+        parted(program.entry.function or "")[2],
         found.torch,
         found.device,
         program.effects.matters and program.effects.acts,

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from torchrepro_lint.qualified import parted
+
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Step
     from torchrepro_lint.text import Position
@@ -24,7 +26,7 @@ def record(timeline: Timeline) -> dict[str, Any]:
     """A timeline as plain values; rows and columns start at 1."""
     return {
         "format": FORMAT,
-        "entry": {"path": timeline.path, "function": timeline.function and timeline.function.partition(":")[2]},
+        "entry": {"path": timeline.path, "function": timeline.function and parted(timeline.function)[2]},
         "torch": timeline.torch,
         "device": timeline.device,
         "lanes": [lane._asdict() for lane in timeline.lanes],

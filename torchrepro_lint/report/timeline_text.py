@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.qualified import parted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
@@ -67,7 +69,7 @@ def _leave(text: str, _style: str) -> str:
 
 def _lines(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     lanes = [lane for lane in timeline.lanes if lane.state != "untouched"]
-    function = f", {timeline.function.partition(':')[2]}" if timeline.function else ""
+    function = f", {parted(timeline.function)[2]}" if timeline.function else ""
     yield paint(f"{timeline.path}{function}", _BOLD) + f"  torch {timeline.torch} on {timeline.device.upper()}"
     yield ""
     for lane in lanes:

@@ -11,6 +11,7 @@ from torchrepro_lint.layout import newline
 from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import, insert_import
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
@@ -35,7 +36,7 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
     order = next((n for n, each in enumerate(happenings) if each.event is first.event), len(happenings))
     seed = existing(project, program.effects, first, order, "torch")
     if seed is not None and not is_conditional(seed.happening, first):
-        path, function = seed.happening.path, seed.happening.function.partition(":")[2]
+        path, function = seed.happening.path, parted(seed.happening.function)[2]
         facts, text = project.files[path], project.text(path)
         torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "")
         last = last_of_block(project, path, seed.happening.event.statement)

@@ -8,6 +8,7 @@ from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.helpers import Helper, provide
 from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import level_of
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rewrites.fix_generator import generator_edits
 from torchrepro_lint.text import Edit, Fix
 
@@ -77,7 +78,7 @@ def _of_dataset(project: Project, loader: Loader) -> Helper | None:
             for owner in project.resolver.ancestry(name[:-2]):
                 for word, values in project.resolver.instance_attributes(owner).items() if ":" in owner else ():
                     for _, method, value in values:
-                        kinds = project.names(method.partition(":")[0], value)
+                        kinds = project.names(path_of(method), value)
                         found.update((word, kind) for kind in kinds if kind in _AGAIN)
     if len(found) != 1:
         return None

@@ -12,6 +12,7 @@ from torchrepro_lint.insertions import free_name, insert_below
 from torchrepro_lint.merging import joined
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.project import Project
+from torchrepro_lint.qualified import parted
 from torchrepro_lint.runs import Happening, Step, guards
 from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.truth import is_main_test
@@ -75,7 +76,7 @@ def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, 
     written = " ".join(text[call.args[0].start : call.args[0].end].split())
     if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < _HIGHEST:
         written = f"{written} % 2**32"
-    inside = seed.happening.function.partition(":")[2]
+    inside = parted(seed.happening.function)[2]
     found = seeding(facts, text, families, written, f":{inside}" if inside else "")
     return path, joined((*found.imports, insert_below(text, span(seed.happening.event.statement), found.lines)))
 

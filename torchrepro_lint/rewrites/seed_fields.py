@@ -11,6 +11,7 @@ from torchrepro_lint.facts import Assign, Constant, Expression, Ref, Statement
 from torchrepro_lint.nesting import Level
 from torchrepro_lint.options import Option
 from torchrepro_lint.project import Project
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.walk import statements
 
@@ -46,7 +47,7 @@ def _fields(project: Project, path: str, level: Level, root: str, word: str) -> 
     for name in project.resolver.names_of(path, variable):
         if ":" in name and name.endswith("()"):
             for attribute, value in _class_fields(project, name[:-2]):
-                lasting = changing_source(project.resolver, name.partition(":")[0], value) is None
+                lasting = changing_source(project.resolver, path_of(name), value) is None
                 if WORD.fullmatch(attribute) and may_be_number(value) and lasting:
                     yield unless_none(f"{word}.{attribute}", value)
                     return
