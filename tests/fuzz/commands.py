@@ -31,6 +31,7 @@ def folder(files: Mapping[str, bytes]) -> Iterator[Path]:
         place = Path(top, "project")
         place.mkdir()
         for name, data in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(data)
         os.environ["TORCHREPRO_LINT_CACHE_DIR"] = str(Path(top, "cache"))
         os.chdir(place)

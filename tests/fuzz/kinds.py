@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import books, caches, damage, grafts, kills, sessions, shapes, tables
+from . import books, caches, damage, grafts, kills, projects, sessions, shapes, tables
 from .corpus import Corpus
 
 Maker = Callable[[Random, Corpus], bytes]
@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[int, Maker]] = {
     "baselines": (20, tables.baseline),
     "damaged caches": (5, caches.damage),
     "interrupted writes": (10, kills.moment),
+    "reports of hostile projects": (8, projects.project),
     "sessions with the server": (1, sessions.session),
 }
 
@@ -55,6 +56,7 @@ _NAMES = {
     "baselines": "x.json",
     "damaged caches": "x.cache",
     "interrupted writes": "x.kill",
+    "reports of hostile projects": "x.project",
     "sessions with the server": "x.session",
 }
 

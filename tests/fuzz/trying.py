@@ -34,6 +34,7 @@ from .caches import try_cache
 from .changing import wrong_changes
 from .failure import Failure, controls_in
 from .kills import try_kill
+from .projects import try_project
 from .sessions import try_session
 from .tables import try_baseline, try_settings
 
@@ -47,6 +48,7 @@ _OTHERS: dict[str, Callable[[bytes], Iterator[Failure]]] = {
     ".cache": try_cache,
     ".kill": try_kill,
     ".session": try_session,
+    ".project": try_project,
 }
 
 

@@ -10,8 +10,10 @@ from xml.sax.saxutils import quoteattr
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
 
-# What XML 1.0 has no way to write.
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 has no way to write, and what a terminal obeys or turns the direction of the letters after it.
+_FORBIDDEN = re.compile(
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 

@@ -61,14 +61,14 @@ def _result(one: Diagnostic, base: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "level": one.severity,
         "locations": [{**location, **_logical(one.start)}],
-        "message": {"text": text},
+        "message": {"text": _unlinked(text)},
         "ruleId": one.code,
     }
     if one.steps:
         steps = [{"location": _step(step, base)} for step in one.steps]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if one.fix is not None and not one.start.cell:
-        result["fixes"] = [{"artifactChanges": _changes(one, base), "description": {"text": one.fix.title}}]
+        result["fixes"] = [{"artifactChanges": _changes(one, base), "description": {"text": _unlinked(one.fix.title)}}]
     return result
 
 
@@ -82,10 +82,15 @@ def _region(one: Diagnostic) -> dict[str, Any]:
 def _step(step: Step, base: str) -> dict[str, Any]:
     region = None if step.place.cell else _range(step.place)
     return {
-        "message": {"text": f"{step.place}: {step.text}" if step.place.cell else step.text},
+        "message": {"text": _unlinked(f"{step.place}: {step.text}" if step.place.cell else step.text)},
         "physicalLocation": _physical(step.path, base, region),
         **_logical(step.place),
     }
+
+
+def _unlinked(text: str) -> str:
+    """A message in which no name of the scanned code is a link: readers make one of ``[text](place)``."""
+    return text.replace("](", "\\](")
 
 
 def _changes(one: Diagnostic, base: str) -> list[dict[str, Any]]:
