@@ -6,9 +6,13 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812  as everybody writes it
-from torch import Tensor
+
+import installed
+
+torch = installed.torch()
+
+import torch.nn.functional as F  # noqa: E402, N812  as everybody writes it
+from torch import Tensor  # noqa: E402
 
 X3, X4, X5 = (torch.arange(float(2 * 3 * 4**n)).reshape(2, 3, *[4] * n).sin() for n in (1, 2, 3))
 CLASSES = torch.tensor([0, 2, 1, 1, 0, 2, 2, 1]).repeat(4).reshape(2, 4, 4)

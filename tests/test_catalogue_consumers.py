@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+import installed
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.tables import consumers
 
-torch = pytest.importorskip("torch")
+torch = installed.torch()
 numpy = pytest.importorskip("numpy")
 prune = pytest.importorskip("torch.nn.utils.prune")
 nn, F = torch.nn, torch.nn.functional

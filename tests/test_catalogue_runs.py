@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+import installed
 from torchrepro_lint.catalogue import load
 
-torch = pytest.importorskip("torch")
+torch = installed.torch()
 nn, F = torch.nn, torch.nn.functional
 CATALOGUE = load(torch.__version__)
 

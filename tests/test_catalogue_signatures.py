@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+import installed
 from torchrepro_lint.entries import Spelling
 from torchrepro_lint.tables import consumers, spellings
 
-torch = pytest.importorskip("torch")
+torch = installed.torch()
 
 # Called with sizes as star arguments; or subscripted.
 _OPEN = {"torch.empty", "torch.Tensor.resize_", "torch.Tensor.__getitem__"}

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+import installed
+
+torch = installed.torch()
 
 from operation_calls import Case  # noqa: E402
 from operation_cases import CASES  # noqa: E402

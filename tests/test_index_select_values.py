@@ -18,10 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import installed
 from one_file import fixed
 from torchrepro_lint.checks.index_select import check
 
-torch = pytest.importorskip("torch")
+torch = installed.torch()
 
 FORMS = (
     "x.index_select({dim}, i)",

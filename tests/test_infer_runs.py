@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+import installed
+
+torch = installed.torch()
 
 from agreement import Recorder, contradiction, texts_of  # noqa: E402  it needs torch
 from one_file import project_of  # noqa: E402

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-pytest.importorskip("torch", minversion="2.6")
+import installed
+
+installed.torch(minversion="2.6")
 pytest.importorskip("numpy")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked")
 

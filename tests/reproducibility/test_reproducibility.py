@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import installed
 from torchrepro_lint.engine import Outcome, run
 from torchrepro_lint.files import plan
 from torchrepro_lint.roots import Options
@@ -38,7 +39,7 @@ def programs(folders: list[Path]) -> list[object]:
 
 
 def has_card() -> bool:
-    torch = pytest.importorskip("torch")
+    torch = installed.torch()
     return bool(torch.cuda.is_available())
 
 

@@ -1,0 +1,13 @@
+"""What tests need that not everybody has: where it is missing they are skipped, and say what to install."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def torch(minversion: str | None = None) -> Any:
+    """The installed torch. Asked for at the top of a file, it skips the file's tests where there is none."""
+    reason = "torch is not installed, or too old: `pip install -e .[test]` has the release that the tests are made for"
+    return pytest.importorskip("torch", minversion=minversion, reason=reason)
