@@ -15,7 +15,6 @@ import pytest
 import browser
 from browser import Browser
 
-
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -180,7 +180,11 @@ IMPORTED = [
     ("import model\nfrom torch_x import A\n", "torch", "import torch\nimport model\nfrom torch_x import A\n"),
     ("from __future__ import division\nx = 1\n", "random", "from __future__ import division\n\nimport random\nx = 1\n"),
     ("# top\nimport torch\n", "random", "# top\nimport random\n\nimport torch\n"),
-    ("from __future__ import division\nimport torch\n", "os", "from __future__ import division\nimport os\n\nimport torch\n"),
+    (
+        "from __future__ import division\nimport torch\n",
+        "os",
+        "from __future__ import division\nimport os\n\nimport torch\n",
+    ),
     (
         "try:\n    import torch\nexcept ImportError:\n    torch = None\n",
         "torch",
