@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.facts import Collection as Display
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.passed_on import not_passed
@@ -97,8 +97,16 @@ def _leaves(context: Context, path: str, value: Expression, depth: int = 0) -> I
             case Constant() | Display():
                 yield each
             case _:
-                default = resolver.default(file, each)
+                default = resolver.default(file, each) or _left_out(each)
                 yield _literal(context, file, each) or (_literal(context, file, default) if default else None) or each
+
+
+def _left_out(value: Expression) -> Expression | None:
+    """What a table gives for a key that it does not have: ``options.pop("mode", "bilinear")``."""
+    match value:
+        case Call(func=Ref(path=(*_, "get" | "pop")) | Attribute(name="get" | "pop"), args=(_, Arg(star="", value=given))):
+            return given
+    return None
 
 
 def _literal(context: Context, path: str, value: Expression) -> Expression | None:

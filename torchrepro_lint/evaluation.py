@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
+# Questions of torch that are answered by yes where a network is exported. A traced or scripted one may be trained.
+_EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
 
 def in_evaluation(project: Project, site: Site) -> bool:
@@ -36,15 +38,20 @@ def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:
 
 
 def _is_training(test: Expression) -> bool:
-    """``self.training``, and what asks torch whether gradients are kept."""
-    if isinstance(test, Call):
-        return last_word(test.func) == "is_grad_enabled"
+    """``self.training``, what asks torch whether gradients are kept, and that nothing is exported."""
+    match test:
+        case Call(func=func):
+            return last_word(func) == "is_grad_enabled"
+        case Operation(op="not", operands=(Call(func=func),)):
+            return last_word(func) in _EXPORTING
     return isinstance(test, Ref) and test.path[-1:] == ("training",)
 
 
 def _is_evaluating(test: Expression) -> bool:
-    """``not self.training``, alone or with more; or a flag that is called after what is not training."""
+    """``not self.training``, alone or with more; what is exported; or a flag that is called after what is not training."""
     match test:
+        case Call(func=func):
+            return last_word(func) in _EXPORTING
         case Ref():
             return last_word(test) in _FLAGS
         case Operation(op="not", operands=(inner,)):

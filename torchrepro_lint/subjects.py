@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Between
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer import UNKNOWN, What
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import last_word
@@ -62,6 +62,8 @@ def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scala
         known["src"] = "number"
     if "target" in read:
         return {**_of_target(tensors.what(read["target"])), **known}
+    if "scale_factor" in spelling.parameters:
+        known.update(_spatial(spelling, call, known.get("input.ndim")))
     index = tensors.what(read["index"]) if "index" in read and spelling.name.rpartition(".")[2] in _AS_MANY else UNKNOWN
     return {**{of: value for of, value in of_input(index).items() if of == "input.ndim"}, **known}
 
@@ -71,6 +73,25 @@ _TOGETHER = ("index", "src", "source")
 _TELLING = ("input", "target", "repeats", *_TOGETHER)
 # What takes an index with as many dimensions as the input has.
 _AS_MANY = ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+
+
+def _spatial(spelling: Spelling, call: Call, ndim: Scalar | Between | None) -> dict[str, Scalar | Between]:
+    """How many dimensions are resized, all but the first two: by the input, else by the size that is asked for."""
+    if isinstance(ndim, int):
+        return {"spatial": ndim - 2}
+    match tensor(spelling, call, "size"):
+        case Collection(kind="tuple" | "list", items=items) if not any(map(_is_starred, items)):
+            return {"spatial": len(items)}
+        case Subscript(
+            value=value,
+            indices=(Operation(op=":", operands=(Constant(value=int() as first), Constant(value=None), *_)),),
+        ) if first < 0 and _SHAPE.fullmatch(last_word(value)):
+            return {"spatial": -first}
+    return {}
+
+
+def _is_starred(item: Expression | None) -> bool:
+    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
 def _is_count(tensors: Tensors, repeats: Expression) -> bool:
