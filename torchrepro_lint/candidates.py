@@ -104,7 +104,9 @@ def _leaves(context: Context, path: str, value: Expression, depth: int = 0) -> I
 def _left_out(value: Expression) -> Expression | None:
     """What a table gives for a key that it does not have: ``options.pop("mode", "bilinear")``."""
     match value:
-        case Call(func=Ref(path=(*_, "get" | "pop")) | Attribute(name="get" | "pop"), args=(_, Arg(star="", value=given))):
+        case Call(
+            func=Ref(path=(*_, "get" | "pop")) | Attribute(name="get" | "pop"), args=(_, Arg(star="", value=given))
+        ):
             return given
     return None
 

@@ -11,7 +11,6 @@ from torchrepro_lint.constructions import Construction, construct
 from torchrepro_lint.facts import (
     Call,
     Collection,
-    Comprehension,
     Constant,
     Expression,
     Function,
@@ -20,16 +19,16 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.histories import Step, history
+from torchrepro_lint.lists import added, collected, is_list
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped, distinct
+from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
-_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.
 _DEEPEST = 10
 _MOST = 1000
@@ -139,9 +138,11 @@ class Origins:
 
     def _given(self, scoped: Scoped) -> Iterator[Scoped]:
         found: list[Scoped] = []
-        for step in history(self, scoped, changes=False):
+        for step in history(self, scoped):
             if isinstance(step.value, Scoped):
                 found = [step.value] if step.certain else [*found, step.value]
+            elif step.change is not None and any(is_list(self, each) for each in found):
+                found.extend(added(step, scoped))
         yield from found
 
     def _returned(self, scoped: Scoped, call: Call) -> Iterator[Scoped]:
@@ -173,6 +174,8 @@ class Origins:
                 pairs = list(zip(value.items[::2], value.items[1::2], strict=True))
                 picked = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
                 yield from (each._replace(value=item) for item in picked or [i for _, i in pairs] if item is not None)
+            elif isinstance(value, Collection) and value.kind == "added":
+                yield from (each._replace(value=item) for item in value.items if item is not None and key is None)
             elif isinstance(value, Collection) and type(key) is int and -len(value.items) <= key < len(value.items):
                 item = value.items[key]
                 yield from () if item is None else (each._replace(value=item),)
@@ -181,51 +184,7 @@ class Origins:
 
     def collected(self, scoped: Scoped) -> Arguments:
         """The items of a list or tuple, those that are added later among them, as spare arguments."""
-        return self._collected(scoped, 0)
-
-    def _collected(self, scoped: Scoped, depth: int) -> Arguments:
-        if depth > _DEEPEST:
-            return UNKNOWN
-        match scoped.value:
-            case Ref():
-                return self._items_of(scoped, depth)
-            case Collection(kind="list" | "tuple" | "set", items=items):
-                return self._joined(scoped, items, depth)
-            case Comprehension(kind="list" | "generator" | "set", elements=(element,)):
-                return self._item(scoped._replace(value=element))
-            case Operation(op="+", operands=operands):
-                return _all(self._collected(scoped._replace(value=each), depth + 1) for each in operands)
-            case Operation(op="if", operands=(_, *operands)) | Operation(op="or", operands=operands):
-                return _all(self._collected(scoped._replace(value=each), depth + 1) for each in operands)
-            case Call(func=func, args=(arg,)) if _LISTS.intersection(self.project.names(scoped.path, func)):
-                return self._collected(scoped._replace(value=arg.value), depth + 1)
-        found = [each for each in self.of(scoped) if each.value is not scoped.value]
-        return _all(self._collected(each, depth + 1) for each in found) if found else UNKNOWN
-
-    def _items_of(self, scoped: Scoped, depth: int) -> Arguments:
-        parts: list[Arguments] = []
-        known = False
-        for step in history(self, scoped):
-            if step.value is not None:
-                known = True
-                way = step.value if isinstance(step.value, Arguments) else self._collected(step.value, depth + 1)
-                parts = [way] if step.certain else [*parts, way]
-            elif step.change is not None and step.change.kind in ("add", "join") and step.change.value is not None:
-                item = Scoped(step.path, step.change.value, scoped.scope)
-                parts.append(self._item(item) if step.change.kind == "add" else self._collected(item, depth + 1))
-        return _all(parts) if known else UNKNOWN
-
-    def _item(self, item: Scoped) -> Arguments:
-        return Arguments({}, (item,))
-
-    def _joined(self, scoped: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
-        parts = []
-        for item in items:
-            if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
-                parts.append(self._collected(scoped._replace(value=item.operands[0]), depth + 1))
-            elif item is not None:
-                parts.append(Arguments({}, (scoped._replace(value=item),)))
-        return _all(parts)
+        return collected(self, scoped)
 
 
 def _key(scoped: Scoped) -> tuple[object, ...]:
@@ -233,11 +192,6 @@ def _key(scoped: Scoped) -> tuple[object, ...]:
     value = scoped.value
     what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
     return (scoped.path, what, id(scoped.scope))
-
-
-def _all(parts: Iterator[Arguments] | list[Arguments]) -> Arguments:
-    kept = list(parts)
-    return Arguments({}, tuple(item for each in kept for item in each.spare), all(each.complete for each in kept))
 
 
 def is_static(decorators: tuple[Expression, ...]) -> bool:
