@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.flags import items
-from torchrepro_lint.frameworks import matters
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
+from torchrepro_lint.measuring import leaves_result, logs_metric, method, reads_data
 from torchrepro_lint.runs import Happening, Run, guards
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
-from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -27,23 +26,6 @@ if TYPE_CHECKING:
 _SEEDER_WORD = re.compile(
     r"(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
     r"seed_\w+|seeding|\w*(determinis|reproduc)\w*"
-)
-
-_SAVERS = re.compile(
-    r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
-    r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
-)
-_SAVING_METHODS = frozenset(
-    {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
-)
-_OPTIMIZER_WORD = re.compile(r"\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg]")
-
-
-_LOGGING = frozenset({"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"})
-_METRIC = re.compile(
-    r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
-    r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
 )
 
 
@@ -87,6 +69,8 @@ class Effects:
         self._catalogue = catalogue
         self._user = user_seeders
         self._evaluates = _evaluates(run)
+        self._reads = False
+        self._measured: list[Happening] = []
         self._seeded_forks: set[int] = set()
         self._seeded_blocks: dict[int, tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
@@ -96,14 +80,21 @@ class Effects:
                 self._call(happening, value, iterated)
             elif happening.event.kind == "iterate":
                 self._iterate(happening)
+        if self._reads:
+            self.matters = self.matters or bool(self._measured)
+            for each in self._measured:
+                self._act(each)
         for family, draws in iterated.items():
             if family not in self.draws:
                 self.draws[family] = [draw._replace(order=len(run.happenings)) for draw in draws]
 
     def _call(self, happening: Happening, call: Call, iterated: dict[str, list[Draw]]) -> None:
-        if self._is_result(happening, call):
+        self._reads = self._reads or reads_data(happening.names)
+        if leaves_result(self._names, happening.names, call):
             self.matters = True
             self._act(happening)
+        elif logs_metric(happening.names, call):
+            self._measured.append(happening)
         for name in self._outside(happening.names or _method_name(call)):
             known = plain(name)
             self._seed(happening, call, known)
@@ -253,24 +244,11 @@ class Effects:
         if root not in _KNOWN_PACKAGES and "()" not in name and _SEEDER_WORD.fullmatch(word.lower()):
             self.unknown_seeder = True
 
-    def _is_result(self, happening: Happening, call: Call) -> bool:
-        for name in happening.names:
-            if ":" not in name and (name in loader_names() or _SAVERS.fullmatch(name)):
-                return True
-            if ":" in name and set(self._names.ancestry(name)) & loader_names():
-                return True
-        if matters(happening.names):
-            return True
-        word, receiver = _method(call.func)
-        if happening.names == ("builtins.print",) or word in _LOGGING:
-            return any(_METRIC.search(text) for text in _texts(call))
-        return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
-
 
 def _evaluates(run: Run) -> bool:
     """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is."""
     words = {
-        _method(happening.event.value.func)[0]
+        method(happening.event.value.func)[0]
         for happening in run.happenings
         if happening.event.kind == "call" and isinstance(happening.event.value, Call)
     }
@@ -313,30 +291,10 @@ def _forks(happening: Happening) -> set[int]:
     }
 
 
-def _method(func: Expression) -> tuple[str, str]:
-    """The method's word, and the last word of what it is called on."""
-    match func:
-        case Ref(roots=roots, path=(*before, word)):
-            return word, before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
-        case Attribute(name=word):
-            return word, ""
-    return "", ""
-
-
 def _method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler of tensors, on a receiver that nothing is known of: only torch has such names."""
-    word, _ = _method(call.func)
+    word, _ = method(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
-
-
-def _texts(call: Call) -> Iterator[str]:
-    """The literal texts and the words of variables in the arguments of a call."""
-    for arg in call.args:
-        for each in within(arg.value):
-            if isinstance(each, Constant) and isinstance(each.value, str):
-                yield each.value
-            elif isinstance(each, Ref):
-                yield (each.path or (each.roots[0].rpartition(".")[2].lstrip(":"),))[-1].replace("_", " ")
 
 
 def called_value(func: Expression) -> str:
