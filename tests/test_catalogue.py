@@ -133,7 +133,7 @@ def test_conditions_speak_of_parameters() -> None:
                 subjects = {condition.of for condition in row.when if "." not in condition.of}
                 # A spelling may lack a parameter: what it leaves open then fails or stays unknown.
                 if "torchvision" not in name:
-                    assert subjects <= settled | {"size", "output_size"}, (name, row)
+                    assert subjects <= settled | {"size", "output_size", "spatial"}, (name, row)
 
 
 @pytest.mark.parametrize("version", ["1.7", "1.12", "2.0", "2.13", "2.15"])

@@ -69,6 +69,7 @@ class Effects:
         self._catalogue = catalogue
         self._user = user_seeders
         self._evaluates = _evaluates(run)
+        self._run = {id(each.event.value) for each in run.happenings if each.event.kind == "call"}
         self._reads = False
         self._measured: list[Happening] = []
         self._seeded_forks: set[int] = set()
@@ -131,7 +132,9 @@ class Effects:
             name.removesuffix("()") in loader_names() for name in happening.names
         ):
             return
-        for path, value in self._names.made(happening.path, happening.event.value):
+        made = [each for each in self._names.made(happening.path, happening.event.value) if isinstance(each[1], Call)]
+        # What the calls of other programs pass is not iterated in this run.
+        for path, value in [each for each in made if id(each[1]) in self._run] or made:
             if isinstance(value, Call):
                 spelled_out = self._spelled_out(path, value)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):

@@ -26,7 +26,7 @@ class Condition(NamedTuple):
 
     ``of`` is a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``, ``layout``, …),
     ``program.*`` of what surrounds the call, ``module.*`` of the module's state, ``class.*`` the class of what is passed
-    for a parameter. ``test`` says how ``values`` are meant:
+    for a parameter, ``spatial`` the number of dimensions that are resized, where it is known. ``test`` says how ``values`` are meant:
     ``one_of``, ``none_of``, ``all`` and ``not_all`` (elements of a size equal the value), ``length`` (of a literal),
     ``above``, ``at_least``, ``at_most`` (numbers), ``given`` (the parameter is passed and not None), ``constant``.
     """

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Ref
+from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
+from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchrepro_lint.events import Event
     from torchrepro_lint.project import Program, Project, Site
     from torchrepro_lint.runs import Run
 
 _CUT = frozenset({"detach", "detach_", "data"})
+# Methods that give the module itself.
+_MOVES = frozenset({"to", "cuda", "cpu", "eval"})
 _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
@@ -31,6 +36,44 @@ def without_gradient(project: Project, site: Site) -> bool:
 def switched_off(project: Project, site: Site) -> bool:
     """Whether a call stands where no gradient is kept, by the innermost mode around it."""
     return mode_at(project, site.function, site.guards) == "off"
+
+
+def used_without_gradient(project: Project, path: str, made: Site) -> bool:
+    """Whether what a call makes is kept in a local variable, and only called or passed on where no gradient is kept."""
+    function = next(iter(project.resolver.functions(made.function)), None)
+    statement = made.statement
+    if function is None or not isinstance(statement, Assign):
+        return False
+    match statement.targets:
+        case (Ref(roots=(root,), path=()),) if root.startswith(f"{function.name}.<locals>."):
+            return _only_used_in_calls(project, path, function, root)
+    return False
+
+
+def _only_used_in_calls(project: Project, path: str, function: Function, root: str) -> bool:
+    read = {
+        ref.start
+        for statement in statements(function.body)
+        for ref in _read(statement)
+        if root in ref.roots and _MOVES.isdisjoint(ref.path)
+    }
+    calls = [site for site in project.calls(path) if function.start <= site.call.start < function.end]
+    free = {
+        ref.start for site in calls if switched_off(project, site) for ref in _given(site.call) if root in ref.roots
+    }
+    return bool(read) and read <= free
+
+
+def _read(statement: Statement) -> Iterator[Ref]:
+    bound = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
+    for expression in expressions(statement):
+        if not any(expression is target for target in bound):
+            yield from (each for each in within(expression) if isinstance(each, Ref))
+
+
+def _given(call: Call) -> Iterator[Ref]:
+    """What a call calls and is given, as far as that is variables."""
+    yield from (each for each in (call.func, *(arg.value for arg in call.args)) if isinstance(each, Ref))
 
 
 def forward_only(project: Project, function: str) -> bool:

@@ -10,7 +10,7 @@ from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.facts import Arg, Call, Expression, Ref
-from torchrepro_lint.gradients import forward_only, switched_off
+from torchrepro_lint.gradients import forward_only, switched_off, used_without_gradient
 from torchrepro_lint.only_weights import gives_only_weights
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.order_free import order_free
@@ -55,7 +55,17 @@ def cases(context: Context, known: Known = NOTHING) -> Iterator[Case]:
             yield from _cases(context, site, name, read, facts)
         else:
             for module in (each[:-2] for each in site.names if each.endswith("()") and ":" not in each):
-                yield from _called(context, site, module, known)
+                if _takes(module, site.call):
+                    yield from _called(context, site, module, known)
+
+
+def _takes(module: str, call: Call) -> bool:
+    """Whether a module may be called with so many values: where several may be meant, not all of them take what is passed."""
+    return not module.endswith(_PAIRWISE) or len(call.args) <= 2
+
+
+# Losses of an input and a target.
+_PAIRWISE = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d")
 
 
 def _called(context: Context, site: Site, module: str, known: Known) -> Iterator[Case]:
@@ -104,7 +114,9 @@ def _no_backward(context: Context, site: Site, row: Row) -> bool:
     if given and all(tensors.without_gradient(each) for each in given):
         return True
     if row.spelling.name.rpartition(".")[2][:1].isupper():
-        return made_for_inference(site) or gives_only_weights(project, context.path, site)
+        if made_for_inference(site) or used_without_gradient(project, context.path, site):
+            return True
+        return gives_only_weights(project, context.path, site)
     return forward_only(project, site.function)
 
 

@@ -11,6 +11,7 @@ from torchrepro_lint.constructions import Construction, construct
 from torchrepro_lint.facts import (
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     Function,
@@ -179,7 +180,7 @@ class Origins:
             elif isinstance(value, Collection) and type(key) is int and -len(value.items) <= key < len(value.items):
                 item = value.items[key]
                 yield from () if item is None else (each._replace(value=item),)
-            elif not indices or key is None:
+            elif not indices or key is None or isinstance(value, Comprehension):
                 yield from self.collected(each).spare
 
     def collected(self, scoped: Scoped) -> Arguments:

@@ -89,7 +89,8 @@ def place_of(project: Project, happening: Happening, read: str = "") -> str:
 def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, family: str = "") -> bool:
     """Whether something lies behind another entry point's function, so that this one only launches it.
 
-    Where the other one seeds ``family``, or is no run that matters, it has nothing to say, and this one has.
+    Where the other one seeds ``family``, does not draw from it there, or is no run that matters, it has nothing to say,
+    and this one has.
     """
     entered = {step.into for step in happening.way}
     return any(
@@ -102,6 +103,7 @@ def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, fami
             for name in entered
         )
         and any(name == other.entry.function or name in other.run.started for name in entered)
+        and (not family or any(draw.happening.event is happening.event for draw in other.effects.draws.get(family, ())))
         for other in project.programs
     )
 
