@@ -46,8 +46,11 @@ _COMPARED: Mapping[str, str] = {"one_of": "", "at_least": " or more", "at_most":
 
 
 def when(conditions: Iterable[Condition]) -> str:
-    """All conditions of a row, ``mode="bilinear", antialias=False``; empty where there are none."""
-    return ", ".join(dict.fromkeys(condition(one) for one in conditions))
+    """All conditions of a row, ``mode="bilinear", antialias=False``; empty where there are none.
+
+    That a mode goes with so many dimensions says torch itself.
+    """
+    return ", ".join(dict.fromkeys(condition(one) for one in conditions if one.of != "spatial"))
 
 
 def condition(one: Condition) -> str:
