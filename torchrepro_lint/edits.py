@@ -7,7 +7,7 @@ import re
 from torchrepro_lint.facts import Arg, Call, Comprehension
 from torchrepro_lint.gaps import argument_span, gaps, has_comma, has_comment, has_line_end, last_indent
 from torchrepro_lint.layout import line_end, newline
-from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.text import Edit, Span, lines_of
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 # Lines may become so long, and as long as the longest of the file, but no longer than most linters admit.
@@ -86,10 +86,9 @@ def _break(call: Call, text: str, more: int) -> str:
 
     It goes below the first argument of a line, or of the call. Empty where there is room enough, or hardly more below.
     """
-    lines = Lines(text)
+    lines = lines_of(text)
     start, end = lines.start_of_line(call.args[-1].end - 1), line_end(text, call.args[-1].end)
-    longest = max(len(line) for line in text.splitlines())
-    if end - start + len(", ") + more <= max(_ROOM, min(longest, _MOST)):
+    if end - start + len(", ") + more <= max(_ROOM, min(lines.longest, _MOST)):
         return ""
     inside = text[call.open : call.args[-1].start]
     if has_line_end(inside):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from torchrepro_lint.facts import Facts, Import
+from torchrepro_lint.latest import Latest
 from torchrepro_lint.layout import (
     below_comments,
     below_docstring,
@@ -15,7 +17,7 @@ from torchrepro_lint.layout import (
     newline,
     write_lines,
 )
-from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.text import Edit, Span, lines_of
 
 _WORD = re.compile(r"\w+")
 
@@ -30,7 +32,8 @@ def free_word(text: str, word: str) -> str:
 
 def free_name(facts: Facts, word: str, inside: str) -> str:
     """A variable that neither the top level nor a function (``inside``, empty for none) binds, ``word`` if it can be."""
-    while any(word == taken for taken, _ in facts.exports) or shadowed(facts, word, inside):
+    known = _BOUND.of(facts)
+    while word in known.exported or shadowed(facts, word, inside):
         word += "_"
     return word
 
@@ -40,12 +43,31 @@ def shadowed(facts: Facts, word: str, inside: str | None = None) -> bool:
 
     ``inside`` is the name of the function there, empty for the top level.
     """
+    scopes = _BOUND.of(facts).scopes.get(word, ())
+    return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
+
+
+class _Bound(NamedTuple):
+    """What a file exports, and by each word the functions that bind it for themselves."""
+
+    exported: frozenset[str]
+    scopes: dict[str, list[str]]
+
+
+def _bound(facts: Facts) -> _Bound:
     names = [name for name, _ in facts.assigned]
     names += [each.name for each in facts.functions]
     names += [each.name for each in facts.classes]
     names += [f"{function.name}.<locals>.{param.name}" for function in facts.functions for param in function.params]
-    scopes = {name.removesuffix(f".<locals>.{word}") for name in names if name.endswith(f".<locals>.{word}")}
-    return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
+    scopes: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        scope, local, word = name.rpartition(".<locals>.")
+        if local:
+            scopes.setdefault(word, []).append(scope)
+    return _Bound(frozenset(word for word, _ in facts.exports), scopes)
+
+
+_BOUND = Latest(_bound)
 
 
 def insert_statement(text: str, at: int, statement: str, below_heading: bool = False) -> Edit:
@@ -55,7 +77,7 @@ def insert_statement(text: str, at: int, statement: str, below_heading: bool = F
     heading of what follows. Where that one does not begin its line (``if x: f()``), semicolons
     join them, and each line of it must be a simple statement.
     """
-    lines = Lines(text)
+    lines = lines_of(text)
     start = lines.start_of_line(at)
     indent = text[start:at]
     if indent.strip() or _goes_on(text, start):
@@ -72,7 +94,7 @@ def insert_below(text: str, statement: Span, source: str) -> Edit:
     Where more follows on the line of that one, or something stands before it, semicolons join them, and each line of
     it must be a simple statement.
     """
-    start = Lines(text).start_of_line(statement.start)
+    start = lines_of(text).start_of_line(statement.start)
     indent = text[start : statement.start]
     end = line_end(text, statement.end)
     rest = text[statement.end : end].strip()
@@ -83,8 +105,10 @@ def insert_below(text: str, statement: Span, source: str) -> Edit:
 
 def _goes_on(text: str, start: int) -> bool:
     """Whether the line before the one at ``start`` goes on in it, by a backslash: nothing can stand between the two."""
-    before = text[:start].rstrip("\r\n")
-    line = before[Lines(before).start_of_line(len(before)) :]
+    end = start
+    while end and text[end - 1] in "\r\n":
+        end -= 1
+    line = text[lines_of(text).start_of_line(end) : end]
     return line.endswith("\\") and "#" not in line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchrepro_lint.facts import Facts
-from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.text import Edit, Lines, Span, lines_of
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
@@ -34,7 +34,7 @@ def line_end(text: str, offset: int) -> int:
 
 def indent_unit(facts: Facts, text: str) -> str:
     """What a file indents by: what its first function or block whose body has its own line is indented by; else four spaces."""
-    lines = Lines(text)
+    lines = lines_of(text)
     for function in facts.functions:
         if function.body and "<lambda>" not in function.name.rpartition(".")[2]:
             outer = text[lines.start_of_line(function.start) : function.start]

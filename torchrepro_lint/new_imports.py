@@ -8,7 +8,7 @@ from itertools import takewhile
 from torchrepro_lint.facts import Facts, If, Import, Statement
 from torchrepro_lint.insertions import free_word, shadowed
 from torchrepro_lint.layout import below_docstring, comments_above, line_end, newline, write_lines
-from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.text import Edit, Span, lines_of
 from torchrepro_lint.truth import Setting, constant_truth
 from torchrepro_lint.walk import statements
 
@@ -96,7 +96,7 @@ def insert_import(facts: Facts, text: str, statement: str) -> Edit:
         place = line_end(text, before[-1].end)
         return Edit(Span(place, place), newline(text) + statement)
     first = _above_names(text, opening, alike[0]) if plain else alike[0]
-    place = Lines(text).start_of_line(first.start)
+    place = lines_of(text).start_of_line(first.start)
     return Edit(Span(place, place), statement + newline(text))
 
 
@@ -112,7 +112,7 @@ def _above_names(text: str, opening: list[Statement], first: Statement) -> State
 
 def _above_others(text: str, other: Statement, statement: str) -> Edit:
     """Above the first import that is neither the standard library's nor usual, and above a comment on it."""
-    lines = Lines(text)
+    lines = lines_of(text)
     start = lines.start_of_line(other.start)
     above = comments_above(lines, start, "")
     if above in (0, start):  # what opens the file is about the file
@@ -128,7 +128,7 @@ def _order(text: str, statement: Statement) -> tuple[bool, str]:
 def _above_all(text: str, opening: list[Statement], statement: str) -> Edit:
     """Above the first import that is not from the future, with a blank line between."""
     first = next(each for each in opening if _kinds(each) != {"__future__"})
-    place = Lines(text).start_of_line(first.start)
+    place = lines_of(text).start_of_line(first.start)
     return Edit(Span(place, place), statement + newline(text) * 2)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.layout import line_end, newline
 from torchrepro_lint.nesting import Spot
-from torchrepro_lint.text import Edit, Lines, Span
+from torchrepro_lint.text import Edit, Span, lines_of
 
 
 def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None:
@@ -13,7 +13,7 @@ def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None
     ``others`` says that other fixes may take out all the others of the block.
     """
     statement = spot.statement
-    start, end = Lines(text).start_of_line(statement.start), line_end(text, statement.end)
+    start, end = lines_of(text).start_of_line(statement.start), line_end(text, statement.end)
     rest = text[statement.end : end].strip()
     if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
         return None

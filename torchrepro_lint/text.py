@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
@@ -84,6 +84,11 @@ class Lines:
         self.cells = cells
 
     @cached_property
+    def longest(self) -> int:
+        """How many letters the longest line has."""
+        return max(map(len, self.text.splitlines()), default=0)
+
+    @cached_property
     def _starts(self) -> list[int]:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
@@ -129,6 +134,12 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self._starts)
+
+
+@lru_cache(maxsize=8)
+def lines_of(text: str) -> Lines:
+    """The lines of a text of no notebook: the fixes of a file ask one after the other."""
+    return Lines(text)
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

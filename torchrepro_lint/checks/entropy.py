@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
@@ -103,12 +103,14 @@ def _written_out(context: Context, value: Expression) -> str | None:
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL106."""
-    for site in context.project.calls(context.path):
+    sites = context.project.calls(context.path)
+    seeded = frozenset(_seeded(sites))
+    for site in sites:
         for name in site.names:
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
-            elif name in GENERATORS and _is_seeded_later(context, site):
+            elif name in GENERATORS and _is_seeded_later(site, seeded):
                 continue
             elif name in GENERATORS and is_absent(context.project.resolver, context.path, site.call):
                 message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
@@ -119,15 +121,16 @@ def generator(context: Context) -> Iterator[Finding]:
             break
 
 
-def _is_seeded_later(context: Context, site: Site) -> bool:
+def _is_seeded_later(site: Site, seeded: frozenset[tuple[str, tuple[str, ...]]]) -> bool:
     """``rng = random.Random()`` followed by ``rng.seed(7)`` in the same function."""
     statement = site.statement
-    variables = {t.roots for t in statement.targets if isinstance(t, Ref)} if isinstance(statement, Assign) else set()
-    return any(
-        isinstance(other.call.func, Ref)
-        and other.call.func.path == ("seed",)
-        and other.call.func.roots in variables
-        and bool(other.call.args)
-        for other in context.project.calls(context.path)
-        if other.function == site.function
-    )
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    return any((site.function, each.roots) in seeded for each in targets if isinstance(each, Ref))
+
+
+def _seeded(sites: Iterable[Site]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The variables of which ``seed`` is called with something, each with the function that does."""
+    for site in sites:
+        func = site.call.func
+        if isinstance(func, Ref) and func.path == ("seed",) and site.call.args:
+            yield site.function, func.roots

@@ -17,7 +17,7 @@ from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
 from torchrepro_lint.rewrites.seed_blocks import last_of_block
 from torchrepro_lint.rewrites.seed_calls import existing, fix_in, is_conditional
-from torchrepro_lint.text import Edit, Fix, Lines
+from torchrepro_lint.text import Edit, Fix, lines_of
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def fix_workspace(
     path = program.entry.path
     facts, text = project.files[path], project.text(path)
     first = next((each for each in facts.body if not _is_standard(each)), None)
-    if first is None or first.start != Lines(text).start_of_line(first.start):
+    if first is None or first.start != lines_of(text).start_of_line(first.start):
         return None
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
     edits = _above(facts, text, first)

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.facts import Call, Define, Lambda, Loop, Ref
+from torchrepro_lint.facts import Call, Define, Lambda, Ref
 from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import Level, is_elif
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
-from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, needing, visible, wanting
+from torchrepro_lint.rewrites.generator_place import common
+from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, visible, wanting
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
 from torchrepro_lint.splitting import PARAMETERS
@@ -59,9 +60,9 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
 def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, ...]]:
     """The statement that makes a generator, before the one of the function's body that needs one first."""
     facts, text = project.files[path], project.text(path)
-    outer = _common(project, path, level)
-    statement_of = outer.spots[-1].statement if outer else None
-    if outer is None or statement_of is None or is_elif(text, statement_of) or isinstance(statement_of, Define):
+    outer = common(project, path, level)
+    statement_of = outer.spots[-1].statement
+    if is_elif(text, statement_of) or isinstance(statement_of, Define):
         return "", ()
     inside = level.function.name if level.function else ""
     torch, imports = ensure_import(facts, text, "torch", inside=inside)
@@ -85,20 +86,6 @@ def _apart(seed: str, number: int) -> str:
     if seed.isdecimal():
         return str(int(seed) + number)
     return f"{seed} + {number}" if _PLAIN.fullmatch(seed) else f"({seed}) + {number}"
-
-
-def _common(project: Project, path: str, level: Level) -> Level | None:
-    """The first statement of the innermost block around all calls of the function that need a generator, in no loop."""
-    found = [known_level(project, path, start) for start in needing(project, path, level)]
-    levels = [each for each in (level, *found) if each is not None and each.function == level.function]
-    first = min(levels, key=lambda each: each.spots[-1].statement.start)
-    depth = 1
-    while depth < min(len(each.spots) for each in levels):
-        spot = first.spots[depth]
-        if isinstance(spot.around, Loop) or any(each.spots[depth].block is not spot.block for each in levels):
-            break
-        depth += 1
-    return Level(first.function, first.spots[:depth])
 
 
 def _passing(project: Project, path: str, call: Call, word: str) -> Edit:

@@ -14,7 +14,7 @@ from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, firs
 from torchrepro_lint.rewrites.fix_unseeded import fix_start
 from torchrepro_lint.rewrites.seed_blocks import only_seeds
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
-from torchrepro_lint.text import Edit, Fix, Lines, Span
+from torchrepro_lint.text import Edit, Fix, Lines, Span, lines_of
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _move(text: str, before: Statement, first: Statement, last: Statement) -> _M
 
     None where they share a line with something else.
     """
-    lines = Lines(text)
+    lines = lines_of(text)
     start, place = lines.start_of_line(first.start), lines.start_of_line(first_offset(text, before))
     indent, end = text[start : first.start], line_end(text, last.end)
     rest = text[last.end : end].strip()

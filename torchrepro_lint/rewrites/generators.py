@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression, Function, Ref
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression, Function, Ref, Statement
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.nesting import Level, function_at, level_of
@@ -23,7 +24,8 @@ def wanting(project: Project, path: str) -> frozenset[int]:
     """Where the functions of a file begin that need a generator and have none."""
     known = _answers(project)
     if path not in known.wanting:
-        levels = (known_level(project, path, start) for _, start in _needing_all(project, path))
+        needed = (each for found in _needing_all(project, path).values() for each in found)
+        levels = (known_level(project, path, start) for start in needed)
         inside = [level for level in levels if level is not None and level.function is not None]
         starts = (each.function.start for each in inside if each.function and not visible(project, path, each))
         known.wanting[path] = frozenset(starts)
@@ -41,31 +43,41 @@ def known_level(project: Project, path: str, offset: int) -> Level | None:
 def needing(project: Project, path: str, level: Level) -> list[int]:
     """Where the function calls what draws from a generator and is given none."""
     function = f"{path}{level.function.name}" if level.function else f"{path}:"
-    return [start for name, start in _needing_all(project, path) if name == function]
+    return _needing_all(project, path).get(function, [])
 
 
-def _needing_all(project: Project, path: str) -> tuple[tuple[str, int], ...]:
+def _needing_all(project: Project, path: str) -> dict[str, list[int]]:
     known = _answers(project).needing
     if path not in known:
         sites = [loader.site for loader in loaders(project, path) if _needs(project, loader)]
         sites += [site for site, _ in random_splits(project, path)]
-        known[path] = tuple((site.function, site.call.start) for site in sites if not is_left(project, path, site.call))
+        found: dict[str, list[int]] = {}
+        for site in sites:
+            if not is_left(project, path, site.call):
+                found.setdefault(site.function, []).append(site.call.start)
+        known[path] = found
     return known[path]
 
 
 class _Answers(NamedTuple):
-    """What each fix of a file asks again: where generators are needed, and by the functions that begin where; whether a
-    value, known by its identity, is one; the levels of offsets.
+    """What each fix of a file asks again: where each function needs generators, and which functions do, by their starts;
+    whether a value, known by its identity, is one; the levels of offsets; where in a block, known by its identity, too,
+    which variables are given one; and the module's own.
     """
 
-    needing: dict[str, tuple[tuple[str, int], ...]]
+    needing: dict[str, dict[str, list[int]]]
     wanting: dict[str, frozenset[int]]
     generators: dict[int, bool]
     levels: dict[tuple[str, int], Level | None]
+    made: dict[int, tuple[tuple[int, str], ...]]
+    own: dict[str, str]
 
 
 def _answers(project: Project) -> _Answers:
-    return _KNOWN.setdefault(project, _Answers({}, {}, {}, {}))
+    found = _KNOWN.get(project)
+    if found is None:
+        found = _KNOWN[project] = _Answers({}, {}, {}, {}, {}, {})
+    return found
 
 
 _KNOWN: WeakKeyDictionary[Project, _Answers] = WeakKeyDictionary()
@@ -77,25 +89,44 @@ def _needs(project: Project, loader: Loader) -> bool:
 
 def visible(project: Project, path: str, level: Level) -> str:
     """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has."""
-    for statement in level.before:
-        if (
-            isinstance(statement, Assign)
-            and statement.value is not None
-            and _is_generator(project, path, statement.value)
-        ):
-            for target in statement.targets:
-                if isinstance(target, Ref) and not target.path:
-                    return target.roots[0].rpartition(".")[2].lstrip(":")
+    for spot in level.spots:
+        for at, word in _made(project, path, spot.block):
+            if at < spot.at:
+                return word
     if level.function is None:
         return ""
     for param in level.function.params:
         variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
         if _MADE in project.resolver.names_of(path, variable) and param.default is None:
             return param.name
+    known = _answers(project).own
+    if path not in known:
+        known[path] = next(_own(project, path), "")
+    return known[path]
+
+
+def _made(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
+    """Which statements of a block give a variable a generator, and which variable."""
+    known = _answers(project).made
+    if id(block) not in known:  # the facts stay as long as the project
+        known[id(block)] = tuple(_find_made(project, path, block))
+    return known[id(block)]
+
+
+def _find_made(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
+    for at, statement in enumerate(block):
+        if isinstance(statement, Assign) and statement.value is not None:
+            plain = (each for each in statement.targets if isinstance(each, Ref) and not each.path)
+            target = next(plain, None)
+            if target is not None and _is_generator(project, path, statement.value):
+                yield at, target.roots[0].rpartition(".")[2].lstrip(":")
+
+
+def _own(project: Project, path: str) -> Iterator[str]:
+    """The variables of the module that are given nothing but a generator."""
     for name, values in project.files[path].assigned:
         if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
-            return name[1:]
-    return ""
+            yield name[1:]
 
 
 def _is_generator(project: Project, path: str, value: Expression) -> bool:

@@ -50,7 +50,9 @@ class SeedUses:
 
 def seed_uses(project: Project, body: _Body) -> SeedUses:
     """What a body of a file of the project does with seeds."""
-    known = _KNOWN.setdefault(project, {})
+    known = _KNOWN.get(project)
+    if known is None:
+        known = _KNOWN[project] = {}
     if id(body) not in known:  # it is kept, so that no other can have its identity
         known[id(body)] = SeedUses(body)
     return known[id(body)]
