@@ -210,3 +210,18 @@ def test_a_pack_keeps_what_is_still_used_and_gives_it_back(tmp_path: Path, cache
     assert [pack.summary(names[path]) for path in files] == [facts[path].summary for path in files]
     assert pack.digest("1.py", State(1, 2, 3, 4)) == names["1.py"]
     assert pack.digest("1.py", State(1, 2, 3, 5)) is None
+
+
+def test_a_pack_that_was_written_anew_is_read_where_things_stand_now(tmp_path: Path, caches: Path) -> None:
+    cache = open_cache(str(tmp_path))
+    assert cache is not None
+    facts = [collect(f"import torch\nx = torch.rand({number})\n" * (number + 1)) for number in range(5)]
+    names = [digest(str(number).encode()) for number in range(5)]
+    some = sorted(names)[1:]  # what comes first moves all others along
+    pack = Pack(cache)
+    for present in (some, names):
+        fresh = {name: packed(each) for name, each in zip(names, facts, strict=True) if name not in pack.digests}
+        files = {f"{name}.py": (State(1, 2, 3, 4), name) for name in present}
+        pack.update(files, {name: fresh[name] for name in present if name in fresh})
+        known = dict(zip(names, facts, strict=True))
+        assert [pack.facts(name) for name in present] == [known[name] for name in present]

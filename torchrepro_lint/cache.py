@@ -49,11 +49,14 @@ class Cache(NamedTuple):
         """Write a file in one step, as far as that is possible."""
         self.replace(name, self.sign(name, data) + data)
 
-    def replace(self, name: str, data: bytes) -> None:
-        """The same for data that is signed already."""
-        with contextlib.suppress(OSError):
+    def replace(self, name: str, data: bytes) -> bool:
+        """The same for data that is signed already; whether it was written."""
+        try:
             self.place.mkdir(parents=True, exist_ok=True)
             _replace(Path(self.place, name), data)
+        except OSError:
+            return False
+        return True
 
     def sign(self, name: str, data: bytes) -> bytes:
         """The digest under the key of what is stored under a name."""

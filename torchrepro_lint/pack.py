@@ -114,7 +114,9 @@ class Pack:
     def _write(self, table: dict[str, Any], blobs: Iterable[bytes]) -> None:
         header = json.dumps(table, separators=(",", ":")).encode("ascii")
         signed = self._cache.sign(_NAME, header) + len(header).to_bytes(_LENGTH, "big") + header
-        self._cache.replace(_NAME, b"".join((signed, *blobs)))
+        if self._cache.replace(_NAME, b"".join((signed, *blobs))):
+            # From here on facts are where they stand in the new file.
+            self._table, self._start = table, len(signed)
         trim(self._cache.place.parent)
 
 
