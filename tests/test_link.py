@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from one_file import facts_of
 from page_examples import Example, examples
 from torchrepro_lint import catalogue
+from torchrepro_lint.carried import take_up, written
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
@@ -35,16 +37,26 @@ class _Checked:
         self._settings = Settings(device=options.get("device", "auto"))
         self._catalogue = catalogue.load(options.get("torch", "2.13"))
         self.followed = True
+        self._files = files
         self._link = self._new(files, keeps=True)
         self.found = self._findings(files, self._link)
 
     def change(self, files: Mapping[str, str]) -> None:
-        """Take over other texts of the files, and expect of the link what a new one says."""
-        self.followed = self._link.follow({path: facts_of(text) for path, text in files.items()})
+        """Take over other texts of the files, and expect of the link what a new one says, and of one that takes up no more
+        than what is written down between runs.
+        """
+        later = self._new(self._files, keeps=True)
+        take_up(later, *json.loads(json.dumps(written(self._link))))
+        facts = {path: facts_of(text) for path, text in files.items()}
+        self._files = files
+        self.followed = self._link.follow(facts)
         if not self.followed:
             self._link = self._new(files, keeps=True)
         self.found = self._findings(files, self._link)
         assert self.found == self._findings(files, self._new(files, keeps=False))
+        later.settle(facts)
+        if later.follow(facts):
+            assert self._findings(files, later) == self.found
 
     def _new(self, files: Mapping[str, str], *, keeps: bool) -> Link:
         facts = {path: facts_of(text) for path, text in files.items()}

@@ -42,7 +42,8 @@ def _prepare(project: Project) -> None:
     """Work out what nearly every file asks, and each process would work out for itself."""
     from torchrepro_lint.gradients import forward_callers
 
-    _ = project.programs, project.seeds_workers, project.worker_seeds, forward_callers(project)
+    project.ask_all()
+    forward_callers(project)
 
 
 def _in_processes(

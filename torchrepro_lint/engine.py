@@ -20,9 +20,10 @@ from torchrepro_lint.reading import Reading
 from torchrepro_lint.requested import target_of, warning
 from torchrepro_lint.states import State
 from torchrepro_lint.target import Target
-from torchrepro_lint.trees import ALONE, Means, read_tree
+from torchrepro_lint.trees import ALONE, Means, Readings, read_tree
 
 if TYPE_CHECKING:
+    from torchrepro_lint.carried import Carried
     from torchrepro_lint.project import Project
 
 
@@ -79,11 +80,25 @@ def _run_tree(
         unsafe = checker.tree.root.settings.unsafe_fixes
         reported = _unknown(checker, baseline) if baseline else None
         fixed = fix_tree(checker, readings.files, unsafe, reported, means.jobs)
-    found = report_on(checker, fixed.files, fixed.project or link(checker, fixed.files), means.jobs)
+    carried = None if fix else _carried(checker, readings, means)
+    project = carried.project(readings.files) if carried else fixed.project or link(checker, fixed.files)
+    found = report_on(checker, fixed.files, project, means.jobs)
+    if carried:
+        carried.leave()
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(readings.errors)
     return Outcome(found.diagnostics, count, changes, fixed.settled, (), errors)
+
+
+def _carried(checker: Checker, readings: Readings, means: Means) -> Carried | None:
+    """What the last run left, where there is a cache."""
+    cache = means.cache(checker.tree.root.path)
+    if cache is None:
+        return None
+    from torchrepro_lint.carried import Carried
+
+    return Carried(checker, readings, cache)
 
 
 def _unknown(checker: Checker, baseline: Baseline) -> Reported:

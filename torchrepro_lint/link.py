@@ -12,9 +12,9 @@ from torchrepro_lint.reads import Answers, Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.forward_callers import Calls
-    from torchrepro_lint.project import Called, Program, Site
+    from torchrepro_lint.project import Called, Program, Reached, Site
 
 
 class Link:
@@ -36,6 +36,8 @@ class Link:
         self.answers = Answers(reads)
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
+        # What of each program of such entries can be said without it.
+        self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
 
     @property
     def files(self) -> Mapping[str, Facts]:
@@ -51,13 +53,28 @@ class Link:
         known = self.names.modules.peek
         return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
 
+    def settle(self, files: Mapping[str, Facts]) -> None:
+        """Work out what ``follow`` compares, for answers that were taken up and that may have been worked out from it."""
+        known = self.names.modules
+        if any(
+            _says_what_there_is(known.summary(path)) != _says_what_there_is(facts.summary)
+            for path, facts in files.items()
+            if known.peek(path) is not facts
+        ):
+            self.names.settle()
+
     def replace(self, path: str, facts: Facts) -> bool:
         """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
         before = self.names.modules.summary(path)
         changed = self.names.replace(path, facts)
         if changed is None:
             return False
-        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs):
+        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached):
             kept.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
+
+
+def _says_what_there_is(summary: Summary) -> Summary:
+    """A summary without what says nothing of classes, decorators and tables."""
+    return summary._replace(calls=(), values=(), keywords=(), partials=(), holds=(), acts=False)

@@ -119,6 +119,10 @@ class Names:
             same = (heirs is None or heirs == self._heirs) and (decorated is None or self.registry.is_still(decorated))
         return changed if same else None
 
+    def settle(self) -> None:
+        """Work out what ``replace`` compares."""
+        _ = self._heirs, self.registry.tables
+
     def _tables(self) -> bool:
         """Whether decorators fill tables."""
         return any(self.modules.summary(path).tables for path in self.modules.files)

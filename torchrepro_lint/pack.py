@@ -58,6 +58,11 @@ class Pack:
         found: str = known[4]
         return found if found in self._table["facts"] else None
 
+    def known(self, path: str) -> tuple[State, str] | None:
+        """What is stored of a file, changed or not: its state and digest."""
+        known = self._table["files"].get(path)
+        return (State(*known[:4]), known[4]) if known is not None and known[4] in self._table["facts"] else None
+
     @property
     def digests(self) -> frozenset[str]:
         """The digests of all stored facts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from torchrepro_lint.link import Link
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.mentions import mentions, paths_constructing, words_in
+from torchrepro_lint.mentions import Mentions, mentions, paths_constructing, words_in
 from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
@@ -38,7 +38,7 @@ from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.walk import held_words, within
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
 from torchrepro_lint.worker_functions import handed_words, worker_functions
-from torchrepro_lint.worker_seeds import WorkerSeed, worker_seeds
+from torchrepro_lint.worker_seeds import WorkerSeed, WorkerSeedPlace, worker_seeds
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -81,6 +81,19 @@ class Program(NamedTuple):
     entry: Entry
     run: Run
     effects: Effects
+
+
+class Reached(NamedTuple):
+    """Of a program: the functions that it reaches, their files, and whether it may run on an accelerator."""
+
+    functions: frozenset[str]
+    paths: frozenset[str]
+    accelerated: bool
+
+
+def reached(functions: Iterable[str], *, accelerated: bool) -> Reached:
+    """What a program reaches, by its functions."""
+    return Reached(frozenset(functions), frozenset(map(path_of, functions)), accelerated)
 
 
 class Work(NamedTuple):
@@ -203,6 +216,17 @@ class Project:
         """What each entry point of the project runs, sorted by path."""
         return tuple(program for path in sorted(self.files) for program in self.programs_of(path))
 
+    def ask_all(self) -> None:
+        """Work out what is asked of all files together."""
+        _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._filled_words
+        _ = self.worker_functions, self.handed_words, self._worker_seeds, self._seeding_files
+        for entries in self._entries:
+            self._reached(entries)
+
+    def programs_in(self, path: str) -> tuple[Program, ...]:
+        """The programs that run anything of a file."""
+        return self._programs_with(lambda each: path in each.paths)
+
     def programs_of(self, path: str) -> tuple[Program, ...]:
         """What the entry points of a file run."""
         entries = self.entry_points.of(path)
@@ -248,6 +272,24 @@ class Project:
         """
         found: _Answer = self.link.answers.of(name, compute)
         return found
+
+    def _afresh(self) -> Project:
+        """For answers that are kept across changes: a project of the same link that has worked nothing out yet, so that all
+        is noted that they look into. Where nothing is kept, this one.
+        """
+        if not self.resolver.modules.reads.keeps:
+            return self
+        return Project(
+            self.files,
+            self._settings,
+            self._catalogue,
+            (),
+            self._scripts,
+            self.position,
+            self.text,
+            self.libraries,
+            self.link,
+        )
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""
@@ -325,10 +367,14 @@ class Project:
         """The functions and module bodies that seed generators by their own calls, of the files that import a file, directly
         or not, and its own.
         """
-        found = self._kept("seeding", lambda: mentions(self.resolver, self.seeding_words))
+        found = self._seeding_files
         for path in found.paths:
             if behind in self.resolver.modules.behind(path):
                 yield from self._seeding_in(path, found.words)
+
+    @property
+    def _seeding_files(self) -> Mentions:
+        return self._kept("seeding", lambda: mentions(self.resolver, self.seeding_words))
 
     def _seeding_in(self, path: str, words: frozenset[str]) -> tuple[str, ...]:
         key = path, words
@@ -357,20 +403,31 @@ class Project:
         """The draws from numpy's global generator that the project's datasets lead workers to."""
         return tuple(numpy_draws(self))
 
-    @cached_property
-    def worker_seeds(self) -> tuple[WorkerSeed, ...]:
-        """The seeds of the project's worker functions that leave workers unseeded, or all alike."""
-        return tuple(worker_seeds(self, self._catalogue))
+    def worker_seeds(self, path: str) -> Iterator[WorkerSeed]:
+        """The seeds in a file of the project's worker functions that leave workers unseeded, or all alike."""
+        for each in self._worker_seeds:
+            if each.path == path:
+                yield from (
+                    WorkerSeed(path, called.call, each.name, each.source, each.direct)
+                    for called in self._called(path)
+                    if (called.call.start, called.call.end) == (each.start, each.end)
+                )
+
+    @property
+    def _worker_seeds(self) -> tuple[WorkerSeedPlace, ...]:
+        return self._kept("worker seeds", lambda: tuple(worker_seeds(self._afresh(), self._catalogue)))
 
     @property
     def handed_words(self) -> frozenset[str]:
         """The words of what may be handed to loaders' workers; see ``worker_functions``."""
         return self._kept("handed words", lambda: handed_words(self))
 
-    @cached_property
+    @property
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
-        return frozenset(each.function for each in worker_functions(self))
+        return self._kept(
+            "worker functions", lambda: frozenset(each.function for each in worker_functions(self._afresh()))
+        )
 
     def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """The arguments of a call to a function of the project that become seeds: the function's word, and the value."""
@@ -408,7 +465,27 @@ class Project:
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
-        return tuple(program for program in self.programs if function in program.run.functions)
+        return self._programs_with(lambda each: function in each.functions)
+
+    def _programs_with(self, wanted: Callable[[Reached], bool]) -> tuple[Program, ...]:
+        """The programs that reach what is wanted; those of other entry points are not run for that."""
+        return tuple(
+            self.programs_of(entries[0].path)[number]
+            for entries in self._entries
+            for number, each in enumerate(self._reached(entries))
+            if wanted(each)
+        )
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[Entry, ...], ...]:
+        """The entry points of each file that has any."""
+        return tuple(entries for path in sorted(self.files) if (entries := self.entry_points.of(path)))
+
+    def _reached(self, entries: tuple[Entry, ...]) -> tuple[Reached, ...]:
+        return self.link.reached.of(entries, lambda: tuple(map(self._reached_by, self.programs_of(entries[0].path))))
+
+    def _reached_by(self, program: Program) -> Reached:
+        return reached(program.run.functions, accelerated=self.on_accelerator(program))
 
     def switching(self, program: Program) -> tuple[Touch, ...]:
         """What a program does to flags, variables of the environment, and devices, in order."""
@@ -445,5 +522,5 @@ class Project:
         """
         if self._settings.device != "auto":
             return self._settings.device != "cpu"
-        programs = self.reaching(function)
-        return not programs or any(self.on_accelerator(program) for program in programs)
+        reached = [each for entries in self._entries for each in self._reached(entries) if function in each.functions]
+        return not reached or any(each.accelerated for each in reached)

@@ -81,6 +81,14 @@ class Answers:
         reads.words |= mentioned
         return answer
 
+    def known(self) -> list[tuple[str, Any, int, frozenset[str]]]:
+        """What has been answered: names, answers, what they were worked out from, and the words."""
+        return [(name, *self._known[name]) for name in sorted(self._known)]
+
+    def enter(self, name: str, answer: Any, seen: int, words: frozenset[str]) -> None:
+        """Take over what ``known`` gave of a project in the same state."""
+        self._known.setdefault(name, (answer, seen, words))
+
     def drop(self, changed: int, words: AbstractSet[str]) -> None:
         """Forget what was worked out from anything that has changed: files, or which files mention one of the words."""
         for name in [
@@ -110,6 +118,14 @@ class Kept(Generic[_Key, _Value]):
             self._known[key] = found
         self._reads.seen |= found[1]
         return found[0]
+
+    def known(self) -> list[tuple[_Key, _Value, int]]:
+        """What has been answered: questions, answers, and what they were worked out from."""
+        return [(key, *answer) for key, answer in self._known.items()]
+
+    def enter(self, key: _Key, answer: _Value, seen: int) -> None:
+        """Take over what ``known`` gave of a project in the same state."""
+        self._known.setdefault(key, (answer, seen))
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""

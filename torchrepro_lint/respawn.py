@@ -26,12 +26,7 @@ _PYTHON = re.compile(r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|m
 
 def starts_python(project: Project, path: str) -> bool:
     """Whether the programs that reach a file start another Python; where none does, whether the file itself does."""
-    reached = {
-        function
-        for program in project.programs
-        if any(path_of(function) == path for function in program.run.functions)
-        for function in program.run.functions
-    }
+    reached = {function for program in project.programs_in(path) for function in program.run.functions}
     for file in sorted({path_of(function) for function in reached} | {path}):
         for site in project.calls(file):
             if (site.function in reached or file == path) and _starts(site):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,9 +20,12 @@ from torchrepro_lint.workers import Death, work_through
 
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
+    from torchrepro_lint.facts import Facts
 
 # So many bytes take longer to collect than processes to start.
 _WORTH_PROCESSES = 400_000
+# Of more changed files it is not looked up what they said before.
+_MOST_CHANGED = 32
 # A file of this size is read in a process of its own, whose end costs no other file.
 _LARGE = 1_000_000
 
@@ -52,12 +56,15 @@ ALONE = Means()
 class Readings(NamedTuple):
     """The files of a tree that could be read, by path from the root, and an error for each given one that could not.
 
-    ``seen`` has, by absolute path, how each file was when it was read.
+    ``seen`` has, by absolute path, how each file was when it was read, ``digests`` those of all files with facts, by path;
+    ``before`` has what the last run stored of changed files, if they are few: digests and facts.
     """
 
     files: dict[str, Reading]
     errors: tuple[str, ...]
     seen: dict[str, tuple[State, str]]
+    digests: dict[str, str]
+    before: dict[str, tuple[str, Facts]]
 
 
 class _Task(NamedTuple):
@@ -96,6 +103,7 @@ class _Reader:
         self._stored: set[str] = set()
         self._errors: dict[str, str] = {}
         self._fresh: dict[str, Packed] = {}
+        self._digests: dict[str, str] = {}
 
     def read(self, advance: Callable[[], None], jobs: int) -> Readings:
         changed = []
@@ -107,12 +115,32 @@ class _Reader:
         for path, answer in self._collect(changed, jobs):
             self._take(path, answer)
             advance()
+        before = self._before(changed)
         if self._pack:
-            self._pack.update({path: self._seen[path] for path in sorted(self._stored)}, self._fresh)
+            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), self._fresh)
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
         files = {path: self._found[path] for path in self._tree.files if path in self._found}
         seen = {str(self._place(path)): known for path, known in self._seen.items()}
-        return Readings(files, tuple(errors), seen)
+        digests = {path: self._digests[path] for path, each in files.items() if each.facts is not None}
+        return Readings(files, tuple(errors), seen, digests, before)
+
+    def _stored_now(self) -> dict[str, tuple[State, str]]:
+        return {path: self._seen[path] for path in self._stored}
+
+    def _of_piped(self) -> dict[str, tuple[State, str]]:
+        """What is stored of files whose text comes from elsewhere: it stays."""
+        known = {path: self._pack.known(path) for path in self._tree.files if self._piped(path)} if self._pack else {}
+        return {path: each for path, each in known.items() if each is not None}
+
+    def _before(self, changed: Sequence[str]) -> dict[str, tuple[str, Facts]]:
+        """What is stored of changed files; nothing where so many have changed that it is of no use."""
+        found: dict[str, tuple[str, Facts]] = {}
+        for path in changed if self._pack and len(changed) <= _MOST_CHANGED else ():
+            known = self._pack.known(path) if self._pack else None
+            if known is not None and self._pack and known[1] != self._digests.get(path):
+                with contextlib.suppress(ValueError):
+                    found[path] = known[1], self._pack.facts(known[1])
+        return found
 
     def _from_pack(self, path: str) -> bool:
         """Take a file that has not changed from the pack."""
@@ -130,6 +158,7 @@ class _Reader:
         if self._pack is None or summary is None:
             return False
         self._found[path] = StoredReading(self._place(path), known, summary, partial(self._pack.facts, known))
+        self._digests[path] = known
         self._seen[path] = (seen, known)
         self._stored.add(path)
         return True
@@ -159,6 +188,7 @@ class _Reader:
             self._store(path, answer.seen, answer.digest)
             return
         self._found[path] = answer.reading
+        self._digests[path] = answer.digest
         if answer.seen:
             self._seen[path] = (answer.seen, answer.digest)
         if answer.packed:
@@ -194,7 +224,7 @@ def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
     """Read one file; what it says is not needed where its digest is known. Without digests nothing is stored."""
     notebook = is_notebook(task.path)
     if task.data is not None:
-        return _Answer(None, "", read(task.data, notebook), None)
+        return _Answer(None, digest(task.data, notebook), read(task.data, notebook), None)
     try:
         seen = state(task.path)
         data = Path(task.path).read_bytes()

@@ -39,8 +39,24 @@ class WorkerSeed(NamedTuple):
     direct: bool
 
 
-def worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeed]:
+class WorkerSeedPlace(NamedTuple):
+    """The same with the offsets of the call for the call itself."""
+
+    path: str
+    start: int
+    end: int
+    name: str
+    source: str
+    direct: bool
+
+
+def worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeedPlace]:
     """One for each call, in the order of the worker functions."""
+    for path, call, name, source, direct in _worker_seeds(project, catalogue):
+        yield WorkerSeedPlace(path, call.start, call.end, name, source, direct)
+
+
+def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeed]:
     seen: set[int] = set()
     for worker in worker_functions(project):
         reader = _Reader(project, worker)

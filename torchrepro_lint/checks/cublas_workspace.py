@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import set_in
 from torchrepro_lint.facts import span
 from torchrepro_lint.flags import DETERMINISTIC, WARN, is_off
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.reached import device_of
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.fix_enabling import fix_workspace
@@ -36,9 +35,8 @@ def check(context: Context) -> Iterator[Finding]:
     """What each program on CUDA that enables deterministic algorithms lacks, or does in vain, in this module."""
     if release(context.catalogue.version) >= NOT_NEEDED_SINCE:
         return
-    for program in context.project.programs:
-        if context.path in {path_of(function) for function in program.run.functions}:
-            yield from _of_program(context, program)
+    for program in context.project.programs_in(context.path):
+        yield from _of_program(context, program)
 
 
 def _of_program(context: Context, program: Program) -> Iterator[Finding]:

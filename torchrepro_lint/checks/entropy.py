@@ -36,13 +36,15 @@ def seed(context: Context) -> Iterator[Finding]:
     """TRL105."""
     for site in context.project.calls(context.path):
         found = _seeding(context, site)
-        if found and not _of_worker(context.project, site):
+        if found and not _of_worker(context.project, context.path, site):
             yield Finding("TRL105", span(site.call), *found)
 
 
-def _of_worker(project: Project, site: Site) -> bool:
+def _of_worker(project: Project, path: str, site: Site) -> bool:
     """Whether a call seeds a worker, of which another rule tells."""
-    return site.function in project.worker_functions or any(each.call is site.call for each in project.worker_seeds)
+    return site.function in project.worker_functions or any(
+        each.call is site.call for each in project.worker_seeds(path)
+    )
 
 
 def _seeding(context: Context, site: Site) -> tuple[str, Fix | None] | None:

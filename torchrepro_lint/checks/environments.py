@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant, Ref, span
 from torchrepro_lint.frameworks import receiver_of, rows_of
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import families
 
@@ -26,11 +25,10 @@ _SPACES = frozenset({"action_space", "single_action_space", "observation_space",
 def check(context: Context) -> Iterator[Finding]:
     """The first reset of each environment of a run, and the first sample of its spaces, that no seed comes before."""
     mentioned = {*context.facts.summary.calls, *context.facts.summary.values}
-    for program in context.project.programs if not mentioned.isdisjoint(_WORDS) else ():
-        if context.path in {path_of(function) for function in program.run.functions}:
-            for happening, message in _unseeded(context, program):
-                if happening.path == context.path and happening.event.value is not None:
-                    yield Finding(_CODE, span(happening.event.value), message)
+    for program in context.project.programs_in(context.path) if not mentioned.isdisjoint(_WORDS) else ():
+        for happening, message in _unseeded(context, program):
+            if happening.path == context.path and happening.event.value is not None:
+                yield Finding(_CODE, span(happening.event.value), message)
 
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[Happening, str]]:

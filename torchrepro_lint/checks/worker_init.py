@@ -26,8 +26,8 @@ _OTHERS = ("numpy.random.seed", "random.seed")
 
 def check(context: Context) -> Iterator[Finding]:
     """At the call that seeds, or by which the worker function seeds through a helper."""
-    for seed in context.project.worker_seeds if may_seed_workers(context.project, context.path) else ():
-        if seed.path == context.path:
+    if may_seed_workers(context.project, context.path):
+        for seed in context.project.worker_seeds(context.path):
             yield Finding(CODE, span(seed.call), _message(seed), _fix(context, seed))
 
 

@@ -1,0 +1,156 @@
+"""What a run takes over from the one before: as much as a change leaves standing, and never a wrong word."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+from torchrepro_lint.project import Project
+
+Maker = Callable[[Mapping[str, str]], Path]
+Lint = Callable[..., Ran]
+
+LAYERS = """\
+import torch
+
+
+class Pick(torch.nn.Module):
+    def forward(self, x, index):
+        return torch.index_select(x, 0, index)
+"""
+DATA = """\
+import random
+import torch
+from torch.utils.data import DataLoader
+
+
+def seed_worker(number):
+    random.seed(0)
+
+
+def loader(data):
+    return DataLoader(data, num_workers=2, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))
+"""
+TRAIN = """\
+import torch
+from data import loader
+from layers import Pick
+
+if __name__ == "__main__":
+    net = Pick().cuda()
+    for x, index in loader([1]):
+        net(x, index).sum().backward()
+"""
+FILES = {"layers.py": LAYERS, "data.py": DATA, "train.py": TRAIN, "notes.py": "def note(text):\n    return text\n"}
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose entry points are run, as they are."""
+    found: list[str] = []
+    find = Project._find_programs
+
+    def noted(self: Project, entries: tuple[object, ...]) -> Iterator[object]:
+        found.append(entries[0].path)  # type: ignore[attr-defined]
+        return find(self, entries)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Project, "_find_programs", noted)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(tmp_path_factory.mktemp("caches")))
+
+
+def test_a_program_that_a_change_does_not_concern_is_not_run_again(project: Maker, lint: Lint, runs: list[str]) -> None:
+    folder = project(FILES)
+    assert "TRL401" in lint().out
+    assert runs == ["train.py"]
+    Path(folder, "notes.py").write_text("import torch\n\ndef pick(x, index):\n    return x.index_select(0, index)\n")
+    assert "TRL401" in lint("notes.py").out
+    assert runs == ["train.py"]
+    assert lint("notes.py") == lint("notes.py", "--no-cache")
+
+
+def test_a_program_that_a_change_concerns_is_run_again(project: Maker, lint: Lint, runs: list[str]) -> None:
+    folder = project(FILES)
+    assert "TRL401" in lint("layers.py").out
+    Path(folder, "train.py").write_text(TRAIN.replace(".cuda()", ""))
+    assert lint("layers.py").out == ""
+    assert runs == ["train.py", "train.py"]
+
+
+def test_what_seeds_workers_is_known_in_the_next_run(project: Maker, lint: Lint) -> None:
+    folder = project(FILES)
+    assert "TRL307" in lint("data.py").out
+    Path(folder, "notes.py").write_text("x = 1\n")
+    assert "TRL307" in lint("data.py").out
+    Path(folder, "data.py").write_text("# One line more.\n" + DATA)
+    assert "data.py:8:" in lint("data.py").out
+    Path(folder, "data.py").write_text(DATA.replace("worker_init_fn=seed_worker, ", ""))
+    assert "TRL307" not in lint("data.py").out
+
+
+def test_other_settings_take_over_nothing(project: Maker, lint: Lint, runs: list[str]) -> None:
+    folder = project({**FILES, "other.py": TRAIN.replace('if __name__ == "__main__":', "def run():")})
+    lint()
+    Path(folder, "pyproject.toml").write_text("[tool.torchrepro-lint]\nentry-points = ['other.py']\n")
+    lint()
+    assert runs == ["train.py", "other.py", "train.py"]
+
+
+def test_a_text_from_standard_input_leaves_what_is_stored(project: Maker, lint: Lint, tmp_path: Path) -> None:
+    project(FILES)
+    lint()
+    stored = {path: path.read_bytes() for path in _cached()}
+    assert len(stored) == 3
+    piped = lint(
+        "-", "--stdin-filename", "layers.py", stdin=LAYERS.replace("torch.index_select(x,", "x.index_select(").encode()
+    )
+    assert "TRL401" in piped.out
+    assert {path: path.read_bytes() for path in _cached()} == stored
+
+
+def _cached() -> list[Path]:
+    import os
+
+    return sorted(path for path in Path(os.environ["TORCHREPRO_LINT_CACHE_DIR"]).glob("*/*"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_after_changes_say_what_a_run_without_a_cache_says(project: Maker, lint: Lint, seed: int) -> None:
+    folder = project(FILES)
+    dice = random.Random(seed)
+    texts = dict(FILES)
+    for _ in range(12):
+        path = dice.choice(sorted(texts))
+        texts[path] = _changed(texts[path], dice)
+        Path(folder, path).write_text(texts[path])
+        asked = [dice.choice(sorted(texts))] if dice.randrange(3) else []
+        assert lint(*asked, "--verbose") == lint(*asked, "--verbose", "--no-cache")
+
+
+def _changed(text: str, dice: random.Random) -> str:
+    """A text after one of some changes, most of which matter to other files."""
+    changes = [
+        ("", "# A line more.\n"),
+        ("import torch\n", "import torch\n\ntorch.manual_seed(0)\n"),
+        (".cuda()", ""),
+        ("Pick().", "Pick().cuda()."),
+        ("class Pick(torch.nn.Module)", "class Pick(torch.nn.Identity)"),
+        ("def note(", "def note2("),
+        ("random.seed(0)", "random.seed(number)"),
+        ("num_workers=2", "num_workers=0"),
+        ("from layers import Pick", "from layers import *"),
+        ("worker_init_fn=seed_worker, ", ""),
+        ("def forward(self, x, index):", "@torch.no_grad()\n    def forward(self, x, index):"),
+        ("if __name__", "x = 1\nif __name__"),
+    ]
+    fitting = [each for each in changes if each[0] in text]
+    old, new = dice.choice(fitting)
+    return text.replace(old, new, 1) if old else new + text
