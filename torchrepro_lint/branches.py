@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
-from torchrepro_lint.scoped import Scope
+from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import blocks
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ _LEAVING = ("return", "raise")
 
 
 def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
-    """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count."""
+    """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count, and
+    of attributes of the scope's object.
+    """
     look = _Look(origins, path, scope)
     look.ends(body)
     return tuple(look.found)
@@ -88,6 +90,9 @@ def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> l
         case Ref(path=()):
             found = [each for one in _passed(origins, path, operand, scope) for each in one]
             return found if ... not in found else []
+        case Ref(path=(_,)) if scope.owner:
+            found = [_constant(each.value) for each in origins.of(Scoped(path, operand, scope))]
+            return found if ... not in found else []
     return []
 
 
@@ -97,7 +102,11 @@ def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[lis
         if not given or origins.assignments(path).get(root):
             yield [...]
         for each in given:
-            yield [one.value.value if isinstance(one.value, Constant) else ... for one in origins.of(each)]
+            yield [_constant(one.value) for one in origins.of(each)]
+
+
+def _constant(value: Expression) -> object:
+    return value.value if isinstance(value, Constant) else ...
 
 
 def _is_in(one: object, other: object) -> bool:

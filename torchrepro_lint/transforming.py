@@ -174,14 +174,29 @@ class Transforming:
         found: set[str] = set()
         known: set[int] = set()
         for happening in work.run.happenings:
-            if _is_known(happening, known):
+            if _is_known(happening, known) or not self._runs(happening, scope):
                 continue
             seen = self._happens(work, happening, scope)
             if seen is not None:
                 found |= seen
                 known.add(id(happening.event))
-        drawn = (each for each in own_draws(work) if not _is_known(each.happening, known))
+        drawn = (
+            each
+            for each in own_draws(work)
+            if not _is_known(each.happening, known) and self._runs(each.happening, scope)
+        )
         return frozenset(found) | frozenset(each.family for each in drawn)
+
+    def _runs(self, happening: Happening, scope: Scope) -> bool:
+        """Whether an object of this scope gets to an event: none stands in a branch that its attributes rule out."""
+        places = [(step.path, step.event.value) for step in happening.way]
+        for path, value in [*places, (happening.path, happening.event.value)]:
+            if value is None:
+                continue
+            around = [each for each in self._project.files[path].functions if each.start <= value.start < each.end]
+            if any(not self._origins.runs(path, each, value.start, scope) for each in around):
+                return False
+        return True
 
     def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
         """What an event draws from that the run does not show; None where what the run shows is all."""
