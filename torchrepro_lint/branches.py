@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
 from torchrepro_lint.scoped import Scope, Scoped
-from torchrepro_lint.walk import blocks
+from torchrepro_lint.walk import blocks, expressions, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
@@ -53,6 +53,7 @@ class _Look:
     def ends(self, body: tuple[Statement, ...]) -> bool:
         """Note what does not run, and whether the function is surely left in this body."""
         for statement in body:
+            self._choose(statement)
             if self._leaves(statement):
                 self._leave_out(tuple(each for each in body if each.start > statement.start))
                 return True
@@ -73,6 +74,17 @@ class _Look:
         for block in blocks(statement):
             self.ends(block)
         return False
+
+    def _choose(self, statement: Statement) -> None:
+        """Note which part of ``one if test else other`` is not evaluated."""
+        for expression in expressions(statement):
+            for each in within(expression):
+                if isinstance(each, Operation) and each.op == "if" and len(each.operands) == 3:
+                    test, one, other = each.operands
+                    answer = truth(self._origins, self._path, test, self._scope)
+                    if answer is not None:
+                        unused = other if answer else one
+                        self.found.append((unused.start, unused.end))
 
     def _leave_out(self, body: tuple[Statement, ...]) -> None:
         if body:

@@ -39,6 +39,8 @@ _TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
 _GENERATORS = re.compile(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
+# The method of what a transform has made of a sample: ``Compose()().clone``.
+_OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST = 16
 # Steps to take for what is indexed or iterated, which is nearly always an array.
 _FEW = 40
@@ -217,7 +219,11 @@ class Transforming:
     def _called(self, happening: Happening, func: Expression, scope: Scope) -> Draws | None:
         if self._is_left_out(happening, func):
             return NOTHING
-        known = [name for name in happening.names if ":" not in name and any(transforms(_plain(name)))]
+        known = [
+            name
+            for name in happening.names
+            if ":" not in name and not _OF_RESULT.search(name) and any(transforms(_plain(name)))
+        ]
         objects = [name for name in happening.names if ":" in name and name.endswith("()")]
         if known and not any(name.endswith("()") for name in known):
             return NOTHING.union(*(self._of_rows(_plain(name), None) for name in known))
