@@ -58,23 +58,23 @@ def _measure(client: Client, file: Path, options: argparse.Namespace) -> None:
     found = client.diagnostics(file, 1)
     print(f"opened after {time.perf_counter() - started:.2f} s, {len(found)} findings, {_megabytes(client):.0f} MB")
     print("  edits   memory      CPU  parses: median, p95, max       does not: median, p95, max")
-    begun = computed = _computed(client)
+    begun = known = computed(client)
     every: list[Cost] = []
     for number, one in enumerate(keystrokes(text, options.edits, options.seed), 1):
-        sent = _send(client, file, number + 1, text, one)
+        sent = send(client, file, number + 1, text, one)
         every.append(sent._replace(milliseconds=sent.milliseconds - options.delay))
         text = one.text
         if number % options.each == 0:
-            computed, before = _computed(client), computed
-            cost = (computed - before) / options.each
+            known, before = computed(client), known
+            cost = (known - before) / options.each
             print(
                 f"{number:7d} {_megabytes(client):5.0f} MB {cost:5.0f} ms {_figures(every[-options.each :])}",
                 flush=True,
             )
-    print(f"    all          {(_computed(client) - begun) / max(len(every), 1):5.0f} ms {_figures(every)}")
+    print(f"    all          {(computed(client) - begun) / max(len(every), 1):5.0f} ms {_figures(every)}")
 
 
-def _send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> Cost:
+def send(client: Client, file: Path, version: int, before: str, one: Keystroke) -> Cost:
     """Send one edit and wait until its diagnostics are there."""
     change = {"range": _range(Lines(before), one), "text": one.new}
     started = time.perf_counter()
@@ -95,17 +95,17 @@ def _range(lines: Lines, one: Keystroke) -> dict[str, Any]:
 
 def _figures(costs: Sequence[Cost]) -> str:
     good, bad = ([one.milliseconds for one in costs if one.parses is kind] for kind in (True, False))
-    return f"{len(good):5d}: {_spread(good)}   {len(bad):5d}: {_spread(bad)}"
+    return f"{len(good):5d}: {spread(good)}   {len(bad):5d}: {spread(bad)}"
 
 
-def _spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     if not values:
         return " " * 25
     p95 = sorted(values)[math.ceil(len(values) * 0.95) - 1]
     return f"{statistics.median(values):5.0f} {p95:5.0f} {max(values):5.0f} ms"
 
 
-def _computed(client: Client) -> float:
+def computed(client: Client) -> float:
     """How many milliseconds the server has computed; Linux only."""
     fields = Path(f"/proc/{client.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
