@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.reads import Reads
 
 Links = dict[str, tuple[str, ...]]
 
@@ -75,3 +76,63 @@ def test_all_questions_of_a_dense_circle_cost_a_walk_each() -> None:
 
     assert all(len(ask(node)) == count for node in range(count))
     assert len(evaluated) <= count * count
+
+
+class _Following:
+    """Answers about a graph that are kept while it changes; the successors of a node are in a file of its own."""
+
+    def __init__(self, links: Links, firm: frozenset[str]) -> None:
+        self._links = dict(links)
+        self._firm = firm
+        self._reads = Reads(links, keeps=True)
+        self._memo = Memo(self._reads)
+        self.walked: list[str] = []
+
+    def ask(self, node: str) -> tuple[str, ...]:
+        return self._memo.solve(node, lambda: self._parts(node), firm=node in self._firm)
+
+    def change(self, node: str, links: tuple[str, ...]) -> None:
+        """Forget what does not hold any more."""
+        self._links[node] = links
+        self._memo.drop(self._reads.bits[node])
+        for _ in range(10):
+            changed = self._memo.reconsider()
+            if not changed:
+                return
+            self._memo.drop(changed)
+        pytest.fail("no end")
+
+    def _parts(self, node: str) -> Iterator[str]:
+        self.walked.append(node)
+        self._reads.see(node)
+        yield node
+        for each in self._links[node]:
+            # So that one answer may be the same though another in it is not.
+            yield from (name for name in self.ask(each) if (len(name) + int(node[1:])) % 3)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_answers_follow_changes(seed: int) -> None:
+    draw = random.Random(seed)
+    nodes = [f"n{10 ** draw.randint(0, 3) + number}" for number in range(draw.randint(3, 10))]
+    most = draw.choice((1, 2, 3))
+    links = {node: tuple(draw.sample(nodes, draw.randint(0, most))) for node in nodes}
+    following = _Following(links, frozenset(node for node in nodes if draw.random() < 0.5))
+    for _ in range(15):
+        for node in draw.sample(nodes, draw.randint(0, len(nodes))):
+            following.ask(node)
+        changed = draw.choice(nodes)
+        links[changed] = tuple(draw.sample(nodes, draw.randint(0, most)))
+        following.change(changed, links[changed])
+        fresh = {node: _Following(links, frozenset()).ask(node) for node in nodes}
+        assert {node: following.ask(node) for node in nodes} == fresh
+
+
+def test_a_firm_answer_that_is_the_same_concerns_nobody() -> None:
+    links: Links = {"n2": ("n3",), "n3": ("n4", "n5"), "n4": ("n5",), "n5": ()}
+    following = _Following(links, frozenset({"n3"}))
+    following.ask("n2")
+    following.walked.clear()
+    following.change("n4", ())
+    assert following.ask("n2") == ("n2", "n3", "n4", "n5")
+    assert sorted(following.walked) == ["n3", "n4"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Function, Param, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
+from torchrepro_lint.kept import Kept
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.reads import Kept
 from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
@@ -19,8 +19,17 @@ if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
 
-# The calls of a project are numbered: the number of the file, then that of the call in it.
-_PER_FILE = 10_000_000
+# The calls of a project are numbered: the number of the file, that of the word, then that of the call among those by the
+# word in the file, so that other calls that come or go change none.
+_PER_WORD = 10_000_000
+_PER_FILE = 10_000_000 * _PER_WORD
+
+
+class _Placed(NamedTuple):
+    """A call, and its place among those of its file."""
+
+    place: int
+    call: Call
 
 
 class _Given(NamedTuple):
@@ -45,7 +54,8 @@ class Callers:
             for word in names.modules.files[path].summary.calls:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, _Placed] = {}
+        self._numbers_of: dict[str, int] = {}
         self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
         self._values = HandedOn(names)
 
@@ -89,10 +99,25 @@ class Callers:
             calls = (
                 each for body in (facts.body, *(one.body for one in facts.functions)) for each in self._called(body)
             )
-            for index, call in enumerate(calls, number * _PER_FILE):
-                found.setdefault(called_word(call.func), []).append(index)
-                self._calls[index] = call
+            for place, call in enumerate(calls):
+                word = called_word(call.func)
+                same = found.setdefault(word, [])
+                first = self._numbers_of.setdefault(word, len(self._numbers_of)) * _PER_WORD
+                same.append(number * _PER_FILE + first + len(same))
+                self._calls[same[-1]] = _Placed(place, call)
         return self._walked[number]
+
+    def _at(self, number: int) -> _Placed:
+        """A call by its number; its file is looked into."""
+        self._in(number // _PER_FILE)
+        return self._calls[number]
+
+    def _call(self, number: int) -> tuple[str, Call]:
+        return self._paths[number // _PER_FILE], self._at(number).call
+
+    def _in_order(self, numbers: Iterable[int]) -> list[int]:
+        """By file and text."""
+        return sorted(numbers, key=lambda number: (number // _PER_FILE, self._at(number).place))
 
     def _called(self, body: tuple[Statement, ...]) -> Iterator[Call]:
         for event in self._events.of_body(body):
@@ -132,31 +157,36 @@ class Callers:
         if index.untold and self._values.names(name):
             untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.untold)))
             found.update(_fitting(untold, name))
-        for number in sorted(found):
-            yield self._paths[number // _PER_FILE], self._calls[number]
+        yield from map(self._call, self._in_order(found))
 
     def _given_by(self, file: int) -> tuple[str, ...]:
-        return self._memo.solve(("partials", file), lambda: self._given_in_part(file))
+        return self._memo.solve(("partials", file), lambda: self._given_in_part(file), firm=True)
 
     def _given_in_part(self, file: int) -> Iterator[str]:
         for number in self._in(file).get("partial", ()):
-            call = self._calls[number]
+            call = self._at(number).call
             if call.args and not call.args[0].star:
                 for target in self._names.names(self._paths[file], call.args[0].value):
                     if ":" in target:
-                        yield f"{target} {number:012}"
+                        yield f"{target} {number:020}"
 
     def _index_given(self, files: Iterable[int]) -> _Given:
         """What files give to ``partial``, as far as can be told without a look inside."""
         index = _Given({}, [])
         for file in files:
-            path = self._paths[file]
-            found = [self._names.outlined(path, *each) for each in self._names.modules.summary(path).partials]
-            for name in {name for names in found for name in names or ()}:
-                index.known.setdefault(name, []).append(file)
-            if None in found:
-                index.untold.append(file)
+            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), firm=True):  # type: ignore[misc]
+                if name:
+                    index.known.setdefault(name, []).append(file)
+                else:
+                    index.untold.append(file)
         return index
+
+    def _outlined(self, file: int) -> Iterator[str]:
+        """What a file gives to ``partial``; an empty word for what only a look inside would tell."""
+        path = self._paths[file]
+        for each in self._names.modules.files[path].summary.partials:
+            found = self._names.outlined(path, *each)
+            yield from ("",) if found is None else found
 
     def leaves_open(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
@@ -165,11 +195,11 @@ class Callers:
         if function.decorators or self.hands_on(name):
             return True
         return any(
-            not self._names.names(self._paths[number // _PER_FILE], self._calls[number].func)
+            not self._names.names(path, call.func)
             for each in self._words(name, function)
             if each != "__init__"
             for word in (each, f"<super>.{each}")
-            for number in self._by_word(word)
+            for path, call in map(self._call, self._by_word(word))
         )
 
     def hands_on(self, name: str, *, kept: bool = True) -> bool:
@@ -188,7 +218,7 @@ class Callers:
         found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
         if function.owner:
             found.update(self._supers(name, f"{path_of(name)}{function.owner}"))
-        return ((self._paths[number // _PER_FILE], self._calls[number]) for number in sorted(found))
+        return map(self._call, self._in_order(found))
 
     def _supers(self, name: str, owner: str) -> Iterator[int]:
         """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
@@ -213,17 +243,17 @@ class Callers:
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
         """What the calls by a word in one file run: when the file changes, only they are worked out again."""
-        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file).get(word, ())))
+        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file).get(word, ())), firm=True)
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""
         for number in numbers:
-            path = self._paths[number // _PER_FILE]
-            for target in self._names.names(path, self._calls[number].func):
+            path, call = self._call(number)
+            for target in self._names.names(path, call.func):
                 if ":" in target:
-                    yield f"{target} {number:012}"
+                    yield f"{target} {number:020}"
                     if self._names.classes(target):
-                        yield from (f"{each} {number:012}" for each in self._names.methods(target, "__init__"))
+                        yield from (f"{each} {number:020}" for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
 from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
-from torchrepro_lint.reads import Kept
+from torchrepro_lint.kept import Kept
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 

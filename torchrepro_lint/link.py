@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
-from torchrepro_lint.reads import Answers, Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry

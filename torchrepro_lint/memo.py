@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
 
 _NEVER = 1 << 60
 _NONE: frozenset[Hashable] = frozenset()
+_Compute: TypeAlias = Callable[[], Iterable[str]]
+
+
+class _Firm(NamedTuple):
+    """How a firm answer is worked out, its bit, and what it was worked out from."""
+
+    compute: _Compute
+    bit: int
+    seen: int
+
+
+class _Again(NamedTuple):
+    """A firm answer that was worked out again: its bit, from what, and whether it is the same, and firm."""
+
+    bit: int
+    seen: int
+    same: bool
 
 
 class Memo:
@@ -18,10 +37,14 @@ class Memo:
     depends on which files were given. Therefore an answer that owes something to such a cut is provisional: it serves
     until the question that was cut has been answered, and is then forgotten. And what is known of one question of a
     cycle is not used to answer another of that cycle. A question costs at most one walk over what it leads to.
+
+    Who asks a question depends on all that its answer was worked out from; of a ``firm`` one on the answer alone. When files
+    have changed, that is worked out again and compared, by ``reconsider``.
     """
 
     __slots__ = (
-        *("_cycles", "_known", "_lowest", "_open", "_provisional", "_reads", "_seen", "_trail", "busy", "secluded"),
+        *("_aside", "_cycles", "_firm", "_groups", "_known", "_lowest", "_open", "_provisional", "_reads", "_seen"),
+        *("_trail", "busy", "secluded"),
     )
 
     def __init__(self, reads: Reads | None = None) -> None:
@@ -35,8 +58,12 @@ class Memo:
         self._known: dict[Hashable, tuple[str, ...]] = {}
         # For a known answer that was found on a cycle: all questions of the cycle.
         self._cycles: dict[Hashable, frozenset[Hashable]] = {}
-        # What each answer was worked out from, where answers are to be kept when files change.
+        # What those depend on who ask a question, where answers are to be kept when files change.
         self._seen: dict[Hashable, int] = {}
+        self._groups: Groups[Hashable] = Groups()
+        # The firm answers that owe nothing to a cycle; those that are to be reconsidered, with what they were.
+        self._firm: dict[Hashable, _Firm] = {}
+        self._aside: dict[Hashable, tuple[_Firm, tuple[str, ...]]] = {}
         # Open questions, each with its depth; the least depth that was cut while the innermost one is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NEVER
@@ -44,7 +71,7 @@ class Memo:
         self._provisional: dict[Hashable, tuple[tuple[str, ...], int]] = {}
         self._trail: list[Hashable] = []
 
-    def solve(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    def solve(self, key: Hashable, compute: _Compute, *, firm: bool = False) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
         if self._reads.keeps:
             self._reads.seen |= self._seen.get(key, 0)
@@ -58,7 +85,7 @@ class Memo:
             answer, depth = provisional
             self._lowest = min(self._lowest, depth)
             return answer
-        return self._compute(key, compute)
+        return self._compute(key, compute, firm)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -78,12 +105,47 @@ class Memo:
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed (see ``reads``); to be asked between questions."""
-        for key in [key for key, seen in self._seen.items() if seen & changed]:
-            del self._seen[key]
-            self._known.pop(key, None)
+        for key in self._groups.take(changed):
+            self._seen.pop(key, None)
             self._cycles.pop(key, None)
+            known, firm = self._known.pop(key, None), self._firm.pop(key, None)
+            if known is not None and firm is not None:
+                self._aside[key] = firm, known
 
-    def _compute(self, key: Hashable, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    def reconsider(self) -> int:
+        """Work out again the firm answers that were dropped; returns the bits of those that are others now.
+
+        What was worked out with the help of an answer that has not been compared yet proves nothing: it may rest on what
+        itself was before. Where such answers lead in a circle, all that rests on them has changed.
+        """
+        aside, self._aside = self._aside, {}
+        waiting = [self._again(key, *before) for key, before in sorted(aside.items(), key=lambda each: repr(each[0]))]
+        changed = 0
+        while waiting:
+            doubtful = self._resting_on(each.bit for each in waiting)
+            left = [each for each in waiting if each.seen & doubtful]
+            if len(left) == len(waiting):
+                return changed | doubtful
+            changed |= _union(each.bit for each in waiting if not (each.same or each.seen & doubtful))
+            waiting = left
+        return changed
+
+    def _again(self, key: Hashable, old: _Firm, known: tuple[str, ...]) -> _Again:
+        same = self.solve(key, old.compute, firm=True) == known
+        new = self._firm.get(key)
+        return _Again(old.bit, self._seen[key] if new is None else new.seen, same and new is not None)
+
+    def _resting_on(self, some: Iterable[int]) -> int:
+        """The bits of some firm answers, and of those that were worked out from them, directly or not."""
+        before, bits = 0, _union(some)
+        while bits != before:
+            before = bits
+            for each in self._firm.values():
+                if each.seen & bits:
+                    bits |= each.bit
+        return bits
+
+    def _compute(self, key: Hashable, compute: _Compute, firm: bool) -> tuple[str, ...]:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NEVER
@@ -97,15 +159,27 @@ class Memo:
         finally:
             del self._open[key]
             self.busy = busy
-            if self._reads.keeps:
-                self._seen[key] = self._reads.seen
-                self._reads.seen |= read
+            seen = self._reads.seen
+            self._reads.seen |= read
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NEVER)
-        if inside >= depth:
-            self._settle(key, answer, self._forget(mark))
-        else:
+        if inside < depth:
             self._suspend(key, answer, mark, inside)
+            firm = False
+        else:
+            cycle = self._forget(mark)
+            self._settle(key, answer, cycle)
+            firm = firm and not cycle
+        if self._reads.keeps:
+            self._keep(key, seen)
+            if firm:
+                told = self._seen[key] = self._reads.answer(key)
+                self._firm[key] = _Firm(compute, told, seen)
+                self._reads.seen = read | told
         return answer
+
+    def _keep(self, key: Hashable, seen: int) -> None:
+        """Remember what an answer was worked out from. One of a cycle that is known may be worked out again in part."""
+        self._seen[key] = self._groups.put(key, seen | self._seen.get(key, 0))
 
     def _settle(self, key: Hashable, answer: tuple[str, ...], cycle: list[Hashable]) -> None:
         self._known[key] = answer
@@ -127,3 +201,10 @@ class Memo:
         for each in dropped:
             del self._provisional[each]
         return dropped
+
+
+def _union(bits: Iterable[int]) -> int:
+    found = 0
+    for each in bits:
+        found |= each
+    return found

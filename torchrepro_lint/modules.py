@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from torchrepro_lint.facts import Facts, Summary
+from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.reads import Files, Kept, Reads
+from torchrepro_lint.reads import Files, Reads
 from torchrepro_lint.syspath import path_entries
 
 

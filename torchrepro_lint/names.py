@@ -33,11 +33,11 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.reads import Kept
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.syspath import entries_of
@@ -78,6 +78,9 @@ _MOST_VALUES = 100
 # So many classes above one are known, nearest first.
 _MOST_ANCESTORS = 200
 
+# So often a change is followed from answer to answer.
+_MOST_ROUNDS = 10
+
 # What stands for no name.
 _NAMELESS = frozenset({Constant, Collection, Comprehension})
 
@@ -117,7 +120,17 @@ class Names:
         changed = self._forget(path, old, facts)
         with self.modules.reads.apart():
             same = (heirs is None or heirs == self._heirs) and (decorated is None or self.registry.is_still(decorated))
-        return changed if same else None
+            return self._reconsidered(changed) if same else None
+
+    def _reconsidered(self, changed: int) -> int | None:
+        """What has changed, with the firm answers that are others now; None where that comes to no end."""
+        for _ in range(_MOST_ROUNDS):
+            more = self._memo.reconsider()
+            if not more:
+                return changed
+            changed |= more
+            self._drop(more)
+        return None
 
     def settle(self) -> None:
         """Work out what ``replace`` compares."""
@@ -144,9 +157,12 @@ class Names:
         options.forget(path)
         for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
             del self._attributes[owner]
-        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, callers, self.events):
-            kept.drop(changed)
+        self._drop(changed)
         return changed
+
+    def _drop(self, changed: int) -> None:
+        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, self.calls_of, self.events):
+            kept.drop(changed)
 
     # --- look-ups ----------------------------------------------------------------------------------------------------
 
