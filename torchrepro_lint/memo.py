@@ -4,30 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.firm import Again, Compute, Firm, others
 from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
 
 _NEVER = 1 << 60
 _NONE: frozenset[Hashable] = frozenset()
-_Compute: TypeAlias = Callable[[], Iterable[str]]
-
-
-class _Firm(NamedTuple):
-    """How a firm answer is worked out, its bit, and what it was worked out from."""
-
-    compute: _Compute
-    bit: int
-    seen: int
-
-
-class _Again(NamedTuple):
-    """A firm answer that was worked out again: its bit, from what, and whether it is the same, and firm."""
-
-    bit: int
-    seen: int
-    same: bool
 
 
 class Memo:
@@ -62,8 +45,8 @@ class Memo:
         self._seen: dict[Hashable, int] = {}
         self._groups: Groups[Hashable] = Groups()
         # The firm answers that owe nothing to a cycle; those that are to be reconsidered, with what they were.
-        self._firm: dict[Hashable, _Firm] = {}
-        self._aside: dict[Hashable, tuple[_Firm, tuple[str, ...]]] = {}
+        self._firm: dict[Hashable, Firm] = {}
+        self._aside: dict[Hashable, tuple[Firm, tuple[str, ...]]] = {}
         # Open questions, each with its depth; the least depth that was cut while the innermost one is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NEVER
@@ -71,7 +54,7 @@ class Memo:
         self._provisional: dict[Hashable, tuple[tuple[str, ...], int]] = {}
         self._trail: list[Hashable] = []
 
-    def solve(self, key: Hashable, compute: _Compute, *, firm: bool = False) -> tuple[str, ...]:
+    def solve(self, key: Hashable, compute: Compute, *, firm: bool = False) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
         if self._reads.keeps:
             self._reads.seen |= self._seen.get(key, 0)
@@ -113,39 +96,17 @@ class Memo:
                 self._aside[key] = firm, known
 
     def reconsider(self) -> int:
-        """Work out again the firm answers that were dropped; returns the bits of those that are others now.
-
-        What was worked out with the help of an answer that has not been compared yet proves nothing: it may rest on what
-        itself was before. Where such answers lead in a circle, all that rests on them has changed.
-        """
+        """Work out again the firm answers that were dropped; returns the bits of those that are others now."""
         aside, self._aside = self._aside, {}
-        waiting = [self._again(key, *before) for key, before in sorted(aside.items(), key=lambda each: repr(each[0]))]
-        changed = 0
-        while waiting:
-            doubtful = self._resting_on(each.bit for each in waiting)
-            left = [each for each in waiting if each.seen & doubtful]
-            if len(left) == len(waiting):
-                return changed | doubtful
-            changed |= _union(each.bit for each in waiting if not (each.same or each.seen & doubtful))
-            waiting = left
-        return changed
+        again = [self._again(key, *before) for key, before in sorted(aside.items(), key=lambda each: repr(each[0]))]
+        return others(again, self._firm.values())
 
-    def _again(self, key: Hashable, old: _Firm, known: tuple[str, ...]) -> _Again:
+    def _again(self, key: Hashable, old: Firm, known: tuple[str, ...]) -> Again:
         same = self.solve(key, old.compute, firm=True) == known
         new = self._firm.get(key)
-        return _Again(old.bit, self._seen[key] if new is None else new.seen, same and new is not None)
+        return Again(old.bit, self._seen[key] if new is None else new.seen, same and new is not None)
 
-    def _resting_on(self, some: Iterable[int]) -> int:
-        """The bits of some firm answers, and of those that were worked out from them, directly or not."""
-        before, bits = 0, _union(some)
-        while bits != before:
-            before = bits
-            for each in self._firm.values():
-                if each.seen & bits:
-                    bits |= each.bit
-        return bits
-
-    def _compute(self, key: Hashable, compute: _Compute, firm: bool) -> tuple[str, ...]:
+    def _compute(self, key: Hashable, compute: Compute, firm: bool) -> tuple[str, ...]:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NEVER
@@ -173,7 +134,7 @@ class Memo:
             self._keep(key, seen)
             if firm:
                 told = self._seen[key] = self._reads.answer(key)
-                self._firm[key] = _Firm(compute, told, seen)
+                self._firm[key] = Firm(compute, told, seen)
                 self._reads.seen = read | told
         return answer
 
@@ -201,10 +162,3 @@ class Memo:
         for each in dropped:
             del self._provisional[each]
         return dropped
-
-
-def _union(bits: Iterable[int]) -> int:
-    found = 0
-    for each in bits:
-        found |= each
-    return found
