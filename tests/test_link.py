@@ -38,29 +38,31 @@ class _Checked:
         self._catalogue = catalogue.load(options.get("torch", "2.13"))
         self.followed = True
         self._files = files
-        self._link = self._new(files, keeps=True)
+        self._link = self._new(files, keeps=True, firm=True)
+        self._left = self._new(files, keeps=True)
         self.found = self._findings(files, self._link)
+        assert self.found == self._findings(files, self._left)
 
     def change(self, files: Mapping[str, str]) -> None:
         """Take over other texts of the files, and expect of the link what a new one says, and of one that takes up no more
         than what is written down between runs.
         """
         later = self._new(self._files, keeps=True)
-        take_up(later, *json.loads(json.dumps(written(self._link))))
+        take_up(later, *json.loads(json.dumps(written(self._left))))
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
         self.followed = self._link.follow(facts)
         if not self.followed:
-            self._link = self._new(files, keeps=True)
+            self._link = self._new(files, keeps=True, firm=True)
         self.found = self._findings(files, self._link)
-        assert self.found == self._findings(files, self._new(files, keeps=False))
+        assert self.found == self._findings(files, self._new(files))
         later.settle(facts)
-        if later.follow(facts):
-            assert self._findings(files, later) == self.found
+        self._left = later if later.follow(facts) else self._new(files, keeps=True)
+        assert self._findings(files, self._left) == self.found
 
-    def _new(self, files: Mapping[str, str], *, keeps: bool) -> Link:
+    def _new(self, files: Mapping[str, str], *, keeps: bool = False, firm: bool = False) -> Link:
         facts = {path: facts_of(text) for path, text in files.items()}
-        return Link(facts, (".",), self._catalogue.version, keeps=keeps)
+        return Link(facts, (".",), self._catalogue.version, keeps=keeps, firm=firm)
 
     def _findings(self, files: Mapping[str, str], link: Link) -> dict[str, list[Finding]]:
         lines = {path: Lines(text) for path, text in files.items()}

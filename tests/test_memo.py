@@ -84,7 +84,7 @@ class _Following:
     def __init__(self, links: Links, firm: frozenset[str]) -> None:
         self._links = dict(links)
         self._firm = firm
-        self._reads = Reads(links, keeps=True)
+        self._reads = Reads(links, keeps=True, firm=True)
         self._memo = Memo(self._reads)
         self.walked: list[str] = []
 

@@ -87,7 +87,7 @@ def lasting_link(checker: Checker, files: Mapping[str, Reading]) -> Link:
     from torchrepro_lint.link import Link
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
-    return Link(facts, source_roots(checker.tree), checker.catalogue.version, keeps=True)
+    return Link(facts, source_roots(checker.tree), checker.catalogue.version, keeps=True, firm=True)
 
 
 def link(checker: Checker, files: Mapping[str, Reading], before: Link | None = None) -> Project:

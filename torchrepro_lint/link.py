@@ -21,13 +21,20 @@ class Link:
     """The names of a project, and what it works out file by file, or entry point by entry point.
 
     ``source_roots`` are directories in which absolute imports are looked up, ``torch`` the target release. With ``keeps``
-    answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone.
+    answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone;
+    with ``firm`` fewer are worked out again (see ``memo``), which pays where files change often.
     """
 
     def __init__(
-        self, files: Mapping[str, Facts], source_roots: Sequence[str], torch: str, *, keeps: bool = False
+        self,
+        files: Mapping[str, Facts],
+        source_roots: Sequence[str],
+        torch: str,
+        *,
+        keeps: bool = False,
+        firm: bool = False,
     ) -> None:
-        self.names = Names(Modules(files, source_roots, keeps=keeps), torch)
+        self.names = Names(Modules(files, source_roots, keeps=keeps, firm=firm), torch)
         reads = self.names.modules.reads
         self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
         self.called: Kept[str, tuple[Called, ...]] = Kept(reads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from torchrepro_lint.firm import Again, Compute, Firm, others
@@ -129,7 +129,7 @@ class Memo:
         else:
             cycle = self._forget(mark)
             self._settle(key, answer, cycle)
-            firm = firm and not cycle
+            firm = firm and self._reads.firm and not cycle
         if self._reads.keeps:
             self._keep(key, seen)
             if firm:

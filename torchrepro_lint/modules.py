@@ -22,8 +22,10 @@ from torchrepro_lint.syspath import path_entries
 class Modules:
     """The modules of a project and the imports between them."""
 
-    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str], *, keeps: bool = False) -> None:
-        self.reads = Reads(files, keeps=keeps)
+    def __init__(
+        self, files: Mapping[str, Facts], source_roots: Sequence[str], *, keeps: bool = False, firm: bool = False
+    ) -> None:
+        self.reads = Reads(files, keeps=keeps, firm=firm)
         self.files = Files(files, self.reads) if keeps else files
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))

@@ -20,12 +20,15 @@ _ANSWERS = 4096
 
 
 class Reads:
-    """What is read while an answer is worked out; ``bits`` are those of the files by path."""
+    """What is read while an answer is worked out; ``bits`` are those of the files by path, ``firm`` says that answers have some,
+    too: such bits mean nothing to another link.
+    """
 
-    __slots__ = ("_answers", "_first", "bits", "keeps", "seen", "words")
+    __slots__ = ("_answers", "_first", "bits", "firm", "keeps", "seen", "words")
 
-    def __init__(self, paths: Collection[str], *, keeps: bool) -> None:
+    def __init__(self, paths: Collection[str], *, keeps: bool, firm: bool = False) -> None:
         self.keeps = keeps
+        self.firm = keeps and firm
         self.bits = {path: 1 << number if keeps else 0 for number, path in enumerate(sorted(paths), _WORDS)}
         self._answers: dict[Hashable, int] = {}
         self._first = _WORDS + len(self.bits)
