@@ -12,6 +12,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.cache import Cache, clean, open_cache, trim
 from torchrepro_lint.collect import collect
+from torchrepro_lint.facts_lines import whole
 from torchrepro_lint.pack import Pack, packed
 from torchrepro_lint.states import State, digest
 
@@ -206,7 +207,7 @@ def test_a_pack_keeps_what_is_still_used_and_gives_it_back(tmp_path: Path, cache
     Pack(cache).update(files, {})
     pack = Pack(cache)
     assert pack.digests == {names["1.py"], names["2.py"]}
-    assert [pack.facts(names[path]) for path in files] == [facts[path] for path in files]
+    assert [whole(pack.facts(names[path])) for path in files] == [facts[path] for path in files]
     assert [pack.summary(names[path]) for path in files] == [facts[path].summary for path in files]
     assert pack.digest("1.py", State(1, 2, 3, 4)) == names["1.py"]
     assert pack.digest("1.py", State(1, 2, 3, 5)) is None
@@ -224,4 +225,4 @@ def test_a_pack_that_was_written_anew_is_read_where_things_stand_now(tmp_path: P
         files = {f"{name}.py": (State(1, 2, 3, 4), name) for name in present}
         pack.update(files, {name: fresh[name] for name in present if name in fresh})
         known = dict(zip(names, facts, strict=True))
-        assert [pack.facts(name) for name in present] == [known[name] for name in present]
+        assert [whole(pack.facts(name)) for name in present] == [known[name] for name in present]

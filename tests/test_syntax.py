@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
 from torchrepro_lint.collect import CollectError, collect, collect_with_ast, collect_with_libcst
-from torchrepro_lint.facts_json import to_json
+from torchrepro_lint.facts_lines import to_text
 from torchrepro_lint.source import Problem, decode
 from torchrepro_lint.syntax import quiet
 
@@ -171,13 +171,14 @@ def assert_same(text: str) -> None:
     assert found is not None
     expected = collect_with_libcst(text)
     assert found == expected
-    assert to_json(found) == to_json(expected)
+    assert to_text(found) == to_text(expected)
 
 
 def assert_same_or_left(text: str) -> None:
     found = collect_with_ast(text)
     if found is not None:
-        assert to_json(found) == to_json(collect_with_libcst(text))
+        expected = collect_with_libcst(text)
+        assert (to_text(found), found.summary) == (to_text(expected), expected.summary)
 
 
 # --- expressions by chance -------------------------------------------------------------------------------------------

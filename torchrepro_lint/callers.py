@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call, Expression, Function, Param, Statement, Summary
+from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.qualified import path_of
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # word in the file, so that other calls that come or go change none.
 _PER_WORD = 10_000_000
 _PER_FILE = 10_000_000 * _PER_WORD
+# The places of calls in a file are numbered likewise: the number of the body, then that of the call in it.
+_PER_BODY = 1_000_000
 
 
 class _Placed(NamedTuple):
@@ -54,8 +56,11 @@ class Callers:
             for word in names.modules.files[path].summary.calls:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
+        # The calls of bodies by word, by the numbers of their files and their own; under no number those of a whole file.
+        self._bodies: dict[int, dict[int | None, dict[str, list[_Placed]]]] = {}
         self._calls: dict[int, _Placed] = {}
         self._numbers_of: dict[str, int] = {}
+        self._numbered: list[str] = []
         self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
         self._values = HandedOn(names)
 
@@ -63,6 +68,7 @@ class Callers:
         """A file has changed."""
         before, after = old.calls, new.calls
         number = bisect_left(self._paths, path)
+        self._bodies.pop(number, None)
         for each in (call for calls in self._walked.pop(number, {}).values() for call in calls):
             del self._calls[each]
         for word in set(before) - set(after):
@@ -83,33 +89,49 @@ class Callers:
     def _by_word(self, word: str) -> Iterator[int]:
         """The numbers of all calls by a word (see ``called_word``), in the order of files and text."""
         for number in self._having(word):
-            yield from self._in(number).get(word, ())
+            yield from self._in(number, word)
 
     def _having(self, word: str) -> Sequence[int]:
         """The numbers of the files that call something by a word."""
         self._names.modules.reads.see_word("calls", word)
         return self._files_of.get(word, ())
 
-    def _in(self, number: int) -> dict[str, list[int]]:
-        """The calls of a file by word."""
+    def _in(self, number: int, word: str) -> Sequence[int]:
+        """The calls of a file by a word."""
         self._names.modules.reads.see(self._paths[number])
-        if number not in self._walked:
-            found = self._walked[number] = {}
-            facts = self._names.modules.files[self._paths[number]]
-            calls = (
-                each for body in (facts.body, *(one.body for one in facts.functions)) for each in self._called(body)
-            )
-            for place, call in enumerate(calls):
-                word = called_word(call.func)
-                same = found.setdefault(word, [])
-                first = self._numbers_of.setdefault(word, len(self._numbers_of)) * _PER_WORD
-                same.append(number * _PER_FILE + first + len(same))
-                self._calls[same[-1]] = _Placed(place, call)
-        return self._walked[number]
+        known = self._walked.setdefault(number, {})
+        if word not in known:
+            if word not in self._numbers_of:
+                self._numbers_of[word] = len(self._numbered)
+                self._numbered.append(word)
+            first = number * _PER_FILE + self._numbers_of[word] * _PER_WORD
+            found = list(self._look_for(number, word))
+            known[word] = list(range(first, first + len(found)))
+            self._calls.update(zip(known[word], found, strict=True))
+        return known[word]
+
+    def _look_for(self, number: int, word: str) -> Iterator[_Placed]:
+        """The calls of a file by a word, of the bodies that may hold any."""
+        facts = self._names.modules.files[self._paths[number]]
+        bodies = self._bodies.setdefault(number, {})
+        for each in facts.calling(word):
+            if each not in bodies:
+                bodies[each] = self._walk(facts, each)
+            yield from bodies[each].get(word, ())
+
+    def _walk(self, facts: Facts, number: int | None) -> dict[str, list[_Placed]]:
+        """The calls of a body, or of a whole file, by word."""
+        several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
+        found: dict[str, list[_Placed]] = {}
+        for each in several:
+            body = facts.functions[each - 1].body if each else facts.body
+            for place, call in enumerate(self._called(body), each * _PER_BODY):
+                found.setdefault(called_word(call.func), []).append(_Placed(place, call))
+        return found
 
     def _at(self, number: int) -> _Placed:
         """A call by its number; its file is looked into."""
-        self._in(number // _PER_FILE)
+        self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
         return self._calls[number]
 
     def _call(self, number: int) -> tuple[str, Call]:
@@ -163,7 +185,7 @@ class Callers:
         return self._memo.solve(("partials", file), lambda: self._given_in_part(file), firm=True)
 
     def _given_in_part(self, file: int) -> Iterator[str]:
-        for number in self._in(file).get("partial", ()):
+        for number in self._in(file, "partial"):
             call = self._at(number).call
             if call.args and not call.args[0].star:
                 for target in self._names.names(self._paths[file], call.args[0].value):
@@ -243,7 +265,7 @@ class Callers:
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
         """What the calls by a word in one file run: when the file changes, only they are worked out again."""
-        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file).get(word, ())), firm=True)
+        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file, word)), firm=True)
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""

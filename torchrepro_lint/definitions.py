@@ -24,7 +24,7 @@ class _Table(NamedTuple):
 
     functions: dict[str, list[Function]]
     classes: dict[str, list[Class]]
-    assigned: dict[str, tuple[tuple[str, Expression], ...]]
+    assigned: Mapping[str, tuple[tuple[str, Expression], ...]]
 
 
 _NOTHING = _Table({}, {}, {})
@@ -115,7 +115,7 @@ class Definitions:
 
 
 def _table(facts: Facts) -> _Table:
-    table = _Table({}, {}, dict(facts.assigned))
+    table = _Table({}, {}, facts.variables)
     for function in in_force(facts):
         table.functions.setdefault(function.name, []).append(function)
     for each in facts.classes:

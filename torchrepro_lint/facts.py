@@ -16,6 +16,7 @@ Offsets
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.text import Span
@@ -336,6 +337,17 @@ class Facts(NamedTuple):
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """As ``Summary`` has them."""
         return self.summary.exports
+
+    @property
+    def variables(self) -> Mapping[str, tuple[tuple[str, Expression], ...]]:
+        """``assigned`` by name."""
+        return dict(self.assigned)
+
+    def calling(self, _word: str) -> Sequence[int | None]:
+        """The bodies that may call something by a word (see ``walk.called_word``): 0 is the top level, others are the numbers
+        of functions plus one; None where nothing is known of single bodies, as here. Stored facts know it.
+        """
+        return (None,)
 
 
 def span(of: Expression | Statement | Arg | Function | Class) -> Span:

@@ -1,15 +1,14 @@
-"""Facts to JSON and back, compactly: they are kept in the cache, where reading them must be quicker than collecting them.
+"""The records of facts to JSON and back, compactly: see ``facts_lines``, which makes lines of them.
 
 A record is a list that begins with its tag, a plain tuple one that begins with ``0``. Tuples of words, which repeat a lot,
 stand once in a table and are numbered; read back, equal ones are one object. So does a record that is at several places,
-as what is assigned is in a body, too: it is known by the number of records that were complete before it. The commonest
-records have functions of their own.
+as what is assigned is in a body, too: it is known by its line, if that is another, and by the number of records that were
+complete before it there. The commonest records have functions of their own.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterable
 from sys import intern
 from typing import Any
@@ -21,7 +20,6 @@ from torchrepro_lint.facts import (
     Call,
     Collection,
     Constant,
-    Facts,
     Operation,
     Ref,
     Subscript,
@@ -36,28 +34,9 @@ _PLAIN = 0
 _AGAIN = "="
 
 
-def to_json(facts: Facts) -> str:
-    """The text of facts, in ASCII; equal facts give equal texts, if the same records in them are one object."""
-    writer = _Writer()
-    body = writer.encoded(facts)
-    return json.dumps([writer.words, body], separators=(",", ":"), check_circular=False)
-
-
-def from_json(text: str) -> Facts:
-    """The facts of a text. Raises ``ValueError`` for a text that ``to_json`` did not make."""
-    try:
-        words, body = json.loads(text)
-        found = _Reader(words).decoded(body)
-    except (KeyError, TypeError, IndexError, RecursionError, AttributeError) as error:
-        raise ValueError(f"no facts: {error}") from error
-    if not isinstance(found, Facts):
-        raise ValueError("no facts")
-    return found
-
-
 def summary_json(summary: Summary) -> Any:
     """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
-    writer = _Writer()
+    writer = Writer()
     classes = [[name, writer.all(bases)] for name, bases in summary.classes]
     return [*summary[:-1], [writer.words, classes]]
 
@@ -65,7 +44,7 @@ def summary_json(summary: Summary) -> Any:
 def summary_from(value: Any) -> Summary:
     """The summary that ``summary_json`` made a value of."""
     *plain, (words, classes) = value
-    reader = _Reader(words)
+    reader = Reader(words)
     found = [(name, reader.all(bases)) for name, bases in classes]
     return Summary._make([*map(_frozen, plain), tuple(found)])
 
@@ -74,13 +53,24 @@ def _frozen(value: Any) -> Any:
     return tuple([_frozen(each) for each in value]) if type(value) is list else value
 
 
-class _Writer:
+class Writer:
+    """Encodes records for the line ``line``; ``words`` is the table of tuples of words, of all lines."""
+
     def __init__(self) -> None:
         self.words: list[tuple[str, ...]] = []
+        self.line = 0
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._complete: dict[int, int] = {}
+        # The lines in which records stand, by their identity, and the numbers of those that are complete there.
+        self._complete: dict[int, tuple[int, int]] = {}
+        self._counts: dict[int, int] = {}
+
+    def line_of(self, value: Any) -> int | None:
+        """The line in which a record is written; None for one that is written at each place, or nowhere yet."""
+        known = self._complete.get(id(value))
+        return None if known is None else known[0]
 
     def encoded(self, value: Any) -> Any:
+        """A record, or what is in one, as JSON can hold it."""
         kind = type(value)
         if kind is Ref:
             return ["R", value[0], value[1], self.number(value[2]), self.number(value[3]), value[4]]
@@ -91,15 +81,20 @@ class _Writer:
             return write(self, value)
         complete, key = self._complete, id(value)
         if key in complete:
-            return [_AGAIN, complete[key]]
+            line, number = complete[key]
+            return [_AGAIN, number] if line == self.line else [_AGAIN, number, line]
         written = write(self, value)
-        complete[key] = len(complete)
+        number = self._counts.get(self.line, 0)
+        self._counts[self.line] = number + 1
+        complete[key] = self.line, number
         return written
 
     def all(self, values: Iterable[Any]) -> list[Any]:
+        """Several of them."""
         return [self.encoded(each) for each in values]
 
     def number(self, words: tuple[str, ...]) -> int:
+        """The number of a tuple of words."""
         number = self._numbers.get(words)
         if number is None:
             number = self._numbers[words] = len(self.words)
@@ -107,18 +102,18 @@ class _Writer:
         return number
 
 
-def _written_constant(to: _Writer, it: Constant) -> Any:
+def _written_constant(to: Writer, it: Constant) -> Any:
     value = it[2]
     return ["K", it[0], it[1], to.encoded(value) if type(value) in (bytes, complex) else value]
 
 
-def _written_call(to: _Writer, it: Call) -> Any:
+def _written_call(to: Writer, it: Call) -> Any:
     func = to.encoded(it[2])  # first, as it is read
     args = [[arg[0], arg[1], arg[2], arg[3], to.encoded(arg[4])] for arg in it[3]]
     return ["C", it[0], it[1], func, args, it[4]]
 
 
-_WRITERS: dict[type, Callable[[_Writer, Any], Any]] = {
+_WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
     Constant: _written_constant,
     Call: _written_call,
     Attribute: lambda to, it: ["A", it[0], it[1], to.encoded(it[2]), it[3], it[4]],
@@ -135,22 +130,39 @@ _WRITERS: dict[type, Callable[[_Writer, Any], Any]] = {
 _SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
 
 
-def _writer_of(name: str) -> Callable[[_Writer, Any], Any]:
+def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
     return lambda to, it: [name, *to.all(it)]
 
 
-class _Reader:
-    """Equal numbers and texts of a file become one object: there are many of each."""
+class Reader:
+    """Reads what a ``Writer`` wrote; ``complete`` are the records of the line that is being read, ``elsewhere`` gives those
+    of others. Equal numbers and texts of a file become one object: there are many of each.
+    """
 
-    __slots__ = ("_number", "_text", "complete", "words")
+    __slots__ = ("_number", "_text", "_words", "complete", "elsewhere")
 
-    def __init__(self, words: list[Any]) -> None:
-        self.words = [tuple([intern(one) for one in each]) for each in words]
+    def __init__(self, words: list[Any], elsewhere: Callable[[int], list[Any]] | None = None) -> None:
+        self._words = words
+        self.elsewhere = elsewhere
         self._number: Callable[[Any, Any], Any] = {}.setdefault
         self._text: Callable[[Any, Any], Any] = {}.setdefault
         self.complete: list[Any] = []
 
+    def words(self, number: int) -> tuple[str, ...]:
+        """A tuple of words by its number."""
+        found = self._words[number]
+        if type(found) is list:
+            found = self._words[number] = tuple([intern(each) for each in found])
+        return found  # type: ignore[no-any-return]
+
+    def again(self, it: Any) -> Any:
+        """A record that has been read before, perhaps of another line."""
+        if len(it) == 2 or self.elsewhere is None:
+            return self.complete[it[1]]
+        return self.elsewhere(it[2])[it[1]]
+
     def decoded(self, value: Any) -> Any:
+        """What ``encoded`` was given."""
         kind = type(value)
         if kind is list:
             tag = value[0]
@@ -165,12 +177,14 @@ class _Reader:
         return self._text(value, value) if kind is str else value
 
     def all(self, values: list[Any]) -> tuple[Any, ...]:
+        """Several of them."""
         return tuple([self.decoded(each) for each in values])
 
     def ref(self, it: Any) -> Any:
+        """A reference."""
         number, words = self._number, self.words
         places = number(it[1], it[1]), number(it[2], it[2])
-        return record(Ref, (*places, words[it[3]], words[it[4]], number(it[5], it[5])))
+        return record(Ref, (*places, words(it[3]), words(it[4]), number(it[5], it[5])))
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
@@ -178,10 +192,12 @@ class _Reader:
         return number(it[1], it[1]), number(it[2], it[2])
 
     def call(self, it: Any) -> Call:
+        """A call."""
         func, number = self.decoded(it[3]), self._number
         return record(Call, (*self.head(it), func, self.args(it[4]), number(it[5], it[5])))  # type: ignore[no-any-return]
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
+        """The arguments of a call."""
         number, text = self._number, self._text
         return tuple(
             [
@@ -194,10 +210,10 @@ class _Reader:
         )
 
 
-_READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
-    _AGAIN: lambda of, it: of.complete[it[1]],
+_READERS: dict[Any, Callable[[Reader, Any], Any]] = {
+    _AGAIN: lambda of, it: of.again(it),
     "K": lambda of, it: record(Constant, (*of.head(it), of.decoded(it[3]))),
-    "C": _Reader.call,
+    "C": Reader.call,
     "A": lambda of, it: record(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
     "S": lambda of, it: record(Subscript, (*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5]))),
     "L": lambda of, it: record(Collection, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
@@ -209,7 +225,7 @@ _READERS: dict[Any, Callable[[_Reader, Any], Any]] = {
 _SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex"})
 
 
-def _reader_of(kind: Any) -> Callable[[_Reader, Any], Any]:
+def _reader_of(kind: Any) -> Callable[[Reader, Any], Any]:
     make = kind._make
     return lambda of, it: make([of.decoded(each) for each in it[1:]])
 

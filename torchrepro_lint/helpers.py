@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entrypoints import is_test
-from torchrepro_lint.facts import Facts, Function, Import
+from torchrepro_lint.facts import Function, Import
 from torchrepro_lint.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.merging import joined
 from torchrepro_lint.new_imports import ensure_import, insert_import
@@ -45,7 +45,7 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
     the file calls something else by the word of a builtin that it needs.
     """
     facts = project.files[path]
-    for function in _definitions(facts, helper):
+    for function in _definitions(facts.functions, helper):
         if not shadowed(facts, function.name[1:]):
             return function.name[1:], ()
     word = free_word(text, helper.word)
@@ -68,9 +68,9 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
     return (word, joined((*imports, edit))) if edit else None
 
 
-def _definitions(facts: Facts, helper: Helper) -> Iterator[Function]:
-    """The functions at the top level of a file that are the helper, whatever they are called."""
-    for function in facts.functions:
+def _definitions(functions: Iterable[Function], helper: Helper) -> Iterator[Function]:
+    """Those of a file's functions that stand at its top level and are the helper, whatever they are called."""
+    for function in functions:
         plain = "." not in function.name and not function.decorators and bool(function.body)
         if plain and _content(function) == _wanted(helper.whole):
             yield function
@@ -87,7 +87,7 @@ def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
     """How ``path`` imports the module that has the helper under its own name and does not lead back to ``path``."""
     for other in sorted(project.files):
         facts = project.files[other]
-        own = facts._replace(functions=tuple(each for each in facts.functions if each.name == f":{helper.word}"))
+        own = (each for each in facts.functions if each.name == f":{helper.word}")
         named = any(True for _ in _definitions(own, helper))
         if named and other != path and _can_be_imported(project, path, other):
             module = _import_path(project, path, other)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.cache import SIGNED, Cache, trim
-from torchrepro_lint.facts_json import from_json, summary_from, summary_json, to_json
+from torchrepro_lint.facts_json import summary_from, summary_json
+from torchrepro_lint.facts_lines import from_text, to_text
 from torchrepro_lint.stamps import tool_stamp
 from torchrepro_lint.states import State, digest, unchanged
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 _NAME = "facts"
 _LENGTH = 8
-
-
-# Stands in facts for their summary, which the table has.
-_APART: Any = None
 
 
 class Packed(NamedTuple):
@@ -36,7 +33,7 @@ class Packed(NamedTuple):
 def packed(facts: Facts) -> Packed | None:
     """Facts, ready to be stored; None for those that are nested too deeply to be written down."""
     try:
-        text = to_json(facts._replace(summary=_APART))
+        text = to_text(facts)
         return Packed(summary_json(facts.summary), zlib.compress(text.encode("ascii"), 1))
     except RecursionError:
         return None
@@ -78,10 +75,9 @@ class Pack:
     def facts(self, digest: str) -> Facts:
         """The facts under a digest; raises ``ValueError`` where they cannot be read."""
         try:
-            found = from_json(zlib.decompress(self._blob(digest)).decode("ascii"))
             summary = self.summary(digest)
             assert summary is not None
-            return found._replace(summary=summary)
+            return from_text(zlib.decompress(self._blob(digest)).decode("ascii"), summary)
         except (zlib.error, KeyError, OSError) as error:
             raise ValueError(f"no facts: {error}") from error
 

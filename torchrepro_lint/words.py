@@ -28,7 +28,7 @@ from torchrepro_lint.facts import (
     With,
 )
 from torchrepro_lint.options import declared_word
-from torchrepro_lint.walk import called_word
+from torchrepro_lint.walk import called_word, statements
 
 # The roots and the path of a reference.
 Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -100,6 +100,16 @@ class Words:
         """Note an import."""
         self.imports.update(it.modules, (name for _, name in it.names))
         return ()
+
+
+def words_of(body: Iterable[Statement]) -> Words:
+    """The words of all that running a body evaluates, the bodies of classes in it included."""
+    words, left = Words(), [body]
+    while left:
+        some = left.pop()
+        words.add(some)
+        left += (each.body for each in statements(some) if type(each) is Define and each.body)
+    return words
 
 
 def named(expression: Expression) -> Named:

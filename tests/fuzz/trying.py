@@ -19,7 +19,7 @@ from torchrepro_lint.collect import CollectError, collect_with_ast, collect_with
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.engine import report_on
 from torchrepro_lint.facts import Facts
-from torchrepro_lint.facts_json import from_json, to_json
+from torchrepro_lint.facts_lines import from_text, to_text, whole
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import fix_tree
 from torchrepro_lint.reading import Reading, read
@@ -100,10 +100,10 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
 def comes_back(facts: Facts) -> bool:
     """Whether facts are the same once they have been written as JSON and read."""
     try:
-        written = to_json(facts)
+        written = to_text(facts)
     except RecursionError:
         return True  # what is too deep to be written is not stored
-    return from_json(written) == facts
+    return whole(from_text(written, facts.summary)) == facts
 
 
 def compared(text: str) -> Iterator[Failure]:
@@ -116,7 +116,7 @@ def compared(text: str) -> Iterator[Failure]:
     except CollectError:
         return  # syntax that libcst does not know yet
     try:
-        same = to_json(quick) == to_json(slow)
+        same = to_text(quick) == to_text(slow) and quick.summary == slow.summary
     except RecursionError:
         return  # facts that are too deep to be written are not cached
     if not same:
