@@ -77,6 +77,7 @@ class Spots:
         self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
         self._resets: dict[tuple[str, tuple[str, ...]], list[Reset]] = {}
+        self._reads_but: dict[tuple[str, tuple[str, ...], frozenset[str]], list[Ref]] = {}
         self.lambdas: dict[str, Expression] = {}
         self._block(facts.body, ":", (), None, 0)
         for each in facts.functions:
@@ -96,6 +97,19 @@ class Spots:
     def reads(self, root: str) -> list[Ref]:
         """The references that may start from a name, in the order of the text."""
         return self._refs.get(root, [])
+
+    def reads_but(self, root: str, words: tuple[str, ...], called: frozenset[str]) -> list[Ref]:
+        """Those of ``reads`` of an attribute, ``words``, but for calls of a method of it with one of some names."""
+        key = root, words, called
+        if key not in self._reads_but:
+            self._reads_but[key] = [ref for ref in self.reads(root) if not self._calls(ref, words, called)]
+        return self._reads_but[key]
+
+    def _calls(self, ref: Ref, words: tuple[str, ...], called: frozenset[str]) -> bool:
+        if ref.path[:-1] != words or ref.path[-1] not in called:
+            return False
+        spot = self.of(ref)
+        return spot is not None and isinstance(spot.parent, Call) and spot.parent.func is ref
 
     def roots(self) -> Iterator[str]:
         """All names that references start from, sorted."""

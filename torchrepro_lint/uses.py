@@ -46,10 +46,15 @@ class Uses:
         self._spots[path] = found
         return found
 
-    def of_variable(self, path: str, ref: Ref, defined: Spot, after: int) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
-        """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes."""
+    def of_variable(
+        self, path: str, ref: Ref, defined: Spot, after: int, but: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes.
+
+        In the same file those are left out that only call one of its methods ``but``.
+        """
         for root in ref.roots:
-            for found in self.reaching(path, root, ref.path, defined, after):
+            for found in self.reaching(path, root, ref.path, defined, after, but):
                 yield path, found, found.path[len(ref.path) :]
             if (
                 not ref.path
@@ -59,11 +64,19 @@ class Uses:
             ):
                 yield from self._from_outside(f"{path}{root}", path)
 
-    def reaching(self, path: str, root: str, words: tuple[str, ...], defined: Spot, after: int) -> Iterator[Ref]:
-        """The reads in the same file of a variable, or of an attribute of one."""
+    def reaching(
+        self,
+        path: str,
+        root: str,
+        words: tuple[str, ...],
+        defined: Spot,
+        after: int,
+        but: frozenset[str] = frozenset(),
+    ) -> Iterator[Ref]:
+        """The reads in the same file of a variable, or of an attribute of one, but for calls of its methods ``but``."""
         spots = self.spots(path)
         resets = spots.resets(root, words)
-        for ref in spots.reads(root):
+        for ref in spots.reads_but(root, words, but) if but else spots.reads(root):
             spot = spots.of(ref)
             if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Ref
 from torchrepro_lint.order.arguments import Arguments
 from torchrepro_lint.order.loops import Loops
-from torchrepro_lint.order.methods import Methods
+from torchrepro_lint.order.methods import QUIET, Methods
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
@@ -60,9 +60,17 @@ class Orders:
             seen.add(key)
             queue += (_further(here, step) for step in flat(steps(self, here)))
 
-    def reads(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
-        """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
-        for file, read, words in self.uses.of_variable(path, ref, spot, after):
+    def leading(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
+        """Those of ``reads`` from which it may lead on: where a list is appended to, it stays where it is."""
+        return self.reads(path, ref, shape, spot, after, QUIET if shape.kind == "sequence" else frozenset())
+
+    def reads(
+        self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int, but: frozenset[str] = frozenset()
+    ) -> Iterator[Here]:
+        """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``; in the same file
+        without those that only call one of its methods ``but``.
+        """
+        for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
             if not is_kept_from(self.uses.spots(file), read, shape):
                 yield Here(file, read, shape, words)
         for owner, word in self._attributes(path, ref):

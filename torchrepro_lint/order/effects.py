@@ -209,14 +209,14 @@ class _Body:
         match call.func:
             case Ref(path=(*words, _)) if self._is_outside(call.func):
                 ref = call.func._replace(path=tuple(words))
-                yield from self.orders.reads(self.path, ref, LISTING, spot, call.end)
+                yield from self.orders.leading(self.path, ref, LISTING, spot, call.end)
             case Attribute(value=Subscript(value=Ref() as whole, indices=(key,))) if self._is_outside(whole):
                 if not self._is_own(key):
-                    yield from self.orders.reads(self.path, whole, held(LISTING), spot, call.end)
+                    yield from self.orders.leading(self.path, whole, held(LISTING), spot, call.end)
             case Attribute(value=Call(func=Ref(path=(*words, "setdefault")) as func, args=(key, *_))):
                 if self._is_outside(func) and not self._is_own(key.value):
                     whole = func._replace(path=tuple(words))
-                    yield from self.orders.reads(self.path, whole, held(LISTING), spot, call.end)
+                    yield from self.orders.leading(self.path, whole, held(LISTING), spot, call.end)
 
     def _is_own(self, key: Expression) -> bool:
         """Whether a key is the loop's own variable, so that no two rounds share it."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _TRAITS = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
 )
-_QUIET = frozenset(
+# What is called of a sequence and does nothing with its order.
+QUIET = frozenset(
     {
         "sort",
         "sort_values",
@@ -76,7 +77,7 @@ class Methods:
                 yield from () if word in _TRAITS else (Here(path, call, SCALAR),)
             case _ if word in ("pop", "index", "popleft"):
                 yield Here(path, call, SCALAR)
-            case _ if word not in _QUIET:
+            case _ if word not in QUIET:
                 yield Here(path, call, shape)
 
     def _mapping(self, here: Here, word: str, call: Call) -> Iterator[Step]:
