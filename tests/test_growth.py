@@ -19,6 +19,26 @@ def test_work_does_not_grow_as_the_cube(name: str) -> None:
     assert work(write(LONG)) < MOST * work(write(SHORT))
 
 
+# What is there by the hundreds in real files takes time in proportion: once its square, and a thousand loaders 20 seconds.
+IN_PROPORTION = (
+    "loaders",
+    "loaders of one variable",
+    "draws of an own generator",
+    "datasets",
+    "sets",
+    "results as they come",
+    "commands",
+    "imports",
+)
+
+
+@pytest.mark.parametrize("name", IN_PROPORTION)
+def test_work_grows_as_the_length(name: str) -> None:
+    write = REPEATS[name]
+    work(write(SHORT))
+    assert work(write(120)) < 4 * work(write(40))
+
+
 @pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_chain_of_classes_is_read(count: int) -> None:
     """It once took minutes: each class asked for all classes above it."""

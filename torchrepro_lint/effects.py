@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
@@ -68,14 +69,17 @@ class Effects:
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
-        self._evaluates = _evaluates(run)
-        self._run = {id(each.event.value) for each in run.happenings if each.event.kind == "call"}
-        self._reads = False
+        words = frozenset().union(*in_parts(run, "words", _words))
+        # Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is.
+        self._evaluates = "eval" in words and not words & {"train", "backward"}
+        self._run = in_parts(run, "calls", _values)
         self._measured: list[Happening] = []
         self._seeded_forks: set[int] = set()
         self._seeded_blocks: dict[int, tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
-        for self._order, happening in enumerate(run.happenings):
+        self._reads = any(in_parts(run, "reads", _read))
+        for order, happening in self._acting(run):
+            self._order = order
             value = happening.event.value
             if happening.event.kind == "call" and isinstance(value, Call):
                 self._call(happening, value, iterated)
@@ -89,8 +93,32 @@ class Effects:
             if family not in self.draws:
                 self.draws[family] = [draw._replace(order=len(run.happenings)) for draw in draws]
 
+    def _acting(self, run: Run) -> Iterator[tuple[int, Happening]]:
+        """The happenings with their orders: of those that others begin with, too, those of which anything may come."""
+        begun, start = run.beginning, len(run.beginning.happenings)
+        if begun.happenings and "acting" not in begun.known:
+            every = enumerate(begun.happenings)
+            begun.known["acting"] = [(order, each) for order, each in every if not self._is_still(each)]
+        yield from begun.known.get("acting", ())
+        yield from enumerate(run.happenings[start:], start)
+
+    def _is_still(self, happening: Happening) -> bool:
+        """Whether nothing comes of a happening, in whatever run."""
+        call = happening.event.value
+        if happening.event.kind != "call" or not isinstance(call, Call):
+            return happening.event.kind != "iterate"
+        if leaves_result(self._names, happening.names, call) or logs_metric(happening.names, call):
+            return False
+        return not any(
+            seeded(self._catalogue, self._user, known, call) is not None
+            or self._catalogue.seeder(known) is not None
+            or self._is_suspect(known)
+            or any(True for _ in self._consumers(name, known))
+            for name in self._outside(happening.names or _method_name(call))
+            for known in (plain(name),)
+        )
+
     def _call(self, happening: Happening, call: Call, iterated: dict[str, list[Draw]]) -> None:
-        self._reads = self._reads or reads_data(happening.names)
         if leaves_result(self._names, happening.names, call):
             self.matters = True
             self._act(happening)
@@ -134,7 +162,7 @@ class Effects:
             return
         made = [each for each in self._names.made(happening.path, happening.event.value) if isinstance(each[1], Call)]
         # What the calls of other programs pass is not iterated in this run.
-        for path, value in [each for each in made if id(each[1]) in self._run] or made:
+        for path, value in [each for each in made if any(id(each[1]) in part for part in self._run)] or made:
             if isinstance(value, Call):
                 spelled_out = self._spelled_out(path, value)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
@@ -218,7 +246,7 @@ class Effects:
         elif (seeder := self._catalogue.seeder(name)) is not None and from_entropy(seeder, call):
             self._randomise(seeder.families, happening, name)
         if seeding is None:
-            self._suspect(name)
+            self.unknown_seeder = self.unknown_seeder or self._is_suspect(name)
         elif _seeds_block(self._catalogue.seeder(name)):
             self._seeded_blocks[id(call)] = seeding
         else:
@@ -239,23 +267,35 @@ class Effects:
         seed = seeder and seed_given(seeder, call)
         return seed is not None and changing_source(self._names, path, seed) is not None
 
-    def _suspect(self, name: str) -> None:
+    def _is_suspect(self, name: str) -> bool:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
         if self._catalogue.framework(name):
-            return
-        root, _, word = name.partition(".")[0], "", name.rpartition(".")[2]
-        if root not in _KNOWN_PACKAGES and "()" not in name and _SEEDER_WORD.fullmatch(word.lower()):
-            self.unknown_seeder = True
+            return False
+        root, word = name.partition(".")[0], name.rpartition(".")[2]
+        return root not in _KNOWN_PACKAGES and "()" not in name and bool(_SEEDER_WORD.fullmatch(word.lower()))
 
 
-def _evaluates(run: Run) -> bool:
-    """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is."""
-    words = {
+def _words(_start: int, happenings: Sequence[Happening]) -> frozenset[str]:
+    """The last words of what is called."""
+    return frozenset(
         method(happening.event.value.func)[0]
-        for happening in run.happenings
+        for happening in happenings
         if happening.event.kind == "call" and isinstance(happening.event.value, Call)
-    }
-    return "eval" in words and not words & {"train", "backward"}
+    )
+
+
+def _values(_start: int, happenings: Sequence[Happening]) -> frozenset[int]:
+    """The calls, by their identity."""
+    return frozenset(id(each.event.value) for each in happenings if each.event.kind == "call")
+
+
+def _read(_start: int, happenings: Sequence[Happening]) -> bool:
+    """Whether a call may bring data."""
+    return any(
+        reads_data(each.names)
+        for each in happenings
+        if each.event.kind == "call" and isinstance(each.event.value, Call)
+    )
 
 
 def _follows_the_mode(value: Expression | None) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
+from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.source import is_notebook
@@ -165,15 +166,21 @@ def _before(names: Names, path: str, function: Function) -> tuple[str, ...]:
         func = decorator.func if isinstance(decorator, Call) else decorator
         found += (group for group, _ in _groups(names, path, func))
         if isinstance(func, Ref) and func.path == ("command",):
-            callbacks = (
-                path + each.name
-                for each in names.modules.files[path].functions
-                for other in each.decorators
-                if isinstance(other, Call) and isinstance(other.func, Ref)
-                if (other.func.roots, other.func.path) == (func.roots, ("callback",))
-            )
-            found += callbacks
+            found += (path + name for name in _CALLBACKS.of(names.modules.files[path]).get(func.roots, ()))
     return tuple(dict.fromkeys(found))
+
+
+def _callbacks(facts: Facts) -> dict[tuple[str, ...], list[str]]:
+    """The functions that ``@app.callback()`` decorates, by the application."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for each in facts.functions:
+        for other in each.decorators:
+            if isinstance(other, Call) and isinstance(other.func, Ref) and other.func.path == ("callback",):
+                found.setdefault(other.func.roots, []).append(each.name)
+    return found
+
+
+_CALLBACKS = Latest(_callbacks)
 
 
 def _named(names: Names, script: str) -> Iterator[Entry]:

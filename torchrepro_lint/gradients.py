@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
 from torchrepro_lint.gradient_modes import mode_at
@@ -12,11 +13,11 @@ from torchrepro_lint.pipelines import trains_nothing
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchrepro_lint.events import Event
     from torchrepro_lint.project import Program, Project, Site
-    from torchrepro_lint.runs import Run
+    from torchrepro_lint.runs import Happening, Run
 
 _CUT = frozenset({"detach", "detach_", "data"})
 # Methods that give the module itself.
@@ -120,9 +121,13 @@ def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
 
 def has_backward(program: Program) -> bool:
     """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
+    return any(in_parts(program.run, "has backward", _have_backward))
+
+
+def _have_backward(_start: int, happenings: Sequence[Happening]) -> bool:
     return any(
         is_backward(happening.event.value, happening.names)
-        for happening in program.run.happenings
+        for happening in happenings
         if happening.event.kind == "call" and isinstance(happening.event.value, Call)
     )
 

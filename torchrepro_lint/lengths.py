@@ -9,12 +9,17 @@ _ONE = {("==", 1), ("<", 2), ("<=", 1)}
 _OTHERS = {("!=", 1), (">", 1), (">=", 2)}
 
 
+def is_measured(spots: Spots, ref: Ref) -> bool:
+    """Whether a read of a variable is that of ``len(x)``."""
+    spot = spots.of(ref)
+    call = spot.parent if spot is not None else None
+    return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
+
+
 def is_single(spots: Spots, asked: Spot, here: Spot) -> bool:
-    """Whether a use of a variable is ``len(x) == 1`` or the like, in a place that rules out more elements ``here``."""
-    if not (isinstance(asked.parent, Call) and isinstance(asked.parent.func, Ref)):
-        return False
-    outer = spots.of(asked.parent)
-    if asked.parent.func.roots != ("builtins.len",) or outer is None:
+    """Whether the ``len(x)`` of a variable is asked to be 1, or the like, in a place that rules out more elements ``here``."""
+    outer = spots.of(asked.parent) if asked.parent is not None else None
+    if outer is None:
         return False
     compared = _compared(outer.parent)
     match outer.statement:

@@ -73,9 +73,11 @@ class Modules:
     def _mentioned(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for path, summary in self.summaries():
+            imported = {name.rpartition(".")[2] for name in summary.imports}
             for package in {name.partition(".")[0] for name in summary.imports} - {""}:
-                words = found.setdefault(package, set()) if self.is_outside(path, package) else set()
-                words.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))
+                words = found.setdefault(package, set())
+                if self.is_outside(path, package):
+                    words.update(summary.calls, summary.values, imported)
         return found
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:

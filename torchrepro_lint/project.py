@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.accelerator import names_accelerator
+from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
@@ -27,7 +28,7 @@ from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.runs import Run
+from torchrepro_lint.runs import Happening, Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
@@ -73,6 +74,14 @@ class Called(NamedTuple):
 
 def _place(called: Called) -> tuple[int, int]:
     return called.call.start, -called.call.end
+
+
+def _accelerate(_start: int, happenings: Sequence[Happening]) -> bool:
+    return any(
+        accelerates(happening.names, happening.event.value)
+        for happening in happenings
+        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+    )
 
 
 class Program(NamedTuple):
@@ -233,7 +242,10 @@ class Project:
         return self.link.programs.of(entries, lambda: tuple(self._find_programs(entries))) if entries else ()
 
     def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
-        runs = [(entry, Run.from_entry(entry, self.resolver, self.resolver.events)) for entry in entries]
+        names, events, commands = self.resolver, self.resolver.events, [each for each in entries if each.function]
+        paths = {each.path for each in commands}
+        begun = Run.of_module(paths.pop(), names, events) if len(commands) > 1 and len(paths) == 1 else None
+        runs = [(entry, Run.from_entry(entry, names, events, begun)) for entry in entries]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:
             # A command that the module's own __main__ block calls is that same run.
@@ -499,11 +511,7 @@ class Project:
         if program.entry not in self._accelerated:
             self._accelerated[program.entry] = any(
                 self._names_accelerator(function) for function in sorted(program.run.functions)
-            ) or any(
-                accelerates(happening.names, happening.event.value)
-                for happening in program.run.happenings
-                if happening.event.kind == "call" and isinstance(happening.event.value, Call)
-            )
+            ) or any(in_parts(program.run, "accelerates", _accelerate))
         return self._accelerated[program.entry]
 
     def _names_accelerator(self, function: str) -> bool:

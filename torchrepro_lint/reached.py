@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Call
 from torchrepro_lint.frozen import is_frozen
@@ -93,13 +95,33 @@ def _all(context: Context, program: Program) -> Iterator[Operation]:
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for order, happening in enumerate(program.run.happenings):
+    for part in in_parts(program.run, "operations", partial(_calls, context)):
+        found = [each for each in part.library if id(each.happening.event.value) not in rows]
+        for value, row in rows.items():
+            for order, happening in part.by_value.get(value, ()):
+                found.append(Operation(label(row.spelling.name), row, happening, order))
+        yield from sorted(found, key=_in_order)
+
+
+class _Calls(NamedTuple):
+    """Calls by their identity, each with its order, and the operations of the models of libraries that they make."""
+
+    by_value: dict[int, list[tuple[int, Happening]]]
+    library: tuple[Operation, ...]
+
+
+def _calls(context: Context, start: int, happenings: Sequence[Happening]) -> _Calls:
+    by_value: dict[int, list[tuple[int, Happening]]] = {}
+    library: list[Operation] = []
+    for order, happening in enumerate(happenings, start):
         if happening.event.kind == "call" and isinstance(happening.event.value, Call):
-            row = rows.get(id(happening.event.value))
-            if row is not None:
-                yield Operation(label(row.spelling.name), row, happening, order)
-            else:
-                yield from _of_library(context, happening, order)
+            by_value.setdefault(id(happening.event.value), []).append((order, happening))
+            library += _of_library(context, happening, order)
+    return _Calls(by_value, tuple(library))
+
+
+def _in_order(operation: Operation) -> int:
+    return operation.order
 
 
 def _of_library(context: Context, happening: Happening, order: int) -> Iterator[Operation]:

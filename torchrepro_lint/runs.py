@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from torchrepro_lint.beginnings import Beginning
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.event_cache import EventCache, Outcome
 from torchrepro_lint.events import Event, Guard
@@ -54,6 +55,13 @@ def guards(happening: Happening) -> tuple[Guard, ...]:
     return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
 
 
+class Begun(NamedTuple):
+    """A run up to the end of a module's top level, and its happenings as others begin with them."""
+
+    run: Run
+    beginning: Beginning
+
+
 class _Frame(NamedTuple):
     """A function that is being run, and the events that are left of it."""
 
@@ -95,7 +103,14 @@ class Run:
     """
 
     def __init__(
-        self, names: Names, cache: EventCache, starts: Iterable[str], *, main: bool = False, mode: str = ""
+        self,
+        names: Names,
+        cache: EventCache,
+        starts: Iterable[str],
+        *,
+        main: bool = False,
+        mode: str = "",
+        after: Begun | None = None,
     ) -> None:
         self._names = names
         self._cache = cache
@@ -104,16 +119,36 @@ class Run:
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, _Waiting] = {}
         self.entries: dict[str, list[tuple[str, Event]]] = {}
+        self.beginning = after.beginning if after else Beginning()
         self._starts = tuple(starts)
+        if after:
+            self._go_on(after.run)
         for name in self._starts:
             self._execute(_Target(name, mode), (), main=main and name.endswith(":"))
         self._run_the_rest()
 
     @classmethod
-    def from_entry(cls, entry: Entry, names: Names, cache: EventCache) -> Run:
-        """The run that an entry point starts."""
+    def from_entry(cls, entry: Entry, names: Names, cache: EventCache, after: Begun | None = None) -> Run:
+        """The run that an entry point starts; ``after`` is what has begun with its module, where several are to."""
         starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
-        return cls(names, cache, starts, main=entry.function is None)
+        main = entry.function is None
+        return cls(names, cache, starts, main=main, after=after if not main else None)
+
+    @classmethod
+    def of_module(cls, path: str, names: Names, cache: EventCache) -> Begun:
+        """A run of a module, with which the runs of its commands begin: what waits is not run yet."""
+        run = cls(names, cache, ())
+        run._starts = (f"{path}:",)
+        run._execute(_Target(f"{path}:", ""), ())
+        return Begun(run, Beginning(run.happenings))
+
+    def _go_on(self, other: Run) -> None:
+        """Begin with all that another run has done."""
+        self._seen |= other._seen
+        self._imported |= other._imported
+        self.happenings += other.happenings
+        self._waiting |= {key: each._replace(targets=[*each.targets]) for key, each in other._waiting.items()}
+        self.entries |= {name: [*found] for name, found in other.entries.items()}
 
     @cached_property
     def functions(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from torchrepro_lint.facts import (
@@ -77,7 +77,7 @@ class Spots:
         self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
         self._resets: dict[tuple[str, tuple[str, ...]], list[Reset]] = {}
-        self._reads_but: dict[tuple[str, tuple[str, ...], frozenset[str]], list[Ref]] = {}
+        self._reads_that: dict[tuple[str, Hashable], list[Ref]] = {}
         self.lambdas: dict[str, Expression] = {}
         self._block(facts.body, ":", (), None, 0)
         for each in facts.functions:
@@ -98,18 +98,12 @@ class Spots:
         """The references that may start from a name, in the order of the text."""
         return self._refs.get(root, [])
 
-    def reads_but(self, root: str, words: tuple[str, ...], called: frozenset[str]) -> list[Ref]:
-        """Those of ``reads`` of an attribute, ``words``, but for calls of a method of it with one of some names."""
-        key = root, words, called
-        if key not in self._reads_but:
-            self._reads_but[key] = [ref for ref in self.reads(root) if not self._calls(ref, words, called)]
-        return self._reads_but[key]
-
-    def _calls(self, ref: Ref, words: tuple[str, ...], called: frozenset[str]) -> bool:
-        if ref.path[:-1] != words or ref.path[-1] not in called:
-            return False
-        spot = self.of(ref)
-        return spot is not None and isinstance(spot.parent, Call) and spot.parent.func is ref
+    def reads_that(self, root: str, name: Hashable, fit: Callable[[Ref], bool]) -> list[Ref]:
+        """Those of ``reads`` that fit, remembered by a name for what that is."""
+        key = root, name
+        if key not in self._reads_that:
+            self._reads_that[key] = [ref for ref in self.reads(root) if fit(ref)]
+        return self._reads_that[key]
 
     def roots(self) -> Iterator[str]:
         """All names that references start from, sorted."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import starts_accelerator
+from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.environment import variables
 from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.flags import Setting, settings
@@ -42,7 +43,12 @@ class Touch(NamedTuple):
 
 def switching(run: Run, names: Names, catalogue: Catalogue) -> Iterator[Touch]:
     """All touches of a run, in order, but for those of generators."""
-    for order, happening in enumerate(run.happenings):
+    for part in in_parts(run, "switching", lambda start, found: tuple(_switching(start, found, names, catalogue))):
+        yield from part
+
+
+def _switching(start: int, happenings: Sequence[Happening], names: Names, catalogue: Catalogue) -> Iterator[Touch]:
+    for order, happening in enumerate(happenings, start):
         kind, value = happening.event.kind, happening.event.value
         if kind not in ("call", "set", "index"):
             continue

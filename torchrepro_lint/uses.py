@@ -7,12 +7,12 @@ list that it holds), not in the other branch of an ``if``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes_read import attributes_read
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
-from torchrepro_lint.lengths import is_single
+from torchrepro_lint.lengths import is_measured, is_single
 from torchrepro_lint.qualified import parted
 from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
@@ -76,7 +76,7 @@ class Uses:
         """The reads in the same file of a variable, or of an attribute of one, but for calls of its methods ``but``."""
         spots = self.spots(path)
         resets = spots.resets(root, words)
-        for ref in spots.reads_but(root, words, but) if but else spots.reads(root):
+        for ref in spots.reads_that(root, (words, but), partial(_says_more, spots, words, but)):
             spot = spots.of(ref)
             if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
                 continue
@@ -129,7 +129,7 @@ class Uses:
             and spot.function == here.function
             and is_single(spots, spot, here)
             for root in ref.roots
-            for each in spots.reads(root)
+            for each in spots.reads_that(root, "measured", partial(is_measured, spots))
         )
 
     def is_sorted_anywhere(self, owner: str, word: str) -> bool:
@@ -186,6 +186,14 @@ class Uses:
                 else:
                     found.setdefault(expression.name, []).append((path, expression, 0))
         return found
+
+
+def _says_more(spots: Spots, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
+    """Whether a read of an attribute, ``words``, is more than a call of one of its methods ``but``."""
+    if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
+        return True
+    spot = spots.of(ref)
+    return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
 
 
 def _assigns(spot: Spot, word: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torchrepro_lint.facts import Call, Collection, Expression, If, Leave, Operation, Ref, Statement
 from torchrepro_lint.order.shapes import Shape
 from torchrepro_lint.spots import Spot, Spots
@@ -30,11 +32,16 @@ def _tests(spots: Spots, read: Ref) -> list[tuple[If, Spot]]:
     """The ``if`` statements of the function that ask of which type the variable is."""
     found: list[tuple[If, Spot]] = []
     for root in read.roots:
-        for each in spots.reads(root):
+        for each in spots.reads_that(root, "tested", partial(_is_tested, spots)):
             spot = spots.of(each)
-            if spot is not None and isinstance(spot.statement, If) and _asks(spot.parent, each):
+            if spot is not None and isinstance(spot.statement, If):
                 found.append((spot.statement, spot))
     return found
+
+
+def _is_tested(spots: Spots, read: Ref) -> bool:
+    spot = spots.of(read)
+    return spot is not None and isinstance(spot.statement, If) and _asks(spot.parent, read)
 
 
 def _diverts(tested: If, around: Spot, here: Spot, read: Ref, shape: Shape) -> bool:
