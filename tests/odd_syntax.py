@@ -75,6 +75,7 @@ NEWER = {
     "exception groups": ((3, 11), "try: a\nexcept* A: b\nexcept* (B, C) as e: f(e)\n"),
     "type parameters": ((3, 12), "type A = int\ntype B[T: (int, str), *Ts, **P] = list[T]\ndef f[T](a: T) -> T: return a\nclass C[T, *Ts](D[T], k=(E)): pass\nclass F[T: (a)]: pass\nclass G [ T , ] ( H ): pass\n"),
     "free f-strings": ((3, 12), "f'{a['b']}' f'{'c'}'\nf'{f'{f'{a}'}'}'\nf'{'\\n'.join(a)}{\n  b\n}{a:{\n c\n}}'\nf'''{'''a''' + b}'''\nf\"{f(a, \"b\")}\" \"c\"\nf'{ f'{a}' f'b' 'c' }{d}'\n"),
+    "comments in f-strings": ((3, 12), "x = f'{a # b\n + c}{1 + 2 = # d\n}{b!r :# >{w}}'\ny = f'''{# f'a {c}'\n8 # d\n\n}{a\n# !r\n!r}'''\nf'{a, b # c\n}'\nf(f'{3!s  }', g(y))\nz = f(\n  f'{3.14!s  :10.10}', a)\n"),
     "defaults of type parameters": ((3, 13), "def f[T = int](a: T): pass\nclass C[T = (int), *Ts = *a](D): pass\n"),
 }  # fmt: skip
 

@@ -163,3 +163,19 @@ def _nodes(source: str) -> Iterator[tuple[str, tuple[int, int]]]:
             assert node.end_col_offset is not None
             place = (offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset))
             yield type(node).__name__, place
+
+
+@pytest.mark.parametrize(
+    "text", ["f(f'{3!s  }', y)\nz = (g)(a)\n", "\ufeffif 1:\n\tx = f(f'{(a)!s }{b!r  :x}',\r\n (y))\n"]
+)
+def test_blanks_that_libcst_loses_move_nothing(text: str) -> None:
+    """Those after a conversion, which Python takes from 3.12 on, whatever Python reads."""
+    found = [text[each.start : each.end] for each in calls_of(text)]
+    assert found == [
+        each for each in ("f(f'{3!s  }', y)", "(g)(a)", "f(f'{(a)!s }{b!r  :x}',\r\n (y))") if each in text
+    ]
+
+
+def calls_of(text: str) -> list[Call]:
+    every = (each for statement in statements(collect_with_libcst(text).body) for each in expressions(statement))
+    return [each for each in every if isinstance(each, Call)]

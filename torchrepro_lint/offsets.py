@@ -7,6 +7,7 @@ spans at a seventh of the time. Where a libcst release changes those internals, 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container
 from itertools import accumulate
 from typing import Any
@@ -148,15 +149,45 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     if ends[-1] != len(text) or ("\f" in text and "".join(state.tokens) != text):
         # It may spell newlines otherwise, leave out a byte order mark, or the blanks and form feeds before a statement; but a
         # backslash and newline before the first statement are lost (libcst 1.9).
-        if tree.code.split() != text.lstrip("\ufeff").split():
-            raise Unplaced
-        return by_provider(tree, text)
+        if tree.code.split() == text.lstrip("\ufeff").split():
+            return by_provider(tree, text)
+        # Blanks after the conversion in an f-string (Python 3.12) are lost, too.
+        if "".join(tree.code.split()) == "".join(text.lstrip("\ufeff").split()):
+            return _by_letters(tree, text)
+        raise Unplaced
     ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
 
     def convert(spans: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
         return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}
 
     return Offsets(convert(state.inner), convert(state.outer))
+
+
+def _by_letters(tree: libcst.Module, text: str) -> Offsets:
+    """The same spans where blanks are lost within lines: by how many letters that are no blanks stand before."""
+    from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
+
+    wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+    lines = Lines(tree.code)
+    written, given = _letters(text), _letters(tree.code)
+
+    def span(range_: Any) -> tuple[int, int]:
+        first, last = (
+            bisect_left(given, lines.offset(place.line, place.column + 1)) for place in (range_.start, range_.end)
+        )
+        return (written[first], written[last - 1] + 1) if first < last else (len(text), len(text))
+
+    def convert(ranges: Any) -> dict[int, tuple[int, int]]:
+        return {id(node): span(range_) for node, range_ in ranges.items()}
+
+    whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
+    outer = {node: range_ for node, range_ in whole.items() if getattr(node, "lpar", ())}
+    return Offsets(convert(wrapper.resolve(PositionProvider)), convert(outer))
+
+
+def _letters(text: str) -> list[int]:
+    """The offsets of all that is no blank, and no byte order mark before it."""
+    return [at for at, letter in enumerate(text) if not letter.isspace() and (at or letter != "\ufeff")]
 
 
 def by_provider(tree: libcst.Module, text: str) -> Offsets:

@@ -70,7 +70,7 @@ def _parts(collector: Collector, scope: Scope, parts: tuple[Part, ...], start: i
 def _value(collector: Collector, scope: Scope, field: Field) -> Expression:
     """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
     source = collector.tree.text[field.start : field.end]
-    node, columns = _parsed(f"({source})", field.start - 1)
+    node, columns = _parsed(f"({source}\n)", field.start - 1)
     if columns.span(node)[0] < field.start:  # a tuple, which the parentheses became part of
         stripped = source.strip()
         node, columns = _parsed(stripped, field.end - len(source.lstrip()))

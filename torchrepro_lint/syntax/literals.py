@@ -33,7 +33,8 @@ _QUOTES = ("'", '"', "'''", '"""')
 _OPENING = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 # What may end the expression in the braces, and what must be passed over on the way there.
 _STOP = re.compile(r"[\[({]|[\])}]|[=!<>]=|[!:=#\\]|(?:\b(?i:(r[bft]?|[bft]r?|u)))?('''|\"\"\"|'|\")")
-_CONVERSION = re.compile(r"=?\s*(?:!\s*[a-z]\s*)?")
+_CONVERSION = re.compile(r"=?(?:\s|#[^\r\n]*)*(?:!\s*[a-z](?:\s|#[^\r\n]*)*)?")
+_LINE = re.compile(r"[^\r\n]*")
 _FORMAT = re.compile(r"[^{}]*")
 
 
@@ -131,8 +132,12 @@ def _expression_end(text: str, at: int) -> int:
             at = _string(text, at, (stop[1] or "").lower(), stop[2])[1]
         elif found in "[({":
             depth += 1
-        elif found in "#\\":
+        elif found == "\\":
             break
+        elif found == "#":  # a comment, which Python 3.12 takes
+            comment = _LINE.match(text, at)
+            assert comment is not None
+            at = comment.end()
         elif depth:
             depth -= found in "])}"
         elif len(found) == 1:
