@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from torchrepro_lint.runs import Happening, Run
+    from torchrepro_lint.happenings import Happening
+    from torchrepro_lint.runs import Run
 
 _Answer = TypeVar("_Answer")
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.flags import items
+from torchrepro_lint.happenings import Happening, guards
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
-from torchrepro_lint.measuring import leaves_result, logs_metric, method, reads_data
-from torchrepro_lint.runs import Happening, Run, guards
+from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
+from torchrepro_lint.runs import Run
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Consumer, Scalar, Seeder
+    from torchrepro_lint.kept import Kept
     from torchrepro_lint.names import Names
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
@@ -50,6 +53,10 @@ class Seed(NamedTuple):
     order: int
 
 
+# Whether calls of names, by a method and its receiver's word, may be of interest here.
+Telling: TypeAlias = "Kept[tuple[tuple[str, ...], tuple[str, str]], bool]"
+
+
 class Effects:
     """The draws of each family in a run, in order, what it seeds, and whether it leaves or measures something (``matters``).
 
@@ -58,7 +65,9 @@ class Effects:
     in each run.
     """
 
-    def __init__(self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, run: Run, names: Names, catalogue: Catalogue, user_seeders: dict[str, tuple[str, ...]], telling: Telling
+    ) -> None:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
         self.matters = False
@@ -69,16 +78,14 @@ class Effects:
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
-        words = frozenset().union(*in_parts(run, "words", _words))
-        # Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is.
-        self._evaluates = "eval" in words and not words & {"train", "backward"}
-        self._run = in_parts(run, "calls", _values)
+        self._telling = telling
+        self._run = run
         self._measured: list[Happening] = []
         self._seeded_forks: set[int] = set()
         self._seeded_blocks: dict[int, tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
-        self._reads = any(in_parts(run, "reads", _read))
-        for order, happening in self._acting(run):
+        self._reads = False
+        for order, happening in self._acting():
             self._order = order
             value = happening.event.value
             if happening.event.kind == "call" and isinstance(value, Call):
@@ -93,32 +100,47 @@ class Effects:
             if family not in self.draws:
                 self.draws[family] = [draw._replace(order=len(run.happenings)) for draw in draws]
 
-    def _acting(self, run: Run) -> Iterator[tuple[int, Happening]]:
-        """The happenings with their orders: of those that others begin with, too, those of which anything may come."""
-        begun, start = run.beginning, len(run.beginning.happenings)
-        if begun.happenings and "acting" not in begun.known:
-            every = enumerate(begun.happenings)
-            begun.known["acting"] = [(order, each) for order, each in every if not self._is_still(each)]
-        yield from begun.known.get("acting", ())
-        yield from enumerate(run.happenings[start:], start)
+    def _acting(self) -> Iterator[tuple[int, Happening]]:
+        """The happenings of which anything may come, with their orders."""
+        for part in in_parts(self._run, "acting", self._acting_in):
+            yield from part
 
-    def _is_still(self, happening: Happening) -> bool:
-        """Whether nothing comes of a happening, in whatever run."""
+    def _acting_in(self, start: int, happenings: Sequence[Happening]) -> list[tuple[int, Happening]]:
+        return [each for each in enumerate(happenings, start) if self._may_act(each[1])]
+
+    def _may_act(self, happening: Happening) -> bool:
+        """Whether anything may come of a happening, in whatever run."""
         call = happening.event.value
         if happening.event.kind != "call" or not isinstance(call, Call):
-            return happening.event.kind != "iterate"
-        if leaves_result(self._names, happening.names, call) or logs_metric(happening.names, call):
-            return False
-        return not any(
-            seeded(self._catalogue, self._user, known, call) is not None
+            return happening.event.kind == "iterate"
+        names = happening.names
+        return self._telling.of((names, method(call.func)), lambda: self._tells(names, call))
+
+    def _tells(self, names: tuple[str, ...], call: Call) -> bool:
+        """Whether a call of what has these names, by this method, may do any of what effects are, or read data."""
+        if reads_data(names) or leaves_result(self._names, names, call) or may_log(names, call):
+            return True
+        return any(
+            known in self._user
             or self._catalogue.seeder(known) is not None
+            or bool(self._catalogue.consumer(known.removesuffix("()")))
             or self._is_suspect(known)
-            or any(True for _ in self._consumers(name, known))
-            for name in self._outside(happening.names or _method_name(call))
-            for known in (plain(name),)
+            for known in map(plain, self._outside(names or _method_name(call)))
         )
 
+    @cached_property
+    def _evaluates(self) -> bool:
+        """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass is."""
+        words = frozenset().union(*in_parts(self._run, "words", _words))
+        return "eval" in words and not words & {"train", "backward"}
+
+    @cached_property
+    def _calls(self) -> tuple[frozenset[int], ...]:
+        """The calls of the run, by identity, in parts."""
+        return in_parts(self._run, "calls", _values)
+
     def _call(self, happening: Happening, call: Call, iterated: dict[str, list[Draw]]) -> None:
+        self._reads = self._reads or reads_data(happening.names)
         if leaves_result(self._names, happening.names, call):
             self.matters = True
             self._act(happening)
@@ -162,7 +184,7 @@ class Effects:
             return
         made = [each for each in self._names.made(happening.path, happening.event.value) if isinstance(each[1], Call)]
         # What the calls of other programs pass is not iterated in this run.
-        for path, value in [each for each in made if any(id(each[1]) in part for part in self._run)] or made:
+        for path, value in [each for each in made if any(id(each[1]) in part for part in self._calls)] or made:
             if isinstance(value, Call):
                 spelled_out = self._spelled_out(path, value)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
@@ -269,10 +291,10 @@ class Effects:
 
     def _is_suspect(self, name: str) -> bool:
         """``mylib.set_seed``: from outside, unknown, and called like a seeder."""
-        if self._catalogue.framework(name):
-            return False
         root, word = name.partition(".")[0], name.rpartition(".")[2]
-        return root not in _KNOWN_PACKAGES and "()" not in name and bool(_SEEDER_WORD.fullmatch(word.lower()))
+        if root in _KNOWN_PACKAGES or "()" in name or not _SEEDER_WORD.fullmatch(word.lower()):
+            return False
+        return not self._catalogue.framework(name)
 
 
 def _words(_start: int, happenings: Sequence[Happening]) -> frozenset[str]:
@@ -287,15 +309,6 @@ def _words(_start: int, happenings: Sequence[Happening]) -> frozenset[str]:
 def _values(_start: int, happenings: Sequence[Happening]) -> frozenset[int]:
     """The calls, by their identity."""
     return frozenset(id(each.event.value) for each in happenings if each.event.kind == "call")
-
-
-def _read(_start: int, happenings: Sequence[Happening]) -> bool:
-    """Whether a call may bring data."""
-    return any(
-        reads_data(each.names)
-        for each in happenings
-        if each.event.kind == "call" and isinstance(each.event.value, Call)
-    )
 
 
 def _follows_the_mode(value: Expression | None) -> bool:

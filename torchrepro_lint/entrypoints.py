@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
+from torchrepro_lint.kept import Kept
 from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
@@ -32,11 +33,15 @@ class Entry(NamedTuple):
 class EntryPoints:
     """The entry points of a project, file by file.
 
-    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started.
+    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started. ``kept``
+    are those of each file, but for the targets.
     """
 
-    def __init__(self, names: Names, scripts: Sequence[str], globs: Sequence[str]) -> None:
+    def __init__(
+        self, names: Names, scripts: Sequence[str], globs: Sequence[str], kept: Kept[str, tuple[Entry, ...]]
+    ) -> None:
         self._names = names
+        self._kept = kept
         self._scripts = scripts
         self._globs = globs
         self._known: dict[str, tuple[Entry, ...]] = {}
@@ -48,7 +53,9 @@ class EntryPoints:
     def of(self, path: str) -> tuple[Entry, ...]:
         """Those of one file: the file itself first, then its functions."""
         if path not in self._known:
-            self._known[path] = tuple(sorted(set(self._find(path)), key=lambda entry: entry.function or ""))
+            found = self._kept.of(path, lambda: tuple(self._find(path)))
+            every = {*found, *self._named.get(path, ())}
+            self._known[path] = tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
         return self._known[path]
 
     def _find(self, path: str) -> Iterator[Entry]:
@@ -59,7 +66,6 @@ class EntryPoints:
             for each in facts.functions:
                 if _is_command(names, path, each):
                     yield Entry(path, path + each.name, _before(names, path, each))
-        yield from self._named.get(path, ())
 
     @cached_property
     def _started(self) -> frozenset[str]:
@@ -75,6 +81,7 @@ class EntryPoints:
     def _is_imported(self, path: str) -> bool:
         """Whether another file that is no test imports a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+        self._names.modules.reads.see_word("imports", "")
         return any(
             importer != path and self._names.modules.loaded(importer, module) == path
             for importer, module in (*self._imports.get(stem, ()), *self._imports.get("", ()))

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
 from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
+from torchrepro_lint.happenings import Target
 from torchrepro_lint.kept import Kept
+from torchrepro_lint.stretches import Stretch
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
@@ -40,6 +42,9 @@ class EventCache:
         self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(
             definitions.reads
         )
+
+        # What runs have done where they came to import a module.
+        self.stretches: Kept[Target, Stretch] = Kept(definitions.reads)
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
@@ -73,6 +78,7 @@ class EventCache:
         """Forget what was worked out from anything that has changed."""
         self.outcomes.drop(changed)
         self.entered.drop(changed)
+        self.stretches.drop(changed)
 
     def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
         """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""

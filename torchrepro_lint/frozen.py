@@ -13,8 +13,9 @@ from torchrepro_lint.runs import STILL_METHODS
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project, Site
-    from torchrepro_lint.runs import Happening, Run
+    from torchrepro_lint.runs import Run
 
 _SIZES = re.compile(r"\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchrepro_lint.events import Event
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Program, Project, Site
-    from torchrepro_lint.runs import Happening, Run
+    from torchrepro_lint.runs import Run
 
 _CUT = frozenset({"detach", "detach_", "data"})
 # Methods that give the module itself.

@@ -104,7 +104,15 @@ class Kept(Generic[_Key, _Value]):
     def enter(self, key: _Key, answer: _Value, seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
         if key not in self._known:
-            self._known[key] = answer, self._groups.put(key, seen)
+            self.put(key, answer, seen)
+
+    def put(self, key: _Key, answer: _Value, seen: int) -> None:
+        """Remember an answer that was worked out from what has these bits."""
+        self._known[key] = answer, self._groups.put(key, seen) if self._reads.keeps else 0
+
+    def look(self, key: _Key) -> tuple[_Value, int] | None:
+        """What is remembered, with its bits: whoever makes use of it has seen these."""
+        return self._known.get(key)
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""

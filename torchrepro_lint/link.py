@@ -11,6 +11,7 @@ from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 
 if TYPE_CHECKING:
+    from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.forward_callers import Calls
@@ -43,6 +44,8 @@ class Link:
         self.answers = Answers(reads)
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
+        self.telling: Telling = Kept(reads)
+        self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
 
@@ -76,8 +79,9 @@ class Link:
         changed = self.names.replace(path, facts)
         if changed is None:
             return False
-        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached):
+        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached, self.telling):
             kept.drop(changed)
+        self.entries.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
 

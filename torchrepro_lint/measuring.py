@@ -58,9 +58,12 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
 
 def logs_metric(called: tuple[str, ...], call: Call) -> bool:
     """Whether a call prints or logs a metric, by its texts and the words of its variables."""
-    if called == ("builtins.print",) or method(call.func)[0] in _LOGGING:
-        return any(_METRIC.search(text) for text in _texts(call))
-    return False
+    return may_log(called, call) and any(_METRIC.search(text) for text in _texts(call))
+
+
+def may_log(called: tuple[str, ...], call: Call) -> bool:
+    """Whether a call prints or logs."""
+    return called == ("builtins.print",) or method(call.func)[0] in _LOGGING
 
 
 def reads_data(called: Iterable[str]) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.flags import FLAG_WORDS
+from torchrepro_lint.happenings import guards
 from torchrepro_lint.reached import device_of, on_request, raising
 from torchrepro_lint.routes import entry_statement, steps_to
-from torchrepro_lint.runs import guards
 from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.spoken import spoken
 from torchrepro_lint.timeline import LANES, Lane, Moment, Timeline
@@ -20,9 +20,9 @@ from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
-    from torchrepro_lint.runs import Happening
     from torchrepro_lint.touches import Touch
 
 # Seeding the devices only stands in the lane of torch, too.

@@ -163,6 +163,7 @@ class Names:
     def _drop(self, changed: int) -> None:
         for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, self.calls_of, self.events):
             kept.drop(changed)
+        self.registry.drop(changed)
 
     # --- look-ups ----------------------------------------------------------------------------------------------------
 

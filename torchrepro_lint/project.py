@@ -17,6 +17,7 @@ from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.frameworks import accelerates
+from torchrepro_lint.happenings import Happening
 from torchrepro_lint.index import plain
 from torchrepro_lint.link import Link
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
@@ -28,7 +29,7 @@ from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.runs import Happening, Run
+from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
@@ -218,7 +219,7 @@ class Project:
     @cached_property
     def entry_points(self) -> EntryPoints:
         """Where runs start, file by file."""
-        return EntryPoints(self.resolver, self._scripts, self._settings.entry_points)
+        return EntryPoints(self.resolver, self._scripts, self._settings.entry_points, self.link.entries)
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
@@ -253,7 +254,7 @@ class Project:
                 yield Program(entry, run, self._effects(run))
 
     def _effects(self, run: Run) -> Effects:
-        return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders))
+        return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders), self.link.telling)
 
     def work_of(self, functions: Sequence[str]) -> Work:
         """What functions of the project do when a loader's workers run them."""

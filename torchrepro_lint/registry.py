@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Class, Constant, Expression, Facts, Function
+from torchrepro_lint.kept import Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
@@ -17,6 +18,7 @@ class Registry:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._in: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
@@ -27,6 +29,10 @@ class Registry:
         ]
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        self._in.drop(changed)
 
     def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
         """Forget what is decorated; returns what was known of it."""
@@ -60,17 +66,27 @@ class Registry:
     def _find_decorated(self) -> dict[str, list[tuple[str, str]]]:
         registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
-        for path, facts in sorted(self._names.modules.files.items()) if registers else ():
-            if not self._may_decorate(path, facts, registers):
-                continue
-            definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
-            for definition in definitions:
-                for decorator in definition.decorators:
-                    called = decorator.func if isinstance(decorator, Call) else decorator
-                    for name in registers.intersection(self._names.names(path, called)):
-                        key = _key(decorator) or definition.name.rpartition(".")[2].lstrip(":")
-                        found.setdefault(name, []).append((key, path + definition.name))
+        for path in sorted(self._names.modules.files) if registers else ():
+            decorated = self._in.of(path, lambda path=path: tuple(self._find_in(path, registers)))  # type: ignore[misc]
+            for register, key, name in decorated:
+                found.setdefault(register, []).append((key, name))
         return found
+
+    def _find_in(self, path: str, registers: set[str]) -> Iterator[tuple[str, str, str]]:
+        """What a file has decorated with any of ``registers``: by which, under which key, and its name."""
+        facts = self._names.modules.files[path]
+        if not self._may_decorate(path, facts, registers):
+            return
+        definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
+        for definition in definitions:
+            for decorator in definition.decorators:
+                called = decorator.func if isinstance(decorator, Call) else decorator
+                for name in sorted(registers.intersection(self._names.names(path, called))):
+                    yield (
+                        name,
+                        _key(decorator) or definition.name.rpartition(".")[2].lstrip(":"),
+                        path + definition.name,
+                    )
 
     def _may_decorate(self, path: str, facts: Facts, registers: set[str]) -> bool:
         """Whether a file may have a decorator that is one of ``registers``, as far as can be told without a look inside."""

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.events import Event
     from torchrepro_lint.facts import Statement
+    from torchrepro_lint.happenings import Happening, Step
     from torchrepro_lint.project import Project
-    from torchrepro_lint.runs import Happening, Step
 
 
 def entry_statement(entry: Entry, happening: Happening) -> Statement:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from torchrepro_lint.beginnings import Beginning
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.event_cache import EventCache, Outcome
-from torchrepro_lint.events import Event, Guard
+from torchrepro_lint.events import Event
 from torchrepro_lint.facts import (
     Attribute,
     Call,
@@ -19,40 +20,11 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by
+from torchrepro_lint.happenings import Happening, Step, Target, Waiting
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
-
-
-class Step(NamedTuple):
-    """One step of the way from an entry point: the event of a file that enters the function ``into``."""
-
-    path: str
-    event: Event
-    into: str
-
-
-class Happening(NamedTuple):
-    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for (of an item that is
-    set, what it is an item of).
-
-    ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
-    ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
-    weights are all replaced afterwards, else empty. ``function`` is where it happens.
-    """
-
-    path: str
-    function: str
-    event: Event
-    names: tuple[str, ...]
-    assumed: bool
-    mode: str
-    way: tuple[Step, ...]
-
-
-def guards(happening: Happening) -> tuple[Guard, ...]:
-    """All that surrounds a happening, from the entry point on."""
-    return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
+from torchrepro_lint.stretches import Entered, Stretch
 
 
 class Begun(NamedTuple):
@@ -74,27 +46,33 @@ class _Frame(NamedTuple):
     receiver: str
 
 
-class _Target(NamedTuple):
-    """A function that is entered: in which mode, and on an object of which class (empty: the one that defines it)."""
+class _Import(NamedTuple):
+    """A module that an import in a function that is being run comes to."""
 
-    function: str
-    mode: str
-    receiver: str = ""
+    by: _Frame
+    event: Event
+    file: str
 
 
-class _Waiting(NamedTuple):
-    """Functions that will be entered later, by the way that leads to where they were handed over."""
+class _Recording(NamedTuple):
+    """A stretch that is going on: what it begins with, the bits that were seen before, how much there was, and what was
+    asked since.
+    """
 
-    way: tuple[Step, ...]
-    step: Step
-    targets: list[_Target]
+    target: Target
+    frame: _Frame
+    outer: int
+    marks: tuple[int, int, int]
+    asked: set[Target]
+
+
+# In the place of a class: a file that was imported, though what its functions do is not of interest there.
+_IMPORTED = "import"
 
 
 class Run:
     """All that some functions reach, each function once, in evaluation order.
 
-    ``entries`` tells for each function which functions enter it, and by which of their events; for one that waits to the
-    end that is where it was handed over.
     ``starts`` are functions or modules (``path:``) that run one after the other; a first module runs as ``__main__``
     where ``main`` says so. With ``mode`` they run in workers.
 
@@ -114,17 +92,18 @@ class Run:
     ) -> None:
         self._names = names
         self._cache = cache
-        self._seen: set[_Target] = set()
-        self._imported: set[tuple[str, str]] = set()
+        # The functions and modules that were entered, and (``_IMPORTED``) the files that were imported, as they came.
+        self._seen: dict[Target, None] = {}
+        self._entered: list[Entered] = []
+        self._recording: _Recording | None = None
         self.happenings: list[Happening] = []
-        self._waiting: dict[int | str, _Waiting] = {}
-        self.entries: dict[str, list[tuple[str, Event]]] = {}
+        self._waiting: dict[int | str, Waiting] = {}
         self.beginning = after.beginning if after else Beginning()
         self._starts = tuple(starts)
         if after:
             self._go_on(after.run)
         for name in self._starts:
-            self._execute(_Target(name, mode), (), main=main and name.endswith(":"))
+            self._execute(Target(name, mode), (), main=main and name.endswith(":"))
         self._run_the_rest()
 
     @classmethod
@@ -139,46 +118,126 @@ class Run:
         """A run of a module, with which the runs of its commands begin: what waits is not run yet."""
         run = cls(names, cache, ())
         run._starts = (f"{path}:",)
-        run._execute(_Target(f"{path}:", ""), ())
+        run._execute(Target(f"{path}:", ""), ())
         return Begun(run, Beginning(run.happenings))
 
     def _go_on(self, other: Run) -> None:
         """Begin with all that another run has done."""
         self._seen |= other._seen
-        self._imported |= other._imported
+        self._entered += other._entered
         self.happenings += other.happenings
         self._waiting |= {key: each._replace(targets=[*each.targets]) for key, each in other._waiting.items()}
-        self.entries |= {name: [*found] for name, found in other.entries.items()}
 
     @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
-        return frozenset(target.function for target in self._seen)
+        return frozenset(target.function for target in self._seen if target.receiver != _IMPORTED)
+
+    @cached_property
+    def entries(self) -> dict[str, list[tuple[str, Event]]]:
+        """For each function which functions enter it, and by which of their events; for one that waits to the end that is
+        where it was handed over.
+        """
+        found: dict[str, list[tuple[str, Event]]] = {}
+        for function, by in self._entered:
+            found.setdefault(function, []).append(by)
+        return found
 
     @cached_property
     def started(self) -> frozenset[str]:
         """What the entry point itself calls, as ``main()`` under the guard."""
         return frozenset(name for happening in self.happenings if not happening.way for name in happening.names)
 
-    def _execute(self, start: _Target, way: tuple[Step, ...], *, main: bool = False) -> None:
+    def _execute(self, start: Target, way: tuple[Step, ...], *, main: bool = False) -> None:
         """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
         if start in self._seen:
             return
-        self._seen.add(start)
-        stack = [self._frame(start, way, main=main)]
+        self._seen[start] = None
+        stack: list[_Frame | _Import] = [self._frame(start, way, main=main)]
         while stack:
-            frame = stack[-1]
-            event = next(frame.rest, None)
+            top = stack[-1]
+            if isinstance(top, _Import):
+                stack.pop()
+                stack += self._import(top)
+                continue
+            event = next(top.rest, None)
             if event is None:
                 stack.pop()
-                continue
-            entered = []
-            for target in self._happen(frame, event):
-                self.entries.setdefault(target.function, []).append((frame.function, event))
-                if target not in self._seen:
-                    self._seen.add(target)
-                    entered.append(self._frame(target, (*frame.way, Step(frame.path, event, target.function))))
-            stack.extend(reversed(entered))
+                if self._recording is not None and self._recording.frame is top:
+                    self._keep(self._recording)
+            elif event.kind == "import":
+                files = self._names.modules.run_by(top.path, event.modules)
+                stack.extend(_Import(top, event, file) for file in reversed(files))
+            else:
+                entered = [frame for target in self._happen(top, event) for frame in self._enter(top, event, target)]
+                stack.extend(reversed(entered))
+
+    def _import(self, one: _Import) -> list[_Frame]:
+        """A module runs where it is imported first; not once more where another run has come to it in the same state."""
+        imported = Target(one.file, one.by.mode, _IMPORTED)
+        if self._asks(imported):
+            return []
+        self._seen[imported] = None
+        target = Target(f"{one.file}:", one.by.mode)
+        frames = self._enter(one.by, one.event, target)
+        if frames and not self._waiting:
+            if self._repeats(target, frames[0].way):
+                return []
+            if self._recording is None:
+                self._record(target, frames[0])
+        return frames
+
+    def _enter(self, by: _Frame, event: Event, target: Target) -> list[_Frame]:
+        """The frame of a function that has not been entered before."""
+        self._entered.append(Entered(target.function, (by.function, event)))
+        if self._asks(target):
+            return []
+        self._seen[target] = None
+        return [self._frame(target, (*by.way, Step(by.path, event, target.function)))]
+
+    def _asks(self, target: Target) -> bool:
+        """Whether a target has been entered before."""
+        if self._recording is not None:
+            self._recording.asked.add(target)
+        return target in self._seen
+
+    def _repeats(self, target: Target, way: tuple[Step, ...]) -> bool:
+        """Do what another run has done from here, if this one would do the same."""
+        known = self._cache.stretches.look(target)
+        if known is None or not known[0].fits(self._seen):
+            return False
+        stretch, seen = known
+        self._names.modules.reads.seen |= seen
+        if self._recording is not None:
+            self._recording.asked.update(stretch.asked)
+        self.happenings += stretch.happens(way)
+        self._entered += stretch.entered
+        self._seen.update(dict.fromkeys(stretch.seen))
+        self._waiting.update(stretch.waits(way))
+        return True
+
+    def _record(self, target: Target, frame: _Frame) -> None:
+        reads = self._names.modules.reads
+        marks = len(self.happenings), len(self._entered), len(self._seen)
+        self._recording = _Recording(target, frame, reads.seen, marks, set())
+        reads.seen = 0
+
+    def _keep(self, found: _Recording) -> None:
+        """Remember what has happened from where a module was entered."""
+        reads, self._recording = self._names.modules.reads, None
+        happenings, entered, seen = found.marks
+        new = tuple(islice(self._seen, seen, None))
+        stretch = Stretch(
+            frozenset(found.asked),
+            frozenset(each for each in found.asked.difference(new) if each in self._seen),
+            found.frame.way,
+            tuple(self.happenings[happenings:]),
+            tuple(self._entered[entered:]),
+            new,
+            tuple(self._waiting.items()),
+        )
+        self._cache.stretches.put(found.target, stretch, reads.seen)
+        reads.seen |= found.outer
 
     def _run_the_rest(self) -> None:
         """What was handed over or built, and not seen to be called or iterated, is taken to be so at the end."""
@@ -186,23 +245,17 @@ class Run:
             waiting = self._waiting.pop(next(iter(self._waiting)))
             maker = waiting.way[-1].into if waiting.way else self._starts[0]
             for target in waiting.targets:
-                self.entries.setdefault(target.function, []).append((maker, waiting.step.event))
+                self._entered.append(Entered(target.function, (maker, waiting.step.event)))
                 self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
-    def _frame(self, target: _Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
+    def _frame(self, target: Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
         name = target.function
         found = self._cache.of(name, main=main)
         loaded = self._cache.loaded(name, found)
         return _Frame(name, path_of(name), iter(found), way, target.mode, loaded, target.receiver)
 
-    def _happen(self, frame: _Frame, event: Event) -> Iterator[_Target]:
+    def _happen(self, frame: _Frame, event: Event) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""
-        if event.kind == "import":
-            for file in self._names.modules.run_by(frame.path, event.modules):
-                if (file, frame.mode) not in self._imported:  # a module runs where it is imported first
-                    self._imported.add((file, frame.mode))
-                    yield _Target(f"{file}:", frame.mode)
-            return
         assert event.value is not None
         value = event.value
         if event.kind == "set":
@@ -215,14 +268,14 @@ class Run:
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
-            yield from (_Target(target, mode) for target in self._read(frame.path, value))
+            yield from (Target(target, mode) for target in self._read(frame.path, value))
             return
         if not quiet:
-            waiting = _Waiting(frame.way, Step(frame.path, event, ""), [])
+            waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
             for name in found:
                 if ":" in name:
-                    yield from self._enter(name, event.kind, mode, waiting, receivers)
+                    yield from self._followed(name, event.kind, mode, waiting, receivers)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
                 yield from self._hand_over(frame.path, value, found, handed, mode, waiting)
@@ -278,14 +331,14 @@ class Run:
         found = sorted(set(self._names.receiver(frame.path, called)))
         return tuple(name[:-2] for name in found if ":" in name and name.endswith("()"))
 
-    def _enter(
-        self, name: str, kind: str, mode: str, waiting: _Waiting, receivers: tuple[str, ...]
-    ) -> Iterator[_Target]:
+    def _followed(
+        self, name: str, kind: str, mode: str, waiting: Waiting, receivers: tuple[str, ...]
+    ) -> Iterator[Target]:
         """The functions that an event on a value of the project enters; a generator's body waits until it is used."""
         for target, owner, waits in self._cache.entered.of(
             (name, kind, receivers), lambda: tuple(self._find_entered(name, kind, receivers))
         ):
-            found = _Target(target, mode, owner)
+            found = Target(target, mode, owner)
             if waits:
                 self._waiting.setdefault(target, waiting._replace(targets=[found]))
             else:
@@ -306,7 +359,7 @@ class Run:
             for each in objects or [""]:
                 yield target, "" if each == owner else each, kind == "call" and self._names.is_generator(target)
 
-    def _awaited(self, path: str, used: Expression) -> Iterator[_Target]:
+    def _awaited(self, path: str, used: Expression) -> Iterator[Target]:
         """What waits for an object to be iterated or called: a loader's dataset, a container's modules."""
         if any(isinstance(key, int) for key in self._waiting):
             still = isinstance(used, Ref) and not STILL_METHODS.isdisjoint(used.path[-1:])
@@ -315,13 +368,13 @@ class Run:
                     if id(value) in self._waiting:
                         yield from self._waiting.pop(id(value)).targets
 
-    def _hooks(self, handed: Handed, mode: str) -> Iterator[_Target]:
+    def _hooks(self, handed: Handed, mode: str) -> Iterator[Target]:
         """What a framework runs of the objects and functions that it is handed."""
         for name in run_by(self._names, handed):
             if self._names.classes(name):
-                yield from (_Target(target, mode) for target in entered(self._names, name, "call"))
+                yield from (Target(target, mode) for target in entered(self._names, name, "call"))
             elif self._names.functions(name):
-                yield _Target(name, mode)
+                yield Target(name, mode)
 
     def _read(self, path: str, value: Expression) -> Iterator[str]:
         """The properties that reading ``a.b.c`` runs."""
@@ -335,8 +388,8 @@ class Run:
                             yield from (each for each in methods if self._names.is_property(each))
 
     def _hand_over(
-        self, path: str, call: Call, found: tuple[str, ...], given: tuple[str, ...], mode: str, waiting: _Waiting
-    ) -> Iterator[_Target]:
+        self, path: str, call: Call, found: tuple[str, ...], given: tuple[str, ...], mode: str, waiting: Waiting
+    ) -> Iterator[Target]:
         """Functions, generators and callable objects passed as arguments.
 
         Functions from outside are taken to call them at once, an object of a class from outside when it is used, functions
@@ -350,16 +403,16 @@ class Run:
             return
         inside = "worker" if fetches(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
-        handed: list[_Target] = []
+        handed: list[Target] = []
         if not call.args and _COMMAND_LINES.intersection(found):
-            handed += (_Target(name, inside) for name in self._names.defined_in(path))
+            handed += (Target(name, inside) for name in self._names.defined_in(path))
         for name in given:
             if name.endswith("()") and name[:-2] in self._waiting and not followed:
                 yield from self._waiting.pop(name[:-2]).targets
             elif self._names.functions(name):
-                handed.append(_Target(name, inside))
+                handed.append(Target(name, inside))
             elif not followed:
-                handed += (_Target(target, inside) for target in self._used(name, found, inside))
+                handed += (Target(target, inside) for target in self._used(name, found, inside))
         if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))

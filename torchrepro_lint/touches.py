@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.effects import Effects
     from torchrepro_lint.events import Event
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.names import Names
-    from torchrepro_lint.runs import Happening, Run
+    from torchrepro_lint.runs import Run
 
 DRAW, SEED, FLAG, VARIABLE, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 

@@ -19,7 +19,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.runs import Happening
+from torchrepro_lint.happenings import Happening
 from torchrepro_lint.samples import dataset, transforms
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.signatures import arguments

@@ -9,8 +9,8 @@ from torchrepro_lint.facts import Call
 from torchrepro_lint.transforming import own_draws
 
 if TYPE_CHECKING:
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
-    from torchrepro_lint.runs import Happening
 
 _BASES = frozenset(
     f"torch.utils.data.{place}{word}"

@@ -15,8 +15,8 @@ from torchrepro_lint.worker_functions import WORD, WorkerFunction, worker_functi
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Seeder
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
-    from torchrepro_lint.runs import Happening
 
 _FAMILIES = frozenset({"torch", "numpy", "python"})
 # What gives the same for the same arguments.

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.happenings import guards
 from torchrepro_lint.rewrites.fix_late import fix_late
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.runs import guards
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
-    from torchrepro_lint.runs import Happening
 
 
 def check(context: Context) -> Iterator[Finding]:

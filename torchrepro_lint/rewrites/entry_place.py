@@ -18,8 +18,8 @@ from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Program, Project
-    from torchrepro_lint.runs import Happening
 
 _LAUNCHERS = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 

@@ -1,0 +1,54 @@
+"""What happens in a run, and the way there from its entry point."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchrepro_lint.events import Event, Guard
+
+
+class Step(NamedTuple):
+    """One step of the way from an entry point: the event of a file that enters the function ``into``."""
+
+    path: str
+    event: Event
+    into: str
+
+
+class Happening(NamedTuple):
+    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for (of an item that is
+    set, what it is an item of).
+
+    ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
+    ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
+    weights are all replaced afterwards, else empty. ``function`` is where it happens.
+    """
+
+    path: str
+    function: str
+    event: Event
+    names: tuple[str, ...]
+    assumed: bool
+    mode: str
+    way: tuple[Step, ...]
+
+
+def guards(happening: Happening) -> tuple[Guard, ...]:
+    """All that surrounds a happening, from the entry point on."""
+    return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
+
+
+class Target(NamedTuple):
+    """A function that is entered: in which mode, and on an object of which class (empty: the one that defines it)."""
+
+    function: str
+    mode: str
+    receiver: str = ""
+
+
+class Waiting(NamedTuple):
+    """Functions that will be entered later, by the way that leads to where they were handed over."""
+
+    way: tuple[Step, ...]
+    step: Step
+    targets: list[Target]
