@@ -43,6 +43,11 @@ class Definitions:
         """The top-level statements of a module (``path:``)."""
         return self._files[module[:-1]].body
 
+    def facts(self, path: str) -> Facts:
+        """All that is known of a file of the project."""
+        self.reads.see(path)
+        return self._files[path]
+
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function that are in force."""
         path = path_of(name)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Facts, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.happenings import Target
 from torchrepro_lint.kept import Kept
+from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.stretches import Stretch
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
@@ -35,6 +36,7 @@ class EventCache:
         self._started = Setting(True, torch, properties)
         self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
         self._loaded: dict[str, frozenset[int]] = {}
+        self._mutations: dict[str, Mutations] = {}
         # What runs have found of events, by their files and identities.
         self.outcomes: Kept[tuple[str, int], Outcome] = Kept(definitions.reads)
         # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
@@ -66,8 +68,18 @@ class EventCache:
             self._known[key] = tuple(events(body, self._started if main else self._imported))
         return self._known[key]
 
+    def added(self, path: str, ref: Ref) -> Iterator[Expression]:
+        """What the statements of a file add to a list that a variable or an attribute holds: items, or lists of items."""
+        if path not in self._mutations:
+            self._mutations[path] = mutations(self._definitions.facts(path))
+        for root in ref.roots:
+            for _, change in self._mutations[path].get((root, ref.path), ()):
+                if change.kind in ("add", "join") and change.value is not None:
+                    yield change.value
+
     def forget(self, path: str, facts: Facts) -> None:
         """A file has changed, which had these facts."""
+        self._mutations.pop(path, None)
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):
                 self._known.pop((id(body), main), None)

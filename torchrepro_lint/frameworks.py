@@ -93,7 +93,12 @@ def _owners(names: Names, handed: Handed) -> Iterator[str]:
 
 def handed_values(call: Call) -> Iterator[Expression]:
     """The values that a call passes, those in lists, dictionaries and comprehensions among them."""
-    queue = [arg.value for arg in call.args if arg.keyword != "worker_init_fn"]
+    yield from values_in([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
+
+
+def values_in(given: Iterable[Expression]) -> Iterator[Expression]:
+    """Values, and instead of lists, dictionaries and comprehensions those in them."""
+    queue = list(given)
     while queue:
         value = queue.pop(0)
         match value:

@@ -19,7 +19,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by
+from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by, values_in
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
@@ -294,9 +294,13 @@ class Run:
         handed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
-            names = (name for each in handed_values(event.value) for name in self._names.names(frame.path, each))
-            handed = tuple(name for name in names if ":" in name)
-            runs = not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
+            values = list(handed_values(event.value))
+            if runs := _fetch(found):
+                lists = [each for each in values if isinstance(each, Ref)]
+                values += values_in(item for each in lists for item in self._cache.added(frame.path, each))
+            names = (name for each in values for name in self._names.names(frame.path, each))
+            handed = tuple(dict.fromkeys(name for name in names if ":" in name))
+            runs = runs or not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
         return Outcome(found, assumed, not (runs or handed or any(":" in name for name in found)), handed)
 
     def _found(self, frame: _Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
@@ -320,16 +324,20 @@ class Run:
         """The classes of the project on whose objects a method is called."""
         if isinstance(called, Ref) and called.path and frame.receiver and _is_self(self._names, frame.function, called):
             return (frame.receiver,) if len(called.path) == 1 else ()
-        if isinstance(called, Ref) and any(root.endswith(".<super>") for root in called.roots) and frame.receiver:
-            return (frame.receiver,)
-        if (
-            isinstance(called, Attribute)
-            and frame.receiver
-            and any(name.endswith(".<super>()") for name in self._names.names(frame.path, called.value))
-        ):
-            return (frame.receiver,)
+        if self._is_of_base(frame, called):
+            own = frame.receiver or self._names.owner(frame.function)
+            return (own,) if own else ()
         found = sorted(set(self._names.receiver(frame.path, called)))
         return tuple(name[:-2] for name in found if ":" in name and name.endswith("()"))
+
+    def _is_of_base(self, frame: _Frame, called: Expression) -> bool:
+        """Whether the method of a base class is called on the same object: ``super().m``, ``Base.__init__``."""
+        match called:
+            case Ref(roots=roots, path=path):
+                return any(root.endswith(".<super>") for root in roots) or path[-1:] == ("__init__",)
+            case Attribute(value=value):
+                return any(name.endswith(".<super>()") for name in self._names.names(frame.path, value))
+        return False
 
     def _followed(
         self, name: str, kind: str, mode: str, waiting: Waiting, receivers: tuple[str, ...]
@@ -399,11 +407,11 @@ class Run:
             return  # it stands for what it is given
         if found and _LOOKING.issuperset(found):
             return
-        if not given and _COMMAND_LINES.isdisjoint(found):
+        if not given and _COMMAND_LINES.isdisjoint(found) and not _fetch(found):
             return
         inside = "worker" if fetches(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
-        handed: list[Target] = []
+        handed = self._wrapped(path, call, inside) if _fetch(found) else []
         if not call.args and _COMMAND_LINES.intersection(found):
             handed += (Target(name, inside) for name in self._names.defined_in(path))
         for name in given:
@@ -420,6 +428,23 @@ class Run:
             self._waiting.setdefault(id(call), waiting._replace(targets=handed))
         else:
             yield from handed
+
+    def _wrapped(self, path: str, call: Call, mode: str) -> list[Target]:
+        """What waits for the wrappers that a loader or another wrapper is handed: it fetches in the mode of the outer one."""
+        found: list[Target] = []
+        if any(isinstance(key, int) for key in self._waiting):
+            for each in handed_values(call):
+                for value in self._made(path, each):
+                    if id(value) in self._waiting:
+                        found += (target._replace(mode=mode) for target in self._waiting.pop(id(value)).targets)
+        return found
+
+    def _made(self, path: str, each: Expression) -> Iterator[Expression]:
+        """What makes a value, or what it is a part of."""
+        yield from (value for _, value in self._names.made(path, each))
+        if isinstance(each, Ref) and not each.path:
+            for root in each.roots:
+                yield from (value for how, value in self._names.assigned(path + root) if how == "[]")
 
     def _used(self, name: str, found: tuple[str, ...], mode: str) -> Iterator[str]:
         """What code from outside runs of a class or an object that it is handed."""
@@ -464,6 +489,11 @@ _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
+
+
+def _fetch(found: Iterable[str]) -> bool:
+    """Whether a call makes a loader, or what it may be given instead of a dataset."""
+    return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
 
 
 def _constructs(name: str) -> bool:
