@@ -19,6 +19,9 @@ _OFF = frozenset(
     | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
 )
 
+_STEPS = (".forward", ".backward")
+_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+
 
 def mode_at(project: Project, function: str, guards: Iterable[Guard]) -> str:
     """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
@@ -26,7 +29,17 @@ def mode_at(project: Project, function: str, guards: Iterable[Guard]) -> str:
     modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
     decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
     modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
+    if not modes and _is_of_function(project, function):
+        return "off"
     return modes[-1] if modes else ""
+
+
+def _is_of_function(project: Project, function: str) -> bool:
+    """Whether it is a step of an ``autograd.Function``: torch records nothing of what happens inside."""
+    if not function.endswith(_STEPS):
+        return False
+    owner = project.resolver.owner(function)
+    return bool(owner) and not _FUNCTIONS.isdisjoint(project.resolver.ancestry(owner))
 
 
 def switch_of(project: Project, path: str, value: Expression) -> str:

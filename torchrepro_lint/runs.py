@@ -68,6 +68,19 @@ class _Recording(NamedTuple):
 
 # In the place of a class: a file that was imported, though what its functions do is not of interest there.
 _IMPORTED = "import"
+# Likewise: a class of which objects are made.
+_MADE = "made"
+
+
+class _Absent(NamedTuple):
+    """What is not entered because no object of its class has been made yet, and the function that would enter it."""
+
+    name: str
+    kind: str
+    mode: str
+    waiting: Waiting
+    receivers: tuple[str, ...]
+    function: str
 
 
 class Run:
@@ -98,6 +111,7 @@ class Run:
         self._recording: _Recording | None = None
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, Waiting] = {}
+        self._absent: list[_Absent] = []
         self.beginning = after.beginning if after else Beginning()
         self._starts = tuple(starts)
         if after:
@@ -126,12 +140,13 @@ class Run:
         self._seen |= other._seen
         self._entered += other._entered
         self.happenings += other.happenings
+        self._absent += other._absent
         self._waiting |= {key: each._replace(targets=[*each.targets]) for key, each in other._waiting.items()}
 
     @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
-        return frozenset(target.function for target in self._seen if target.receiver != _IMPORTED)
+        return frozenset(target.function for target in self._seen if target.receiver not in (_IMPORTED, _MADE))
 
     @cached_property
     def entries(self) -> dict[str, list[tuple[str, Event]]]:
@@ -241,12 +256,43 @@ class Run:
 
     def _run_the_rest(self) -> None:
         """What was handed over or built, and not seen to be called or iterated, is taken to be so at the end."""
-        while self._waiting:
-            waiting = self._waiting.pop(next(iter(self._waiting)))
-            maker = waiting.way[-1].into if waiting.way else self._starts[0]
-            for target in waiting.targets:
-                self._entered.append(Entered(target.function, (maker, waiting.step.event)))
-                self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
+        while True:
+            while self._waiting:
+                waiting = self._waiting.pop(next(iter(self._waiting)))
+                maker = waiting.way[-1].into if waiting.way else self._starts[0]
+                self._run_later(waiting.targets, waiting, maker)
+            came = [each for each in self._absent if self._is_made(self._class_of(each.name))]
+            if not came:
+                return
+            self._absent = [each for each in self._absent if not any(each is other for other in came)]
+            for each in came:
+                self._run_later([*self._followed(*each[:-1])], each.waiting, each.function)
+
+    def _run_later(self, targets: Iterable[Target], waiting: Waiting, maker: str) -> None:
+        for target in targets:
+            self._entered.append(Entered(target.function, (maker, waiting.step.event)))
+            self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
+
+    def _present(self, found: list[str]) -> list[str]:
+        """Without the objects of classes that this run has not made, where it has made others: another program passes those."""
+        if len(found) < 2 or self._recording is not None:  # what stretches do hangs on what was entered alone
+            return found
+        owners = {name: self._class_of(name) for name in found}
+        if len({owner for owner in owners.values() if owner}) < 2:
+            return found
+        there = [name for name, owner in owners.items() if not owner or self._is_made(owner)]
+        return there if any(owners[name] for name in there) else found
+
+    def _class_of(self, name: str) -> str:
+        """The class of the project that an object is of, or whose method a name is; empty for anything else."""
+        if name.endswith("()"):
+            return name[:-2] if self._names.classes(name[:-2]) else ""
+        return "" if name.endswith(".__init__") or self._names.classes(name) else self._names.owner(name)
+
+    def _is_made(self, owner: str) -> bool:
+        """Whether a class has been called in this run, or one that inherits from it or that it inherits from."""
+        related = (owner, *self._names.heirs_of(owner), *self._names.ancestry(owner))
+        return any(Target(each, "", _MADE) in self._seen for each in related)
 
     def _frame(self, target: Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
         name = target.function
@@ -273,9 +319,15 @@ class Run:
         if not quiet:
             waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
-            for name in found:
-                if ":" in name:
-                    yield from self._followed(name, event.kind, mode, waiting, receivers)
+            own = [name for name in found if ":" in name]
+            if event.kind == "call":
+                self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
+            there = self._present(own)
+            for name in there:
+                yield from self._followed(name, event.kind, mode, waiting, receivers)
+            if len(there) < len(own):
+                absent = [name for name in own if name not in there]
+                self._absent += (_Absent(each, event.kind, mode, waiting, receivers, frame.function) for each in absent)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
                 yield from self._hand_over(frame.path, value, found, handed, mode, waiting)
