@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from fuzz.corpus import OURS, Corpus, read_corpus
 from fuzz.kinds import KINDS, make
+from fuzz.projects import project
 from fuzz.running import try_numbers
 from fuzz.shapes import LINKS
 from fuzz.shrinking import shrunk
@@ -30,6 +32,13 @@ def test_some_of_each_kind(corpus: Corpus) -> None:
     tried = try_numbers(13, corpus, range(110), SECONDS)
     assert tried.failures == ()
     assert len(tried.counts) > len(KINDS) / 2
+
+
+def test_nothing_of_hostile_projects_is_markup() -> None:
+    """Names, strings and settings that would be tags, links and commands."""
+    for number in range(25):
+        data = project(Random(number), Corpus((), ()))
+        assert attempt("x.project", data, EVERYTHING._replace(seconds=SECONDS)) == [], number
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
