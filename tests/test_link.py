@@ -174,3 +174,47 @@ def test_options_concern_all_files() -> None:
     text = "import argparse\np = argparse.ArgumentParser()\n"
     link = Link({"a.py": facts_of(text), "b.py": facts_of("x = 1\n")}, (".",), "2.13", keeps=True)
     assert not link.follow({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
+
+
+_COMMANDS = """\
+import click
+import torch
+import config
+
+torch.backends.cudnn.benchmark = config.FAST
+torch.use_deterministic_algorithms(config.EXACT)
+model = config.Net().cuda()
+
+
+@click.command()
+def train():
+    torch.manual_seed(0)
+    model(torch.rand(1)).sum().backward()
+    torch.save(model, "model.pt")
+
+
+@click.command()
+def test():
+    torch.save(model(torch.rand(1)), "out.pt")
+"""
+
+
+def test_what_commands_have_in_common_follows_changes_elsewhere() -> None:
+    """Their module runs once for all of them, and what that does is asked after the runs are kept."""
+    plain, library = "import torch\nclass Net(torch.nn.Conv2d): pass\n", "import timm\nNet = timm.models.ResNet\n"
+    texts = [
+        f"FAST = {fast}\nEXACT = {exact}\n{net}"
+        for fast, exact, net in (
+            (True, False, plain),
+            (False, False, plain),
+            (False, True, plain),
+            (False, False, library),
+            (True, True, library),
+        )
+    ]
+    checked = _Checked({"app.py": _COMMANDS, "config.py": texts[0]}, {})
+    said = []
+    for text in (*texts, texts[0]):
+        checked.change({"app.py": _COMMANDS, "config.py": text})
+        said.append(checked.found["app.py"])
+    assert len(set(map(str, said))) == len(texts)

@@ -504,7 +504,9 @@ class Project:
         """What a program does to flags, variables of the environment, and devices, in order."""
         known = self._switching.get(id(program.run))
         if known is None:
-            known = self._switching[id(program.run)] = tuple(switching(program.run, self.resolver, self._catalogue))
+            known = self._switching[id(program.run)] = tuple(
+                switching(program.run, self.resolver, self._catalogue, self.kept)
+            )
         return known
 
     def on_accelerator(self, program: Program) -> bool:

@@ -95,7 +95,7 @@ def _all(context: Context, program: Program) -> Iterator[Operation]:
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for part in in_parts(program.run, "operations", partial(_calls, context)):
+    for part in in_parts(program.run, "operations", partial(_calls, context), context.project.kept):
         found = [each for each in part.library if id(each.happening.event.value) not in rows]
         for value, row in rows.items():
             for order, happening in part.by_value.get(value, ()):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.accelerator import starts_accelerator
 from torchrepro_lint.beginnings import in_parts
@@ -42,13 +43,14 @@ class Touch(NamedTuple):
     order: int
 
 
-def switching(run: Run, names: Names, catalogue: Catalogue) -> Iterator[Touch]:
-    """All touches of a run, in order, but for those of generators."""
-    for part in in_parts(run, "switching", lambda start, found: tuple(_switching(start, found, names, catalogue))):
+def switching(run: Run, names: Names, catalogue: Catalogue, kept: dict[str, Any]) -> Iterator[Touch]:
+    """All touches of a run, in order, but for those of generators; ``kept`` is what its project remembers."""
+    find = partial(_switching, names, catalogue)
+    for part in in_parts(run, "switching", lambda start, found: tuple(find(start, found)), kept):
         yield from part
 
 
-def _switching(start: int, happenings: Sequence[Happening], names: Names, catalogue: Catalogue) -> Iterator[Touch]:
+def _switching(names: Names, catalogue: Catalogue, start: int, happenings: Sequence[Happening]) -> Iterator[Touch]:
     for order, happening in enumerate(happenings, start):
         kind, value = happening.event.kind, happening.event.value
         if kind not in ("call", "set", "index"):
