@@ -53,8 +53,8 @@ class Seed(NamedTuple):
     order: int
 
 
-# Whether calls of names, by a method and its receiver's word, may be of interest here.
-Telling: TypeAlias = "Kept[tuple[tuple[str, ...], tuple[str, str]], bool]"
+# What may come of calls of names, by a method and its receiver's word: see ``Effects._may``.
+Telling: TypeAlias = "Kept[tuple[tuple[str, ...], tuple[str, str]], str]"
 
 
 class Effects:
@@ -106,27 +106,36 @@ class Effects:
             yield from part
 
     def _acting_in(self, start: int, happenings: Sequence[Happening]) -> list[tuple[int, Happening]]:
-        return [each for each in enumerate(happenings, start) if self._may_act(each[1])]
+        """Of those that do no more than read data, the first stands for all."""
+        found: list[tuple[int, Happening]] = []
+        reads = False
+        for order, happening in enumerate(happenings, start):
+            may = self._may(happening)
+            if may == "act" or (may == "read" and not reads):
+                found.append((order, happening))
+            reads = reads or may == "read"
+        return found
 
-    def _may_act(self, happening: Happening) -> bool:
-        """Whether anything may come of a happening, in whatever run."""
+    def _may(self, happening: Happening) -> str:
+        """What may come of a happening, in whatever run: ``act``, ``read`` where it may read data and no more, or nothing."""
         call = happening.event.value
         if happening.event.kind != "call" or not isinstance(call, Call):
-            return happening.event.kind == "iterate"
+            return "act" if happening.event.kind == "iterate" else ""
         names = happening.names
         return self._telling.of((names, method(call.func)), lambda: self._tells(names, call))
 
-    def _tells(self, names: tuple[str, ...], call: Call) -> bool:
-        """Whether a call of what has these names, by this method, may do any of what effects are, or read data."""
-        if reads_data(names) or leaves_result(self._names, names, call) or may_log(names, call):
-            return True
-        return any(
+    def _tells(self, names: tuple[str, ...], call: Call) -> str:
+        """The same of all calls of what has these names, by this method."""
+        if leaves_result(self._names, names, call) or may_log(names, call):
+            return "act"
+        acts = any(
             known in self._user
             or self._catalogue.seeder(known) is not None
             or bool(self._catalogue.consumer(known.removesuffix("()")))
             or self._is_suspect(known)
             for known in map(plain, self._outside(names or _method_name(call)))
         )
+        return "act" if acts else "read" if reads_data(names) else ""
 
     @cached_property
     def _evaluates(self) -> bool:
