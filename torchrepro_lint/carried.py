@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.checking import link
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.files import source_roots
+from torchrepro_lint.forward_callers import Calls
 from torchrepro_lint.link import Link
 from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.project import reached
 from torchrepro_lint.stamps import tool_stamp
+from torchrepro_lint.states import digest
 from torchrepro_lint.worker_seeds import WorkerSeedPlace
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.trees import Readings
 
 _NAME = "answers"
+# Who calls what is more than all else together, and few questions need it: it is written by itself, and only when calls of
+# more files than that had to be looked at again.
+_CALLS = "calls"
+_FEW = 40
 
 
 class Carried:
@@ -41,6 +47,9 @@ class Carried:
         self._cache = cache
         self._question = _question(checker)
         self._taken = 0
+        # What has changed since calls were written down, and the digest of that.
+        self._changed, self._calls = 0, ""
+        self._recalled = 0
         self._link = self._taken_up()
 
     def project(self, files: Mapping[str, Reading]) -> Project:
@@ -52,25 +61,44 @@ class Carried:
         digests = self._readings.digests
         if any(given.data is not None for _, given in self._checker.tree.given):
             return
-        if digests.keys() == self._link.files.keys() and (self._is_changed or _count(self._link) > self._taken):
-            text = json.dumps([self._question, digests, *written(self._link)], separators=(",", ":"))
-            self._cache.write(_NAME, zlib.compress(text.encode("ascii"), 1))
+        if digests.keys() != self._link.files.keys():
+            return
+        calls = self._link.calls.known()
+        if len(calls) == len(digests) and len(calls) - self._recalled > _FEW:
+            data = _packed(written_calls(calls))
+            self._changed, self._calls = 0, digest(data)
+            self._cache.write(_CALLS, data)
+            self._is_changed = True
+        if self._is_changed or _count(self._link) > self._taken:
+            answers = [self._question, digests, self._calls, f"{self._changed:x}", *written(self._link)]
+            self._cache.write(_NAME, _packed(answers))
 
     def _taken_up(self) -> Link:
         files = {path: each.facts for path, each in self._readings.files.items() if each.facts is not None}
         self._is_changed = True
         data = self._cache.read(_NAME)
-        question, digests, *answers = json.loads(zlib.decompress(data)) if data else ("", {}, [])
+        question, digests, *rest = _unpacked(data) if data else ("", {})
         before = _before(files, self._readings, digests) if question == self._question else None
         if before is not None:
+            calls, changed, *answers = rest
             found = self._linked(before)
             take_up(found, *answers)
             found.settle(files)
             if found.follow(files):
                 self._is_changed = digests != self._readings.digests
                 self._taken = _count(found)
+                self._calls, self._changed = calls, int(changed, 16) | found.changed
+                found.changed = self._changed
+                found.calls_before = self._calls_before
                 return found
         return self._linked(files)
+
+    def _calls_before(self) -> Iterator[tuple[str, Calls, int]]:
+        data = self._cache.read(_CALLS) if self._calls else None
+        if data is not None and digest(data) == self._calls:
+            for path, calls, seen in read_calls(_unpacked(data)):
+                self._recalled += not seen & self._changed
+                yield path, calls, seen
 
     def _linked(self, files: Mapping[str, Facts]) -> Link:
         return Link(files, source_roots(self._checker.tree), self._checker.catalogue.version, keeps=True)
@@ -90,10 +118,10 @@ def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str
     if files.keys() != digests.keys():
         return None
     found = dict(files)
-    for path, digest in digests.items():
-        if readings.digests.get(path) != digest:
+    for path, was in digests.items():
+        if readings.digests.get(path) != was:
             known = readings.before.get(path)
-            if known is None or known[0] != digest:
+            if known is None or known[0] != was:
                 return None
             found[path] = known[1]
     return found
@@ -101,6 +129,14 @@ def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str
 
 def _count(of: Link) -> int:
     return len(of.answers.known()) + len(of.reached.known())
+
+
+def _packed(value: Any) -> bytes:
+    return zlib.compress(json.dumps(value, separators=(",", ":"), check_circular=False).encode("ascii"), 1)
+
+
+def _unpacked(data: bytes) -> Any:
+    return json.loads(zlib.decompress(data))
 
 
 class _Kind(NamedTuple):
@@ -139,3 +175,16 @@ def take_up(into: Link, answers: list[Any], programs: list[Any]) -> None:
     for entries, found, seen in programs:
         key = tuple(Entry(path, function, tuple(before)) for path, function, before in entries)
         into.reached.enter(key, tuple(reached(functions, accelerated=fast) for functions, fast in found), int(seen, 16))
+
+
+def written_calls(known: Iterable[tuple[str, Calls, int]]) -> list[Any]:
+    """The calls of files, as JSON can hold them; few files differ in what theirs were worked out from."""
+    seen = {each: number for number, each in enumerate(sorted({seen for _, _, seen in known}))}
+    return [[f"{each:x}" for each in seen], [[path, *calls, seen[of]] for path, calls, of in sorted(known)]]
+
+
+def read_calls(value: Any) -> Iterator[tuple[str, Calls, int]]:
+    """What ``written_calls`` wrote."""
+    seen = [int(each, 16) for each in value[0]]
+    for path, told, untold, methods, of in value[1]:
+        yield path, Calls(told, untold, methods), seen[of]

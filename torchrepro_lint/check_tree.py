@@ -43,7 +43,7 @@ def _prepare(project: Project) -> None:
     from torchrepro_lint.gradients import forward_callers
 
     project.ask_all()
-    forward_callers(project)
+    forward_callers(project).prepare()
 
 
 def _in_processes(

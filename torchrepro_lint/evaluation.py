@@ -8,7 +8,10 @@ from torchrepro_lint.facts import Call, Expression, If, Leave, Operation, Ref, S
 from torchrepro_lint.walk import blocks, last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from collections.abc import Iterable
+
+    from torchrepro_lint.events import Guard
+    from torchrepro_lint.project import Project
 
 
 _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
@@ -16,14 +19,16 @@ _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
 
-def in_evaluation(project: Project, site: Site) -> bool:
-    """Whether a call stands where a network can only be that is not being trained."""
-    for guard in site.guards:
+def in_evaluation(project: Project, function: str, at: int, guards: Iterable[Guard]) -> bool:
+    """Whether a call at an offset of a function, under ``guards``, stands where a network can only be that is not being
+    trained.
+    """
+    for guard in guards:
         if guard.kind == "else" and _is_training(guard.value):
             return True
         if guard.kind == "if" and _is_evaluating(guard.value):
             return True
-    return any(_left_by_training(each.body, site.call.start) for each in project.resolver.functions(site.function))
+    return any(_left_by_training(each.body, at) for each in project.resolver.functions(function))
 
 
 def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:

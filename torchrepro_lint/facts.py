@@ -290,7 +290,8 @@ class Summary(NamedTuple):
     named without being called, ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
     ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
     ``partials`` those of what ``partial`` is given. ``options`` are the words of the
-    command-line options that are declared here, ``properties`` of the methods that run when they are read. ``tables`` are
+    command-line options that are declared here, ``entered`` of what ``with`` statements enter, with ``()`` where it is called,
+    ``properties`` of the methods that run when they are read. ``tables`` are
     the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
     words of top-level variables and functions to those of what they may stand for or return (see ``walk.held_words``).
     ``guarded`` says
@@ -308,6 +309,7 @@ class Summary(NamedTuple):
     decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     options: tuple[str, ...]
+    entered: tuple[str, ...]
     properties: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
     holds: tuple[tuple[str, tuple[str, ...]], ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.evaluation import in_evaluation
@@ -12,13 +13,21 @@ from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
 
 
 # A name that more methods have says little of whose it is.
 _MOST_METHODS = 8
+
+
+class Place(NamedTuple):
+    """A call of a file: its function (the name in the file), and its offsets."""
+
+    function: str
+    start: int
+    end: int
 
 
 class Calls(NamedTuple):
@@ -26,9 +35,17 @@ class Calls(NamedTuple):
     words, and the words of its methods.
     """
 
-    told: dict[str, list[Site]]
-    untold: dict[str, list[Site]]
-    methods: tuple[str, ...]
+    told: Mapping[str, Sequence[Place]]
+    untold: Mapping[str, Sequence[Place]]
+    methods: Sequence[str]
+
+
+class _Calls(NamedTuple):
+    """The calls of a project by what they may run, and by their last words, each with its file; how many methods have a word."""
+
+    told: dict[str, list[tuple[str, Sequence[Place]]]]
+    untold: dict[str, list[tuple[str, Sequence[Place]]]]
+    methods: Counter[str]
 
 
 class ForwardCallers:
@@ -38,17 +55,26 @@ class ForwardCallers:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._sites: dict[str, list[Site]] = defaultdict(list)
-        self._untold: dict[str, list[Site]] = defaultdict(list)
         self._known: dict[str, bool] = {}
-        self._methods = Counter[str]()
+
+    @cached_property
+    def _all(self) -> _Calls:
+        """All calls of the project; whoever has to know them asks last."""
+        project = self._project
+        project.link.recall_calls()
+        found = _Calls(defaultdict(list), defaultdict(list), Counter())
         for path in sorted(project.files):
             calls = project.link.calls.of(path, lambda path=path: _calls_of(project, path))  # type: ignore[misc]
-            self._methods.update(calls.methods)
-            for target, sites in calls.told.items():
-                self._sites[target] += sites
-            for word, sites in calls.untold.items():
-                self._untold[word] += sites
+            found.methods.update(calls.methods)
+            for target, places in calls.told.items():
+                found.told[target].append((path, places))
+            for word, places in calls.untold.items():
+                found.untold[word].append((path, places))
+        return found
+
+    def prepare(self) -> None:
+        """Work out what any answer may take."""
+        _ = self._all
 
     def forward_only(self, function: str) -> bool:
         """Whether some call of a function stands where no gradient is kept, and each does, on each way that leads there."""
@@ -64,44 +90,49 @@ class ForwardCallers:
             if trains_nothing(self._project, current):
                 off = True
                 continue
-            sites = list(self._calls(current))
-            if not sites or self._project.resolver.calls_of.hands_on(current, kept=False):
+            if self._project.resolver.calls_of.hands_on(current, kept=False):
                 return False
-            for site in sites:
-                mode = mode_at(self._project, site.function, site.guards)
-                mode = mode or ("off" if in_evaluation(self._project, site) else "")
+            places = [(path, place) for path, some in self._calls(current) for place in some]
+            if not places:
+                return False
+            for path, (own, start, end) in places:
+                caller = path + own
+                guards = self._project.called_at(caller, start, end).event.guards
+                mode = mode_at(self._project, caller, guards)
+                mode = mode or ("off" if in_evaluation(self._project, caller, start, guards) else "")
                 if mode == "on":
                     return False
                 off = off or mode == "off"
-                if not mode and site.function not in seen:
-                    seen.add(site.function)
-                    waiting.append(site.function)
+                if not mode and caller not in seen:
+                    seen.add(caller)
+                    waiting.append(caller)
         return off
 
-    def _calls(self, function: str) -> Iterator[Site]:
-        """What may run a function. A network's ``forward`` is run by torch, so that no name says who calls it."""
-        yield from self._sites.get(function, ())
+    def _calls(self, function: str) -> Iterator[tuple[str, Sequence[Place]]]:
+        """What may run a function, by file. A network's ``forward`` is run by torch, so that no name says who calls it."""
+        yield from self._all.told.get(function, ())
         resolver = self._project.resolver
         owner, word = resolver.owner(function), function.rpartition(".")[2]
         if owner and not word.startswith(("__", "forward")):
-            yield from self._untold.get(word, ()) if self._is_telling(word) else ()
+            yield from self._all.untold.get(word, ()) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if ":" in above else ():
-                    yield from self._sites.get(method, ()) if ":" in method else ()
+                    yield from self._all.told.get(method, ()) if ":" in method else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""
-        return self._methods[word] <= _MOST_METHODS
+        return self._all.methods[word] <= _MOST_METHODS
 
 
 def _calls_of(project: Project, path: str) -> Calls:
-    told: dict[str, list[Site]] = defaultdict(list)
-    untold: dict[str, list[Site]] = defaultdict(list)
+    told: dict[str, list[Place]] = defaultdict(list)
+    untold: dict[str, list[Place]] = defaultdict(list)
     for site in project.calls(path):
+        place = Place(site.function[len(path) :], site.call.start, site.call.end)
         for name in site.names:
             for target in entered(project.resolver, name, "call") if ":" in name else ():
-                told[target].append(site)
+                told[target].append(place)
         if not site.names:
-            untold[last_word(site.call.func)].append(site)
+            untold[last_word(site.call.func)].append(place)
     methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
     return Calls(dict(told), dict(untold), tuple(methods))

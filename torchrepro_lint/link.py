@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.kept import Answers, Kept
@@ -40,6 +40,9 @@ class Link:
         self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
         self.called: Kept[str, tuple[Called, ...]] = Kept(reads)
         self.calls: Kept[str, Calls] = Kept(reads)
+        # Gives those of the files as they were before what has ``changed`` since, each with what it was worked out from.
+        self.calls_before: Callable[[], Iterable[tuple[str, Calls, int]]] | None = None
+        self.changed = 0
         # What the project asks of all files, by the name of the question.
         self.answers = Answers(reads)
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
@@ -48,6 +51,13 @@ class Link:
         self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
+
+    def recall_calls(self) -> None:
+        """Take up what is known of calls from before, if it has not been yet."""
+        before, self.calls_before = self.calls_before, None
+        for path, calls, seen in before() if before else ():
+            if not seen & self.changed:
+                self.calls.enter(path, calls, seen)
 
     @property
     def files(self) -> Mapping[str, Facts]:
@@ -79,6 +89,7 @@ class Link:
         changed = self.names.replace(path, facts)
         if changed is None:
             return False
+        self.changed |= changed
         for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached, self.telling):
             kept.drop(changed)
         self.entries.drop(changed)

@@ -147,7 +147,7 @@ class Names:
         for kind in ("calls", "values", "keywords"):
             for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
-        for kind in ("partials", "imports", "exports"):
+        for kind in ("partials", "imports", "exports", "entered"):
             if getattr(before, kind) != getattr(after, kind):
                 changed |= reads.word(kind, "")
         self.events.forget(path, old)

@@ -108,7 +108,7 @@ def _surroundings(context: Context, site: Site) -> dict[str, str | bool]:
 def _no_backward(context: Context, site: Site, row: Row) -> bool:
     """Whether no gradient flows back through a call: where it stands, who calls it, what it is given."""
     project = context.project
-    if switched_off(project, site) or in_evaluation(project, site):
+    if switched_off(project, site) or in_evaluation(project, site.function, site.call.start, site.guards):
         return True
     tensors, given = Tensors(project, context.path), list(_inputs(site, row))
     if given and all(tensors.without_gradient(each) for each in given):

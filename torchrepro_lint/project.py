@@ -149,6 +149,7 @@ class Project:
         self._accelerator: dict[str, bool] = {}
         self._accelerated: dict[Entry, bool] = {}
         self._seeding = Memo()
+        self._called_by_place: dict[str, dict[tuple[int, int], Called]] = {}
         self._own_effects: dict[str, Effects] = {}
         self._work: dict[tuple[str, ...], Work] = {}
         self._placed: dict[str, tuple[Placed, ...]] = {}
@@ -186,10 +187,25 @@ class Project:
         bodies = [("", facts.body)]
         bodies += ((each.name, each.body) for each in facts.functions)
         for name, body in bodies:
-            function = f"{path}{name or ':'}"
-            for event in self.resolver.events.of_body(body):
-                if event.kind == "call" and isinstance(event.value, Call):
-                    yield Called(event.value, function, event)
+            yield from self._called_in(f"{path}{name or ':'}", body)
+
+    def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[Called]:
+        for event in self.resolver.events.of_body(body):
+            if event.kind == "call" and isinstance(event.value, Call):
+                yield Called(event.value, function, event)
+
+    def called_at(self, function: str, start: int, end: int) -> Called:
+        """A call of a function (``path:`` for the top level) by its offsets."""
+        path = path_of(function)
+        facts = self.files[path]
+        known = self._called_by_place.get(function)
+        if known is None:
+            own = function[len(path) :]
+            bodies = [each.body for each in facts.functions if each.name == own] if own != ":" else [facts.body]
+            known = self._called_by_place[function] = {
+                (each.call.start, each.call.end): each for body in bodies for each in self._called_in(function, body)
+            }
+        return known[start, end]
 
     def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
@@ -229,7 +245,7 @@ class Project:
     def ask_all(self) -> None:
         """Work out what is asked of all files together."""
         _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._filled_words
-        _ = self.worker_functions, self.handed_words, self._worker_seeds, self._seeding_files
+        _ = self.enters_device, self.worker_functions, self.handed_words, self._worker_seeds, self._seeding_files
         for entries in self._entries:
             self._reached(entries)
 
@@ -407,6 +423,13 @@ class Project:
             for name in site.names
             for form, setting in self._catalogue.settings(name.replace("().", "."))
         )
+
+    @property
+    def enters_device(self) -> bool:
+        """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
+        from torchrepro_lint.infer.modes import enters_device
+
+        return self._kept("enters device", lambda: enters_device(self))
 
     def _sets(self, call: Call, form: Spelling, when: tuple[Condition, ...]) -> bool:
         return evaluate(when, form, arguments(form, call)) is not Truth.FAILS

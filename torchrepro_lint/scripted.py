@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.facts import Call
+from torchrepro_lint.mentions import mentions
 from torchrepro_lint.project import Project
 from torchrepro_lint.qualified import path_of
 
@@ -17,6 +18,7 @@ _DECORATORS = frozenset(
         "torch.jit.interface",
     }
 )
+_WORDS = frozenset({"script"})
 _SCRIPT_MODULE = "torch.jit.ScriptModule"
 
 
@@ -72,10 +74,11 @@ def _scripting(project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
+    scripting = mentions(project.resolver, _WORDS)
     return (
         (path, project.names(path, site.call.args[0].value))
-        for path in sorted(project.files)
-        for site in project.calls(path)
+        for path in scripting.paths
+        for site in project.calls_by(path, scripting.words)
         if "torch.jit.script" in site.names and site.call.args
     )
 

@@ -52,6 +52,7 @@ def summarise(
         decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
         partials=tuple(sorted(words.partials)),
         options=tuple(sorted(words.options)),
+        entered=tuple(sorted(words.entered)),
         properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
         tables=tuple(sorted(tables)),
         holds=tuple(_holds(assigned, functions)),

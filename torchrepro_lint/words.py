@@ -28,7 +28,7 @@ from torchrepro_lint.facts import (
     With,
 )
 from torchrepro_lint.options import declared_word
-from torchrepro_lint.walk import called_word, statements
+from torchrepro_lint.walk import called_word, last_word, statements
 
 # The roots and the path of a reference.
 Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -42,6 +42,7 @@ class Words:
         self.calls: set[str] = set()
         self.keywords: set[str] = set()
         self.options: set[str] = set()
+        self.entered: set[str] = set()
         self.partials: set[Named] = set()
         self.stored: list[Assign] = []
         self._attributes: set[str] = set()
@@ -117,7 +118,8 @@ def named(expression: Expression) -> Named:
     return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
 
 
-def _with(_: Words, it: With) -> Iterable[Any]:
+def _with(to: Words, it: With) -> Iterable[Any]:
+    to.entered.update(f"{last_word(each.func)}()" if type(each) is Call else last_word(each) for each, _ in it.items)
     return (*(each for item in it.items for each in item), *it.body)
 
 

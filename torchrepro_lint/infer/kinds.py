@@ -22,7 +22,6 @@ from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
 from torchrepro_lint.infer.indices import shown_indices
 from torchrepro_lint.infer.literals import literal
-from torchrepro_lint.infer.modes import enters_device
 from torchrepro_lint.infer.places import Places
 from torchrepro_lint.infer.registrations import registrations
 from torchrepro_lint.infer.solving import Solver
@@ -143,7 +142,7 @@ class Kinds:
     def default_device(self) -> str:
         """Where tensors are made that name no device: on the CPU, unless the project says otherwise somewhere."""
         changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
-        return "" if changed or enters_device(self.project) else "cpu"
+        return "" if changed or self.project.enters_device else "cpu"
 
     def what(self, expression: Expression, spot: Spot) -> What:
         """What an expression is at a spot; for the other modules of the inference."""

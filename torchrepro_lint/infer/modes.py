@@ -45,10 +45,13 @@ def _is_device(project: Project, path: str, value: Expression) -> bool:
 
 def enters_device(project: Project) -> bool:
     """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
+    modules = project.resolver.modules
+    modules.reads.see_word("entered", "")
     return any(
         _is_device(project, path, value)
-        for path, facts in project.files.items()
-        for body in bodies(facts)
+        for path, summary in modules.summaries()
+        if any(word == "device()" or not word.endswith("()") for word in summary.entered)
+        for body in bodies(project.files[path])
         for statement in statements(body)
         if isinstance(statement, With)
         for value, _ in statement.items
