@@ -12,7 +12,7 @@ import pytest
 from one_file import facts_of
 from page_examples import Example, examples
 from torchrepro_lint import catalogue
-from torchrepro_lint.carried import take_up, written
+from torchrepro_lint.carried import read_calls, take_up, written, written_calls
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
@@ -49,6 +49,8 @@ class _Checked:
         """
         later = self._new(self._files, keeps=True)
         take_up(later, *json.loads(json.dumps(written(self._left))))
+        calls = json.loads(json.dumps(written_calls(self._left.calls.known())))
+        later.calls_before = lambda: read_calls(calls)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
         self.followed = self._link.follow(facts)
