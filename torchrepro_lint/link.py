@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
@@ -43,6 +43,8 @@ class Link:
         # Gives those of the files as they were before what has ``changed`` since, each with what it was worked out from.
         self.calls_before: Callable[[], Iterable[tuple[str, Calls, int]]] | None = None
         self.changed = 0
+        # What is asked of each file, by the name of the question and the file.
+        self.of_files: Kept[tuple[str, str], Any] = Kept(reads)
         # What the project asks of all files, by the name of the question.
         self.answers = Answers(reads)
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
@@ -93,6 +95,7 @@ class Link:
         for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached, self.telling):
             kept.drop(changed)
         self.entries.drop(changed)
+        self.of_files.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
 

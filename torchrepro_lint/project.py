@@ -295,6 +295,13 @@ class Project:
         """The files that may construct a DataLoader, sorted."""
         return self._kept("loaders", lambda: paths_constructing(self.resolver, sorted(loader_names())))
 
+    def of_file(self, name: str, path: str, compute: Callable[[str], _Answer]) -> _Answer:
+        """An answer about one file that stays for as long as nothing changes that it was worked out from: only what the link
+        tells may be asked for it.
+        """
+        found: _Answer = self.link.of_files.of((name, path), lambda: compute(path))
+        return found
+
     def _kept(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
         """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only
         what the link tells may be asked for it.

@@ -18,7 +18,7 @@ from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Summary
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.project import Project
 
 
 # The spots of so many files are kept: those of a thousand take as much memory as their facts.
@@ -28,9 +28,11 @@ _MOST_FILES = 64
 class Uses:
     """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._names = project.resolver
         self._spots: dict[str, Spots] = {}
+        self._attributes: dict[str, list[tuple[str, Expression, int]]] = {}
 
     def summary(self, path: str) -> Summary:
         """The summary of a file."""
@@ -103,7 +105,7 @@ class Uses:
         """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
         classes = {owner, *self._names.heirs_of(owner)}
         classes.update(each for each in self._names.ancestry(owner) if ":" in each)
-        for path, expression, at in self._attributes.get(word, ()):
+        for path, expression, at in self._having(word):
             if isinstance(expression, Ref):
                 base = expression._replace(path=expression.path[:at])
                 found = set(self._names.names_of(path, base))
@@ -174,17 +176,23 @@ class Uses:
         summary = self.summary(path)
         yield from self.spots(path).roots() if summary.stars else summary.imports
 
-    @cached_property
-    def _attributes(self) -> dict[str, list[tuple[str, Expression, int]]]:
-        """All reads of attributes by their word: file, expression, and the place of the word in a reference's path."""
-        found: dict[str, list[tuple[str, Expression, int]]] = {}
-        for path in sorted(self._names.modules.files):
-            for expression in attributes_read(self._names.modules.files[path]):
-                if isinstance(expression, Ref):
-                    for at, word in enumerate(expression.path):
-                        found.setdefault(word, []).append((path, expression, at))
-                else:
-                    found.setdefault(expression.name, []).append((path, expression, 0))
+    def _having(self, word: str) -> list[tuple[str, Expression, int]]:
+        """All reads of an attribute by its word: file, expression, and the place of the word in a reference's path."""
+        if word not in self._attributes:
+            self._attributes[word] = [
+                (path, each, at)
+                for path in sorted(self._names.modules.files)
+                for each in self._project.of_file("attributes", path, self._attributes_in).get(word, ())
+                for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
+            ]
+        return self._attributes[word]
+
+    def _attributes_in(self, path: str) -> dict[str, list[Ref | Attribute]]:
+        """The reads of attributes in a file by their words, each once for a word."""
+        found: dict[str, list[Ref | Attribute]] = {}
+        for each in attributes_read(self._names.modules.files[path]):
+            for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
+                found.setdefault(word, []).append(each)
         return found
 
 

@@ -31,7 +31,7 @@ class Orders:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.names = project.resolver
-        self.uses = Uses(project.resolver)
+        self.uses = Uses(project)
         self.methods = Methods(self)
         self.arguments = Arguments(self)
         self.loops = Loops(self)
