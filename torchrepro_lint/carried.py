@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint.all_calls import Calls
 from torchrepro_lint.checking import link
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.files import source_roots
-from torchrepro_lint.forward_callers import Calls
 from torchrepro_lint.link import Link
 from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.project import reached

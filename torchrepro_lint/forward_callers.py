@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections import defaultdict
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
+from torchrepro_lint.all_calls import AllCalls, Calls, Place
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
@@ -13,39 +14,13 @@ from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from torchrepro_lint.project import Project
 
 
 # A name that more methods have says little of whose it is.
 _MOST_METHODS = 8
-
-
-class Place(NamedTuple):
-    """A call of a file: its function (the name in the file), and its offsets."""
-
-    function: str
-    start: int
-    end: int
-
-
-class Calls(NamedTuple):
-    """The calls of a file by the functions of the project that they enter, those of which nothing is known by their last
-    words, and the words of its methods.
-    """
-
-    told: Mapping[str, Sequence[Place]]
-    untold: Mapping[str, Sequence[Place]]
-    methods: Sequence[str]
-
-
-class _Calls(NamedTuple):
-    """The calls of a project by what they may run, and by their last words, each with its file; how many methods have a word."""
-
-    told: dict[str, list[tuple[str, Sequence[Place]]]]
-    untold: dict[str, list[tuple[str, Sequence[Place]]]]
-    methods: Counter[str]
 
 
 class ForwardCallers:
@@ -58,19 +33,13 @@ class ForwardCallers:
         self._known: dict[str, bool] = {}
 
     @cached_property
-    def _all(self) -> _Calls:
+    def _all(self) -> AllCalls:
         """All calls of the project; whoever has to know them asks last."""
-        project = self._project
-        project.link.recall_calls()
-        found = _Calls(defaultdict(list), defaultdict(list), Counter())
-        for path in sorted(project.files):
-            calls = project.link.calls.of(path, lambda path=path: _calls_of(project, path))  # type: ignore[misc]
-            found.methods.update(calls.methods)
-            for target, places in calls.told.items():
-                found.told[target].append((path, places))
-            for word, places in calls.untold.items():
-                found.untold[word].append((path, places))
-        return found
+        link = self._project.link
+        link.recall_calls()
+        files = sorted(self._project.files)
+        link.all_calls.update([(path, link.calls.of(path, partial(_calls_of, self._project, path))) for path in files])
+        return link.all_calls
 
     def prepare(self) -> None:
         """Work out what any answer may take."""
@@ -110,14 +79,14 @@ class ForwardCallers:
 
     def _calls(self, function: str) -> Iterator[tuple[str, Sequence[Place]]]:
         """What may run a function, by file. A network's ``forward`` is run by torch, so that no name says who calls it."""
-        yield from self._all.told.get(function, ())
+        yield from self._all.told.of(function)
         resolver = self._project.resolver
         owner, word = resolver.owner(function), function.rpartition(".")[2]
         if owner and not word.startswith(("__", "forward")):
-            yield from self._all.untold.get(word, ()) if self._is_telling(word) else ()
+            yield from self._all.untold.of(word) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if ":" in above else ():
-                    yield from self._all.told.get(method, ()) if ":" in method else ()
+                    yield from self._all.told.of(method) if ":" in method else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from torchrepro_lint.all_calls import AllCalls, Calls
 from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
+from torchrepro_lint.together import Together
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Facts, Summary
-    from torchrepro_lint.forward_callers import Calls
     from torchrepro_lint.project import Called, Program, Reached, Site
 
 
@@ -43,6 +44,9 @@ class Link:
         # Gives those of the files as they were before what has ``changed`` since, each with what it was worked out from.
         self.calls_before: Callable[[], Iterable[tuple[str, Calls, int]]] | None = None
         self.changed = 0
+        self.all_calls = AllCalls()
+        self.sites_by_name: Kept[str, dict[str, list[Site]]] = Kept(reads)
+        self.all_sites: Together[Site] = Together()
         # What is asked of each file, by the name of the question and the file.
         self.of_files: Kept[tuple[str, str], Any] = Kept(reads)
         # What the project asks of all files, by the name of the question.
@@ -95,6 +99,7 @@ class Link:
         for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached, self.telling):
             kept.drop(changed)
         self.entries.drop(changed)
+        self.sites_by_name.drop(changed)
         self.of_files.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.accelerator import names_accelerator
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
+    from torchrepro_lint.together import Together
 
 
 _Answer = TypeVar("_Answer")
@@ -209,16 +210,21 @@ class Project:
 
     def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
-        return tuple(self._sites_by_name.get(name, ()))
+        return tuple((path, site) for path, sites in self._sites_by_name.of(name) for site in sites)
 
     @cached_property
-    def _sites_by_name(self) -> dict[str, list[tuple[str, Site]]]:
-        found: dict[str, list[tuple[str, Site]]] = {}
-        for path in sorted(self.files):
-            for site in self.calls(path):
-                for name in site.names:
-                    if ":" in name:
-                        found.setdefault(name, []).append((path, site))
+    def _sites_by_name(self) -> Together[Site]:
+        kept, found = self.link.sites_by_name, self.link.all_sites
+        found.update((path, kept.of(path, partial(self._named_sites, path))) for path in sorted(self.files))
+        return found
+
+    def _named_sites(self, path: str) -> dict[str, list[Site]]:
+        """The calls of a file by the names of the project that they call."""
+        found: dict[str, list[Site]] = {}
+        for site in self.calls(path):
+            for name in site.names:
+                if ":" in name:
+                    found.setdefault(name, []).append(site)
         return found
 
     def settings(self, path: str) -> tuple[Placed, ...]:
