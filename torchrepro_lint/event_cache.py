@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
-from torchrepro_lint.events import Event, Guard, events
-from torchrepro_lint.facts import Assign, Call, Expression, Facts, Ref, Statement
+from torchrepro_lint.events import Event, events
+from torchrepro_lint.facts import Expression, Facts, Ref, Statement
 from torchrepro_lint.happenings import Target
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.mutations import Mutations, mutations
@@ -35,7 +35,6 @@ class EventCache:
         self._imported = Setting(False, torch, properties)
         self._started = Setting(True, torch, properties)
         self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
-        self._loaded: dict[str, frozenset[int]] = {}
         self._mutations: dict[str, Mutations] = {}
         # What runs have found of events, by their files and identities.
         self.outcomes: Kept[tuple[str, int], Outcome] = Kept(definitions.reads)
@@ -44,6 +43,10 @@ class EventCache:
         self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(
             definitions.reads
         )
+
+        # The statements (by identity) of functions and modules that make a model whose weights are all replaced; whether
+        # the module is started.
+        self.replaced: Kept[tuple[str, bool], frozenset[int]] = Kept(definitions.reads)
 
         # What runs have done where they came to import a module.
         self.stretches: Kept[Target, Stretch] = Kept(definitions.reads)
@@ -83,51 +86,10 @@ class EventCache:
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):
                 self._known.pop((id(body), main), None)
-        for name in [name for name in self._loaded if name.startswith(f"{path}:")]:
-            del self._loaded[name]
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self.outcomes.drop(changed)
         self.entered.drop(changed)
+        self.replaced.drop(changed)
         self.stretches.drop(changed)
-
-    def loaded(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
-        """The statements (by identity) that construct a model whose weights are replaced on every path afterwards."""
-        if name not in self._loaded:
-            self._loaded[name] = frozenset(_loaded(found))
-        return self._loaded[name]
-
-
-def _loaded(found: tuple[Event, ...]) -> Iterator[int]:
-    loads: dict[tuple[str, ...], set[tuple[Guard, ...]]] = {}
-    used: set[tuple[str, ...]] = set()
-    for event in found:
-        match event.value:
-            case Call(func=Ref(roots=roots, path=("load_state_dict",)), args=(arg,)) if not arg.star:
-                if roots not in used:
-                    doubtful = tuple(guard for guard in event.guards if not guard.certain)
-                    loads.setdefault(roots, set()).add(doubtful)
-            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
-                used.add(roots)  # a model that is run before its weights are loaded
-    for event in found if loads else ():
-        statement = event.statement
-        if isinstance(statement, Assign) and event.kind == "call":
-            for target in statement.targets:
-                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
-                if loaded and _always(loaded, tuple(g for g in event.guards if not g.certain)):
-                    yield id(statement)
-
-
-def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
-    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
-    merged = set(loads)
-    while True:
-        whole = {
-            load[:-1]
-            for load in merged
-            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
-        }
-        if whole <= merged:
-            return any(guards[: len(load)] == load for load in merged)
-        merged |= whole

@@ -24,6 +24,7 @@ from torchrepro_lint.happenings import Happening, Step, Target, Waiting
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.replaced import replaced
 from torchrepro_lint.stretches import Entered, Stretch
 
 
@@ -297,8 +298,12 @@ class Run:
     def _frame(self, target: Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
         name = target.function
         found = self._cache.of(name, main=main)
-        loaded = self._cache.loaded(name, found)
+        loaded = self._cache.replaced.of((name, main), lambda: self._find_replaced(name, found))
         return _Frame(name, path_of(name), iter(found), way, target.mode, loaded, target.receiver)
+
+    def _find_replaced(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
+        self._names.modules.reads.see(path_of(name))
+        return frozenset(replaced(self._names, self._cache, name, found))
 
     def _happen(self, frame: _Frame, event: Event) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""

@@ -1,0 +1,107 @@
+"""Which statements make a model whose weights are all replaced before it is used: what it draws is thrown away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.events import Event, Guard
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Function, Ref
+from torchrepro_lint.qualified import path_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.event_cache import EventCache
+    from torchrepro_lint.names import Names
+
+# What functions of a project are called that load the weights of a model.
+_LOADING = re.compile(r"(?i).*(load|restore|resume).*")
+_Roots = tuple[str, ...]
+_Loads = dict[_Roots, set[tuple[Guard, ...]]]
+
+
+def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[int]:
+    """The statements of a function or module (``name``, its events ``found``), by identity."""
+    loads: _Loads = {}
+    used: set[_Roots] = set()
+    for event in found:
+        match event.value:
+            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
+                used.add(roots)  # a model that is run before its weights are loaded
+        if event.kind == "call" and isinstance(event.value, Call):
+            for roots in _loaded_by(names, cache, path_of(name), event.value):
+                if roots not in used:
+                    loads.setdefault(roots, set()).add(_doubtful(event.guards))
+    for event in found if loads else ():
+        statement = event.statement
+        if isinstance(statement, Assign) and event.kind == "call":
+            for target in statement.targets:
+                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
+                if loaded and _always(loaded, _doubtful(event.guards)):
+                    yield id(statement)
+
+
+def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_Roots]:
+    """The variables whose weights a call replaces, itself or in the function of the project that it calls."""
+    if (roots := _loaded_here(call)) is not None:
+        yield roots
+    elif isinstance(call.func, Ref) and _LOADING.fullmatch((*call.func.roots, *call.func.path)[-1].rpartition(".")[2]):
+        given = [_passed(each, call, names, cache) for each in names.names(path, call.func) if names.functions(each)]
+        for roots in sorted(set(given[0]).intersection(*given[1:])) if given else ():
+            yield roots
+
+
+def _loaded_here(call: Call) -> _Roots | None:
+    """``model.load_state_dict(weights)``, all of them."""
+    match call:
+        case Call(func=Ref(roots=roots, path=("load_state_dict",) | ("module", "load_state_dict")), args=(arg, *more)):
+            return roots if not arg.star and all(map(_is_strict, more)) else None
+    return None
+
+
+def _is_strict(arg: Arg) -> bool:
+    return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
+
+
+def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Roots]:
+    """The variables that a call passes for what a function of the project loads always."""
+    loads: _Loads = {}
+    for event in cache.of(name):
+        if event.kind == "call" and isinstance(event.value, Call) and (roots := _loaded_here(event.value)) is not None:
+            loads.setdefault(roots, set()).add(_doubtful(event.guards))
+    own = name[len(path_of(name)) :]
+    always = {roots for roots, guards in loads.items() if _always(guards, ())}
+    found: list[_Roots] = []
+    for function in names.functions(name):
+        wanted = {param.name for param in function.params if (f"{own}.<locals>.{param.name}",) in always}
+        found += _given(function, call, wanted)
+    return found
+
+
+def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_Roots]:
+    assert isinstance(call.func, Ref)
+    words = [param.name for param in function.params]
+    if function.owner and words and words.pop(0) in wanted and len(call.func.path) == 1:
+        yield call.func.roots
+    for index, arg in enumerate(call.args):
+        word = arg.keyword or (words[index] if index < len(words) else "")
+        if word in wanted and not arg.star and isinstance(arg.value, Ref) and not arg.value.path:
+            yield arg.value.roots
+
+
+def _doubtful(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    return tuple(guard for guard in guards if not guard.certain and guard.kind != "with")
+
+
+def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
+    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
+    merged = set(loads)
+    while True:
+        whole = {
+            load[:-1]
+            for load in merged
+            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
+        }
+        if whole <= merged:
+            return any(guards[: len(load)] == load for load in merged)
+        merged |= whole
