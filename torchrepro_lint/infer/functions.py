@@ -60,6 +60,8 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
         return _builtin(kinds, word, call, spot)
     if (known := RESULTS.get(name)) is not None:
         return known
+    if module in ("builtins.set", "builtins.frozenset"):
+        return _of_sets(kinds, word, call, spot, module.rpartition(".")[2])
     if (
         name in ("copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm")
         and call.args
@@ -93,6 +95,15 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
         return What("dict")
     return None
+
+
+def _of_sets(kinds: Kinds, word: str, call: Call, spot: Spot, kind: str) -> What:
+    """``set.union(*groups)``: what a method gives that is called by its class."""
+    if word not in ("union", "intersection", "difference", "symmetric_difference") or not call.args:
+        return UNKNOWN
+    element = containers.element
+    groups = [(arg.star, kinds.what(arg.value, spot)) for arg in call.args]
+    return What(kind, of=joined(*(element(element(each) if star else each) for star, each in groups)))
 
 
 def _builtin(kinds: Kinds, word: str, call: Call, spot: Spot) -> What:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import Assign, Call, Comprehension, Expression, Operation, Ref, Subscript
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
+    from torchrepro_lint.spots import Spot
 
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
@@ -18,6 +19,36 @@ _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "bu
 def holds_numbers(project: Project, path: str, expression: Expression) -> bool:
     """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
     return _holds(project, path, expression, set())
+
+
+def becomes_tensor(project: Project, path: str, spot: Spot) -> bool:
+    """Whether torch makes a tensor of the list that an expression ends in: it takes numbers alone."""
+    taken = spot.parent
+    if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
+        return False
+    statement = spot.statement
+    roots = {
+        root
+        for target in (statement.targets if isinstance(statement, Assign) and statement.value is taken else ())
+        if isinstance(target, Ref) and not target.path
+        for root in target.roots
+    }
+    return any(
+        _TENSORS.intersection(site.names) and _is_given(site.call, taken, roots)
+        for site in project.calls_by(path, _TENSOR_WORDS)
+    )
+
+
+def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
+    value = call.args[0].value if call.args else None
+    return value is taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
+
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_TENSOR_WORDS = frozenset(
+    {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
+)
+_TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 
 
 def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[str, int]]) -> bool:

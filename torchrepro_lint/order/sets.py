@@ -20,7 +20,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.order.likely import may_be_set
-from torchrepro_lint.order.numbers import holds_numbers
+from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers
 from torchrepro_lint.order.shapes import SET
 from torchrepro_lint.order.steps import Here, Order, Taken, steps
 from torchrepro_lint.walk import last_word
@@ -65,6 +65,8 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
         if what.kind not in _SETS or is_steady(what.element) or holds_numbers(project, path, node):
             continue
         if isinstance(node, Ref) and _is_passed_lists(project, path, node):
+            continue
+        if becomes_tensor(project, path, spot):
             continue
         for step in steps(orders, Here(path, node, SET)):
             if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:
