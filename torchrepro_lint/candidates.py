@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.facts import Collection as Display
 from torchrepro_lint.infer import kinds_of
-from torchrepro_lint.passed_on import not_passed
+from torchrepro_lint.passed_on import handed_on, not_passed
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _DEPTH = 4
 def readings(context: Context, spelling: Spelling, site: Site, subjects: Collection[str]) -> Iterator[Argument]:
     """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
     own = not_passed(context.project, site)
-    for call in _written_out(context, site.call):
+    for call in handed_on(context.project, site) or _written_out(context, site.call):
         read = _without(own, arguments(spelling, call))
         words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
         found = {word: values for word in words if (values := _candidates(context, site, read(word)))}

@@ -22,7 +22,7 @@ _FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_t
 # same, and those that are made to be exported are not.
 _OF_DATA = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
 _OF_OUTPUT = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
-_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*)")
+_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
 
 
 def trains_nothing(project: Project, function: str) -> bool:

@@ -462,7 +462,7 @@ class Run:
         """
         if "functools.partial" in found:
             return  # it stands for what it is given
-        if found and _LOOKING.issuperset(found):
+        if found and all(name in _LOOKING or name.startswith("inspect.") for name in found):
             return
         if not given and _COMMAND_LINES.isdisjoint(found) and not _fetch(found):
             return
@@ -532,6 +532,10 @@ _LOOKING = frozenset(
         "callable",
         "super",
         "setattr",
+        "getattr",
+        "delattr",
+        "repr",
+        "print",
         "vars",
         "dir",
     )
