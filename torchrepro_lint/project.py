@@ -308,6 +308,10 @@ class Project:
         found: _Answer = self.link.of_files.of((name, path), lambda: compute(path))
         return found
 
+    def mentioning(self, words: frozenset[str]) -> Mentions:
+        """What may call something from outside with one of these last words; see ``mentions``."""
+        return self._kept(f"mentioning {' '.join(sorted(words))}", lambda: mentions(self.resolver, words))
+
     def _kept(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
         """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only
         what the link tells may be asked for it.

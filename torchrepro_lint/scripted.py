@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.facts import Call
-from torchrepro_lint.mentions import mentions
 from torchrepro_lint.project import Project
 from torchrepro_lint.qualified import path_of
 
@@ -74,7 +73,7 @@ def _scripting(project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
-    scripting = mentions(project.resolver, _WORDS)
+    scripting = project.mentioning(_WORDS)
     return (
         (path, project.names(path, site.call.args[0].value))
         for path in scripting.paths
