@@ -137,14 +137,16 @@ class Modules:
         return None
 
     def run_by(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
-        """The files of the project that an import statement of ``path`` runs: each package on the way, then the module."""
+        """The files of the project that an import statement of ``path`` runs: each package on the way, the outermost first,
+        then the module.
+        """
         return self._run_by.of((path, imported), lambda: tuple(dict.fromkeys(self._find_run_by(path, imported))))
 
     def _find_run_by(self, path: str, imported: tuple[str, ...]) -> Iterator[str]:
         for module in imported:
             file = self.module(path, module)
             if file and file != path:
-                above = (_join(folder, "__init__.py") for folder in _parents(file) if folder)
+                above = (_join(folder, "__init__.py") for folder in reversed([*_parents(file)]) if folder)
                 yield from (each for each in above if each in self.files and each != file)
                 yield file
 

@@ -109,7 +109,8 @@ class Run:
         # The functions and modules that were entered, and (``_IMPORTED``) the files that were imported, as they came.
         self._seen: dict[Target, None] = {}
         self._entered: list[Entered] = []
-        self._recording: _Recording | None = None
+        # The stretches that are going on, each inside the one before.
+        self._recording: list[_Recording] = []
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, Waiting] = {}
         self._absent: list[_Absent] = []
@@ -179,8 +180,8 @@ class Run:
             event = next(top.rest, None)
             if event is None:
                 stack.pop()
-                if self._recording is not None and self._recording.frame is top:
-                    self._keep(self._recording)
+                if self._recording and self._recording[-1].frame is top:
+                    self._keep(self._recording.pop())
             elif event.kind == "import":
                 files = self._names.modules.run_by(top.path, event.modules)
                 stack.extend(_Import(top, event, file) for file in reversed(files))
@@ -199,8 +200,7 @@ class Run:
         if frames and not self._waiting:
             if self._repeats(target, frames[0].way):
                 return []
-            if self._recording is None:
-                self._record(target, frames[0])
+            self._record(target, frames[0])
         return frames
 
     def _enter(self, by: _Frame, event: Event, target: Target) -> list[_Frame]:
@@ -213,8 +213,8 @@ class Run:
 
     def _asks(self, target: Target) -> bool:
         """Whether a target has been entered before."""
-        if self._recording is not None:
-            self._recording.asked.add(target)
+        if self._recording:
+            self._recording[-1].asked.add(target)
         return target in self._seen
 
     def _repeats(self, target: Target, way: tuple[Step, ...]) -> bool:
@@ -224,8 +224,8 @@ class Run:
             return False
         stretch, seen = known
         self._names.modules.reads.seen |= seen
-        if self._recording is not None:
-            self._recording.asked.update(stretch.asked)
+        if self._recording:
+            self._recording[-1].asked.update(stretch.asked)
         self.happenings += stretch.happens(way)
         self._entered += stretch.entered
         self._seen.update(dict.fromkeys(stretch.seen))
@@ -235,13 +235,15 @@ class Run:
     def _record(self, target: Target, frame: _Frame) -> None:
         reads = self._names.modules.reads
         marks = len(self.happenings), len(self._entered), len(self._seen)
-        self._recording = _Recording(target, frame, reads.seen, marks, set())
+        self._recording.append(_Recording(target, frame, reads.seen, marks, set()))
         reads.seen = 0
 
     def _keep(self, found: _Recording) -> None:
         """Remember what has happened from where a module was entered."""
-        reads, self._recording = self._names.modules.reads, None
+        reads = self._names.modules.reads
         happenings, entered, seen = found.marks
+        if self._recording:
+            self._recording[-1].asked.update(found.asked)
         new = tuple(islice(self._seen, seen, None))
         stretch = Stretch(
             frozenset(found.asked),
@@ -276,7 +278,7 @@ class Run:
 
     def _present(self, found: list[str]) -> list[str]:
         """Without the objects of classes that this run has not made, where it has made others: another program passes those."""
-        if len(found) < 2 or self._recording is not None:  # what stretches do hangs on what was entered alone
+        if len(found) < 2 or self._recording:  # what stretches do hangs on what was entered alone
             return found
         owners = {name: self._class_of(name) for name in found}
         if len({owner for owner in owners.values() if owner}) < 2:
