@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.happenings import guards
+from torchrepro_lint.possible import possible
 from torchrepro_lint.rewrites.fix_late import fix_late
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
@@ -31,10 +32,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _late(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
     """The first draw of a family and the first seeder that comes after it."""
-    draws = program.effects.draws.get(family.key)
-    if not draws:
+    draws = program.effects.draws.get(family.key, ())
+    first = program.effects.seeds.get(family.key, ())[:1]
+    early = (each for each in draws if not first or each.order <= first[-1].order)
+    draw = next((each for each in early if possible(context.project, program.run, each.happening)), None)
+    if draw is None:
         return None
-    draw = draws[0]
     # What stands in the other branch of the same test is neither before nor after.
     seeds = [
         each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
+from torchrepro_lint.possible import possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
@@ -57,4 +58,4 @@ def _unseeded(context: Context, program: Program, family: Family) -> Draw | None
         return None
     draws = effects.draws.get(family.key, ())
     own = (each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening, family.key))
-    return next(own, None)
+    return next((each for each in own if possible(context.project, program.run, each.happening)), None)
