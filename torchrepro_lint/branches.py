@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
 from torchrepro_lint.scoped import Scope, Scoped
-from torchrepro_lint.walk import blocks, expressions, within
+from torchrepro_lint.walk import blocks, expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
@@ -19,6 +19,8 @@ def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope)
     """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count, and
     of attributes of the scope's object.
     """
+    if not _chooses(origins, body):
+        return ()
     look = _Look(origins, path, scope)
     look.ends(body)
     return tuple(look.found)
@@ -77,18 +79,45 @@ class _Look:
 
     def _choose(self, statement: Statement) -> None:
         """Note which part of ``one if test else other`` is not evaluated."""
-        for expression in expressions(statement):
-            for each in within(expression):
-                if isinstance(each, Operation) and each.op == "if" and len(each.operands) == 3:
-                    test, one, other = each.operands
-                    answer = truth(self._origins, self._path, test, self._scope)
-                    if answer is not None:
-                        unused = other if answer else one
-                        self.found.append((unused.start, unused.end))
+        for each in _choices(self._origins, statement):
+            test, one, other = each.operands
+            answer = truth(self._origins, self._path, test, self._scope)
+            if answer is not None:
+                unused = other if answer else one
+                self.found.append((unused.start, unused.end))
 
     def _leave_out(self, body: tuple[Statement, ...]) -> None:
         if body:
             self.found.append((body[0].start, body[-1].end))
+
+
+def _chooses(origins: Origins, body: tuple[Statement, ...]) -> bool:
+    """Whether there is anything in a body that may not run: most have no test, and nothing after what leaves them."""
+    known = origins.choosing.get(id(body))
+    if known is None:
+        found = any(isinstance(each, If) or _choices(origins, each) for each in statements(body)) or _goes_on(body)
+        known = origins.choosing[id(body)] = found
+    return known
+
+
+def _goes_on(body: tuple[Statement, ...]) -> bool:
+    """Whether anything stands after a statement that may leave a body."""
+    return any(isinstance(each, (Leave, With)) for each in body[:-1]) or any(
+        _goes_on(block) for each in body for block in blocks(each)
+    )
+
+
+def _choices(origins: Origins, statement: Statement) -> tuple[Operation, ...]:
+    """The conditional expressions of a statement."""
+    found = origins.choices.get(id(statement))
+    if found is None:
+        found = origins.choices[id(statement)] = tuple(
+            each
+            for expression in expressions(statement)
+            for each in within(expression)
+            if isinstance(each, Operation) and each.op == "if" and len(each.operands) == 3
+        )
+    return found
 
 
 def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> list[object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, truth
@@ -35,6 +35,10 @@ _DEEPEST = 10
 _MOST = 1000
 
 
+# The ranges of functions that do not run in scopes, with the scopes, so that no other gets the identity of one meanwhile.
+_Idle: TypeAlias = dict[tuple[str, int, int], tuple[Scope, tuple[tuple[int, int], ...]]]
+
+
 class Origins:
     """Answers for all expressions of a project."""
 
@@ -44,7 +48,12 @@ class Origins:
         self._attributes: dict[str, tuple[tuple[str, Expression], ...]] = {}
         self._mutations: dict[str, Mutations] = {}
         self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
-        self._idle: dict[tuple[str, int, int], tuple[Scope, tuple[tuple[int, int], ...]]] = {}
+        self._idle: _Idle = {}
+        # The same, of what is not asked in the midst of something else: that is always answered in full.
+        self._settled: _Idle = {}
+        # For ``branches``: by their identities, the bodies in which something may not run, and the choices in statements.
+        self.choosing: dict[int, bool] = {}
+        self.choices: dict[int, tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
 
@@ -74,10 +83,11 @@ class Origins:
         """Whether a place of a function can be reached with what a scope passes."""
         if not scope.given:
             return True
+        known = self._idle if self._nesting else self._settled
         key = (path, function.start, id(scope))
-        if key not in self._idle:
-            self._idle[key] = (scope, idle(self, path, function.body, scope))
-        return not any(start <= offset < end for start, end in self._idle[key][1])
+        if key not in known:
+            known[key] = (scope, idle(self, path, function.body, scope))
+        return not any(start <= offset < end for start, end in known[key][1])
 
     def construct(self, call: Scoped, owner: str) -> Construction:
         """The object of a class of the project that a call makes."""

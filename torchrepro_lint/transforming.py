@@ -42,6 +42,8 @@ _GENERATORS = re.compile(
 # The method of what a transform has made of a sample: ``Compose()().clone``.
 _OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST = 16
+# Events that may lead to what the run does not show.
+_USING = frozenset({"call", "index", "iterate"})
 # Steps to take for what is indexed or iterated, which is nearly always an array.
 _FEW = 40
 
@@ -176,7 +178,7 @@ class Transforming:
         found: set[str] = set()
         known: set[int] = set()
         for happening in work.run.happenings:
-            if _is_known(happening, known) or not self._runs(happening, scope):
+            if happening.event.kind not in _USING or _is_known(happening, known) or not self._runs(happening, scope):
                 continue
             seen = self._happens(work, happening, scope)
             if seen is not None:
@@ -203,7 +205,7 @@ class Transforming:
     def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
         """What an event draws from that the run does not show; None where what the run shows is all."""
         value = happening.event.value
-        if value is None or happening.event.kind not in ("call", "index", "iterate"):
+        if value is None:
             return None
         if happening.event.kind != "call":
             return self._fetched(Scoped(happening.path, value, scope))
