@@ -36,7 +36,7 @@ def test_some_of_each_kind(corpus: Corpus) -> None:
 
 def test_nothing_of_hostile_projects_is_markup() -> None:
     """Names, strings and settings that would be tags, links and commands."""
-    for number in range(25):
+    for number in range(15):
         data = project(Random(number), Corpus((), ()))
         assert attempt("x.project", data, EVERYTHING._replace(seconds=SECONDS)) == [], number
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.tables import error_names
 
-_PHRASE = re.compile(r"\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
+_PHRASE = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = re.compile(r"^.*\b\w*(?:Error|Warning):\s*")
 _FRAME = re.compile(r'^[ \t]*File "(?P<file>[^"]+)", line (?P<row>\d+)', re.MULTILINE)
 

@@ -8,7 +8,7 @@ from functools import cache
 from torchrepro_lint.pages import find, url
 
 _FENCE = re.compile(r"^```(?P<language>\w+) (?P<words>.+)$", re.MULTILINE)
-_MARKS = re.compile(r"[ \t]*# error: \[TRL\d{3}\].*$", re.MULTILINE)
+_MARKS = re.compile(r"(?<![ \t])[ \t]*# error: \[TRL\d{3}\].*$", re.MULTILINE)
 _MARKED = re.compile(r"# error: \[(TRL\d{3})\]")
 
 

@@ -1,0 +1,92 @@
+"""No regular expression takes more than in proportion to its text, whatever that is: steps are counted, not seconds."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torchrepro_lint
+from matching import MOST, inputs, steps
+from torchrepro_lint.layout import below_docstring
+
+TOP = Path(torchrepro_lint.__file__).parent
+SEARCHING = ("finditer", "findall", "search", "split", "sub", "subn")
+# The one looks for five hundred operators in a row, and so at each of them no farther than that; the other reads the strings of
+# valid JSON, in which each has its end.
+BOUNDED = {"_OPERATORS", "_TOKEN"}
+LENGTH = 12
+
+
+def modules() -> Iterator[str]:
+    for each in pkgutil.walk_packages([str(TOP)], "torchrepro_lint."):
+        if not each.name.endswith("__main__") and ".generate" not in each.name:
+            yield each.name
+
+
+def patterns() -> dict[re.Pattern[str], str]:
+    """Those of all modules, each with the name by which it is known."""
+    found: dict[re.Pattern[str], str] = {}
+    for name in modules():
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue  # of an extra that is not installed
+        for word, value in vars(module).items():
+            for each in value.values() if isinstance(value, dict) else [value]:
+                if isinstance(each, re.Pattern) and isinstance(each.pattern, str):
+                    found.setdefault(each, word)
+    return found
+
+
+def searched() -> set[str]:
+    """The names of patterns that are looked for in a text, not only matched at one place."""
+    found = set()
+    for path in TOP.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in SEARCHING:
+                value = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+                found.add(value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", ""))
+    return found
+
+
+PATTERNS = patterns()
+SEARCHED = searched() - BOUNDED
+
+
+@pytest.fixture(autouse=True)
+def _deep() -> Iterator[None]:
+    """Each letter takes the matcher a few calls deeper."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: f"{PATTERNS[pattern]} {pattern.pattern[:20]}")
+def test_a_pattern_takes_steps_in_proportion(pattern: re.Pattern[str]) -> None:
+    ways = (False, True) if PATTERNS[pattern] in SEARCHED else (False,)
+    for short, long in zip(inputs(pattern, LENGTH), inputs(pattern, 2 * LENGTH), strict=True):
+        for search in ways:
+            few, many = (steps(pattern, each, search=search) for each in (short, long))
+            assert many < min(2.7 * few + 60, MOST), long
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"), [(r"(a+)+b", "a"), (r"(?s:\\.|.)*?x", "\\"), (r"\s*#", " "), (r"\w*(?:a|b)\w*c", "a")]
+)
+def test_steps_tell_a_pattern_that_goes_back_again_and_again(bad: str, text: str) -> None:
+    few, many = (steps(re.compile(bad), text * length, search=True) for length in (LENGTH, 2 * LENGTH))
+    assert many > min(2.7 * few + 60, MOST)
+
+
+def test_a_docstring_full_of_backslashes_takes_no_time() -> None:
+    """It was tried in twice as many ways for each of them, where more follows on its line."""
+    text = '"""' + "\\" * 80 + '""" + x\n'
+    assert below_docstring(text) == 0
