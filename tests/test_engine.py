@@ -116,6 +116,23 @@ def test_an_unreadable_file_is_an_error_and_the_others_go_on(project: Maker, mon
     assert outcome("b.py").errors == ()
 
 
+def test_a_file_that_vanishes_before_it_is_read_is_an_error_and_the_others_go_on(
+    project: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project({"a.py": "BAD = 1\n", "b.py": "BAD = 1\n", "c.py": "import a\nBAD = a\n"})
+    honest = Path.read_bytes
+
+    def vanish(self: Path) -> bytes:
+        if self.name == "a.py":
+            self.unlink(missing_ok=True)
+        return honest(self)
+
+    monkeypatch.setattr(Path, "read_bytes", vanish)
+    result = outcome()
+    assert shown(result) == ["./b.py:1:1 TRL901", "./c.py:2:1 TRL901"]
+    assert result.errors == ("./a.py: cannot be read: No such file or directory",)
+
+
 def test_safe_fixes_are_applied_and_the_rest_is_left(project: Maker) -> None:
     folder = project({"a.py": "BAD = RISKY = BAD\n", "b.py": "x = 1\n"})
     result = outcome(fix=True)

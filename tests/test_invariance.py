@@ -1,8 +1,11 @@
-"""What is reported for a file depends neither on which files are given nor on the order of Python's sets."""
+"""What is reported for a file depends neither on which files are given, in which order, from where, nor on the order of
+Python's sets, the number of processes, or what is remembered.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -11,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from alone import differences, whole
+from conftest import Ran
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -145,3 +150,23 @@ def test_the_hash_seed_changes_no_byte(project: Maker, arguments: tuple[str, ...
         reports.add(ran.stdout)
     assert len(reports) == 1
     assert b"TRL" in reports.pop() or "--diff" in arguments
+
+
+@pytest.mark.parametrize("arguments", [("--verbose", "--output-format", "full"), ("--diff", "--unsafe-fixes")])
+def test_neither_processes_nor_order_nor_cache_nor_place_change_a_byte(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    folder = project({f"one/{path}": text for path, text in SEVERAL.items()})
+    shutil.copytree(folder / "one", folder / "another place" / "and deeper")
+    options = ("--select", "ALL", "--quiet", "--cache-dir", str(tmp_path / "kept"), *arguments)
+    monkeypatch.chdir(folder / "one")
+    names = sorted(path.relative_to(folder / "one").as_posix() for path in (folder / "one").rglob("*.py"))
+    said = [lint(*options, "--no-cache", "--jobs", jobs, ".") for jobs in ("1", "2", "8")]
+    said += [lint(*options, ".") for _ in ("cold", "warm")]
+    monkeypatch.chdir(folder / "another place" / "and deeper")
+    said += [lint(*options, "."), lint(*options, "--no-cache", "--jobs", "2", ".")]
+    assert "work/" in said[0].out
+    assert len(set(said)) == 1
+    given = [lint(*options, "--no-cache", *each) for each in (names, names[::-1], (*names[3:], *names[:3], names[0]))]
+    assert len(set(given)) == 1
+    assert given[0].out.replace("./", "") == said[0].out.replace("./", "")
