@@ -136,7 +136,7 @@ class Lines:
         return len(self._starts)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def lines_of(text: str) -> Lines:
     """The lines of a text of no notebook: the fixes of a file ask one after the other."""
     return Lines(text)
