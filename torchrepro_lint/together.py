@@ -23,6 +23,8 @@ class Together(Generic[_Value]):
                 continue
             for name in before or ():
                 del self._paths[name][path]
+                if not self._paths[name]:
+                    del self._paths[name]
             for name in part:
                 self._paths.setdefault(name, {})[path] = None
             self._parts[path] = part
