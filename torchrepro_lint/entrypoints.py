@@ -5,14 +5,16 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
-from torchrepro_lint.kept import Kept
 from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.source import is_notebook
+
+if TYPE_CHECKING:
+    from torchrepro_lint.link import Link
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -33,15 +35,13 @@ class Entry(NamedTuple):
 class EntryPoints:
     """The entry points of a project, file by file.
 
-    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started. ``kept``
-    are those of each file, but for the targets.
+    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started. ``link``
+    keeps those of each file, but for the targets.
     """
 
-    def __init__(
-        self, names: Names, scripts: Sequence[str], globs: Sequence[str], kept: Kept[str, tuple[Entry, ...]]
-    ) -> None:
-        self._names = names
-        self._kept = kept
+    def __init__(self, link: Link, scripts: Sequence[str], globs: Sequence[str]) -> None:
+        self._names = link.names
+        self._link = link
         self._scripts = scripts
         self._globs = globs
         self._known: dict[str, tuple[Entry, ...]] = {}
@@ -53,7 +53,7 @@ class EntryPoints:
     def of(self, path: str) -> tuple[Entry, ...]:
         """Those of one file: the file itself first, then its functions."""
         if path not in self._known:
-            found = self._kept.of(path, lambda: tuple(self._find(path)))
+            found = self._link.entries.of(path, lambda: tuple(self._find(path)))
             every = {*found, *self._named.get(path, ())}
             self._known[path] = tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
         return self._known[path]
@@ -81,15 +81,15 @@ class EntryPoints:
     def _is_imported(self, path: str) -> bool:
         """Whether another file that is no test imports a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        self._names.modules.reads.see_word("imports", "")
+        imports = self._link.imports.of((), self._find_imports)
         return any(
             importer != path and self._names.modules.loaded(importer, module) == path
-            for importer, module in (*self._imports.get(stem, ()), *self._imports.get("", ()))
+            for importer, module in (*imports.get(stem, ()), *imports.get("", ()))
         )
 
-    @cached_property
-    def _imports(self) -> dict[str, list[tuple[str, str]]]:
+    def _find_imports(self) -> dict[str, list[tuple[str, str]]]:
         """The imports of all files that are no tests, by the last word of what they load: a file, and what it writes."""
+        self._names.modules.reads.see_word("imports", "")
         found: dict[str, list[tuple[str, str]]] = {}
         for path, facts in self._names.modules.files.items():
             for module in () if is_test(path, facts) else facts.summary.imports:

@@ -55,6 +55,7 @@ class Link:
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
         self.telling: Telling = Kept(reads)
         self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
+        self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
 
@@ -96,11 +97,11 @@ class Link:
         if changed is None:
             return False
         self.changed |= changed
-        for kept in (self.sites, self.called, self.calls, self.seeding, self.programs, self.reached, self.telling):
+        for kept in (
+            *(self.sites, self.called, self.calls, self.sites_by_name, self.of_files, self.seeding, self.programs),
+            *(self.reached, self.telling, self.entries, self.imports),
+        ):
             kept.drop(changed)
-        self.entries.drop(changed)
-        self.sites_by_name.drop(changed)
-        self.of_files.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
 

@@ -241,7 +241,7 @@ class Project:
     @cached_property
     def entry_points(self) -> EntryPoints:
         """Where runs start, file by file."""
-        return EntryPoints(self.resolver, self._scripts, self._settings.entry_points, self.link.entries)
+        return EntryPoints(self.link, self._scripts, self._settings.entry_points)
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:

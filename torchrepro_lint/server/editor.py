@@ -29,6 +29,8 @@ from torchrepro_lint.server.texts import Texts
 from torchrepro_lint.server.workspace import Workspace
 
 _T = TypeVar("_T")
+# After so many answers without a change it is time to look for garbage.
+_MANY = 100
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -61,6 +63,7 @@ class Server(LanguageServer):
         self._changed = asyncio.Event()
         self._configured = asyncio.Event()
         self._rested = False
+        self._answered = 0
         self._delay = Preferences().delay
         self._counterpart = Counterpart(self)
         self._published = Published(self.text_document_publish_diagnostics)
@@ -99,7 +102,12 @@ class Server(LanguageServer):
         self._hand_over()
         versioned = self._counterpart.can("workspace.workspace_edit.document_changes")
         answers = Answers(self._work, self._placer(), versioned, self._counterpart.resolves_edits())
-        return await self._in_thread(lambda: question(answers))
+        try:
+            return await self._in_thread(lambda: question(answers))
+        finally:
+            self._answered += 1
+            if self._answered >= _MANY:
+                self._rest()
 
     async def configure(self) -> None:
         """Ask for the settings of all folders."""
@@ -137,9 +145,9 @@ class Server(LanguageServer):
                 self._show(path, answer)
 
     def _rest(self) -> None:
-        """What is linked no longer holds: there is time now to let it go."""
-        if not self._rested:
-            self._rested = True
+        """What is linked no longer holds, or much was asked: there is time now to let go of what nobody needs."""
+        if not self._rested or self._answered >= _MANY:
+            self._rested, self._answered = True, 0
             self._submit(self._work.rest)
 
     def _show(self, path: str, answer: Diagnosed | BaseException) -> None:

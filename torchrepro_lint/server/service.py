@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 from lsprotocol import types
@@ -16,6 +17,8 @@ def serve() -> int:
     """Serve one editor over standard input and output until it ends; the exit status that the protocol asks for."""
     # The log of pygls would go to standard error, which editors show as trouble of the server.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    # By itself Python would look for cycles right after a file was checked, before that is shown: see ``Workspace.rest``.
+    gc.disable()
     server = make_server()
     try:
         server.start_io()

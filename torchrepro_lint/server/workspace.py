@@ -103,7 +103,8 @@ class Workspace:
         """Let go of links: something has changed, or all is said for now.
 
         They consist of cycles. To look for those takes seconds in a large project, unless what stays is exempt: the facts.
-        Of them some are in cycles, too, so once many were replaced, they are looked at again.
+        Of them some are in cycles, too, so once many were replaced, they are looked at again. A server does not look for cycles
+        at any other time.
         """
         for linked in self._linked.values():
             linked.let_go()
