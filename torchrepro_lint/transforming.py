@@ -39,6 +39,8 @@ _TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
 _GENERATORS = re.compile(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
+# What a table gives of itself is an array, whatever the table was read from.
+_ARRAYS = (".values", ".to_numpy()", ".numpy()", ".to_pandas()")
 # The method of what a transform has made of a sample: ``Compose()().clone``.
 _OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST = 16
@@ -263,7 +265,7 @@ class Transforming:
     def _is_dataset(self, name: str) -> bool:
         if self._project.resolver.classes(name):
             return bool(self._project.resolver.methods(name, "__getitem__"))
-        return dataset(_plain(name)) is not None
+        return not name.endswith(_ARRAYS) and dataset(_plain(name)) is not None
 
     # --- generators that are kept ------------------------------------------------------------------------------------
 

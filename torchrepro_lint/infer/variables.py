@@ -102,6 +102,8 @@ def _as_tensor(binding: Binding, before: What, value: What) -> What:
     """A tensor that is changed in place, told whether it needs a gradient, or seen through a test."""
     if binding.how == "tensor":
         return _narrowed(before, What("tensor"))
+    if binding.how == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
+        return before._replace(low=binding.at[0], high=binding.at[1])
     if not before.is_tensor:
         return before
     match binding.how:
