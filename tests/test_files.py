@@ -173,6 +173,15 @@ def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(project: M
     assert tree.files == ("a/__init__.py", "a/b/__init__.py", "a/b/c.py", "a/d/e.py")
 
 
+def test_a_checkout_whose_name_cannot_be_imported_is_no_package(project: Maker) -> None:
+    folder = project({"owner-name/__init__.py": "", "owner-name/train.py": "", "owner-name/a/__init__.py": ""})
+    for path in ("owner-name", "owner-name/train.py"):
+        (tree,) = plan((path,), Options()).trees
+        assert tree.root.path == str(folder / "owner-name")
+    (tree,) = plan(("owner-name/a",), Options()).trees
+    assert tree.root.path == str(folder / "owner-name")
+
+
 def test_a_marked_directory_around_a_package_is_linked_as_a_whole(project: Maker) -> None:
     project({**PACKAGE, "p/pyproject.toml": ""})
     (tree,) = plan(("p/a/b/c.py",), Options()).trees

@@ -18,6 +18,28 @@ from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.reads import Files, Reads
 from torchrepro_lint.syspath import path_entries
 
+# Names of modules that projects have and no library offers for import.
+_OWN = frozenset(
+    {
+        "utils",
+        "util",
+        "utilities",
+        "helper",
+        "helpers",
+        "common",
+        "misc",
+        "tools",
+        "functions",
+        "ops",
+        "const",
+        "constants",
+    }
+    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers", "architectures"}
+    | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
+    | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
+    | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
+)
+
 
 class Modules:
     """The modules of a project and the imports between them."""
@@ -121,10 +143,11 @@ class Modules:
     def _beside(self, path: str, parts: list[str]) -> tuple[str, ...]:
         """What a package's folder has of a name, where one of its files is started as a script and so looks there.
 
-        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``.
+        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``. What is called
+        as only a project's own modules are is meant in any case.
         """
         folder = posixpath.dirname(path)
-        if folder not in self._script_folders or parts[0] in sys.stdlib_module_names:
+        if (folder not in self._script_folders and parts[0] not in _OWN) or parts[0] in sys.stdlib_module_names:
             return ()
         return tuple(self._walk(folder, parts)) if _join(folder, parts[0]) in self._stems else ()
 

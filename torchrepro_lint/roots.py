@@ -56,6 +56,9 @@ def unmarked(paths: Iterable[str]) -> Unmarked:
 
 
 def _is_package(directory: str) -> bool:
+    """Whether it can be imported: not so the checkout of a repository that is called ``owner-name``."""
+    if not os.path.basename(directory).isidentifier():
+        return False
     return os.path.isfile(os.path.join(directory, "__init__.py")) and os.path.dirname(directory) != directory
 
 
