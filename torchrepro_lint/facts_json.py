@@ -9,6 +9,7 @@ complete before it there. The commonest records have functions of their own.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterable
 from sys import intern
 from typing import Any
@@ -103,8 +104,12 @@ class Writer:
 
 
 def _written_constant(to: Writer, it: Constant) -> Any:
-    value = it[2]
-    return ["K", it[0], it[1], to.encoded(value) if type(value) in (bytes, complex) else value]
+    value: Any = it[2]
+    if type(value) in (bytes, complex):
+        value = to.encoded(value)
+    elif type(value) is str and not value.isascii() and _PAIR.search(value):
+        value = ["halves", [*map(ord, value)]]
+    return ["K", it[0], it[1], value]
 
 
 def _written_call(to: Writer, it: Call) -> Any:
@@ -126,6 +131,8 @@ _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
 }
 
 
+# Halves of a surrogate pair side by side, as an escape each: JSON would take them for the one letter that they stand for.
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # They are written at each place: a number would be no shorter.
 _SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
 
@@ -221,8 +228,9 @@ _READERS: dict[Any, Callable[[Reader, Any], Any]] = {
     _PLAIN: lambda of, it: of.all(it[1:]),
     "bytes": lambda _, it: base64.b64decode(it[1], validate=True),
     "complex": lambda _, it: complex(it[1], it[2]),
+    "halves": lambda _, it: "".join(map(chr, it[1])),
 }
-_SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex"})
+_SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex", "halves"})
 
 
 def _reader_of(kind: Any) -> Callable[[Reader, Any], Any]:

@@ -80,10 +80,15 @@ def edited(source: Source, edits: Iterable[Edit]) -> Source:
 def encode(source: Source, data: bytes) -> bytes:
     """The bytes of a source that was read from ``data`` and edited.
 
-    Raises ``UnicodeEncodeError`` where its encoding has no such letters.
+    Raises ``UnicodeEncodeError`` where its encoding has no such letters, or cannot write what it reads, as ``idna``.
     """
     if source.notebook is None:
-        return source.bom + source.text.encode(source.encoding)
+        try:
+            return source.bom + source.text.encode(source.encoding)
+        except UnicodeEncodeError:
+            raise
+        except UnicodeError as error:
+            raise UnicodeEncodeError(source.encoding, source.text, 0, len(source.text), str(error)) from None
     from torchrepro_lint.rewriting import rewritten
 
     texts = {cell.number: source.text[cell.start : cell.end] for cell in source.cells}

@@ -107,13 +107,20 @@ def _stage(change: Change) -> _Staged:
         raise _Refusal("it has other hard links, which would keep what it was")
     if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
         raise _Refusal("it belongs to another user")
-    if decode(data, change.before.notebook is not None) != change.before or encode(change.before, data) != data:
+    if decode(data, change.before.notebook is not None) != change.before or not _comes_back(change.before, data):
         raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
     try:
         encoded = change.encoded(data)
     except UnicodeEncodeError:
         raise _Refusal(f"the fix cannot be written in {change.before.encoding}") from None
     return _Staged(change, stage(encoded, path), _seen(state))
+
+
+def _comes_back(source: Source, data: bytes) -> bool:
+    try:
+        return encode(source, data) == data
+    except UnicodeEncodeError:
+        return False
 
 
 def _put_in_place(staged: _Staged) -> str:

@@ -150,8 +150,11 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 def _fixed(checker: Checker, name: str, data: bytes, reading: Reading) -> Iterator[Failure]:
     assert isinstance(reading.source, Source)
-    if encode(reading.source, data) != data:
-        return  # is refused when it comes to writing
+    try:
+        if encode(reading.source, data) != data:
+            return  # is refused when it comes to writing
+    except UnicodeEncodeError:
+        return  # likewise
     fixed = fix_tree(checker, {name: reading}, unsafe=True)
     yield from (Failure("crash", error) for error in fixed.errors)
     for change in fixed.changes.values():

@@ -48,11 +48,10 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
-def _takes(context: Context, seed: WorkerSeed) -> bool:
-    """Whether each helper of the project that is called reads a parameter, which may be the seed."""
-    resolver = context.project.resolver
-    names = context.project.names(seed.path, seed.call.func)
-    return all(_reads_any(function) for name in names for function in resolver.functions(name))
+def _called(context: Context, seed: WorkerSeed) -> list[Function]:
+    """The helpers of the project that are called; none where the call is the seeder's own, also in a helper."""
+    names = () if seed.direct else context.project.names(seed.path, seed.call.func)
+    return [function for name in names for function in context.project.resolver.functions(name)]
 
 
 def _reads_any(function: Function) -> bool:
@@ -73,10 +72,11 @@ def _means_something_else(context: Context, word: str) -> bool:
 
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     """The documented form, where the seed is the call's only argument or none is given."""
-    call = seed.call
-    if len(call.args) > 1 or any(arg.star for arg in call.args) or (seed.direct and seed.name not in _TORCH + _OTHERS):
+    call, helpers = seed.call, _called(context, seed)
+    if len(call.args) > 1 or any(arg.star for arg in call.args) or not (helpers or seed.name in _TORCH + _OTHERS):
         return None
-    if not seed.direct and (not call.args or not _takes(context, seed)):
+    # The parameter of a helper that reads it may be the seed.
+    if not seed.direct and (not call.args or not all(map(_reads_any, helpers))):
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
     if imports and _means_something_else(context, torch):
