@@ -78,7 +78,7 @@ class Fetching:
             case Constant() | Collection() | Comprehension():
                 return NOTHING
             case Call(func=func):
-                names = self._project.names(each.path, func)
+                names = self._project.names(each.path, func) or self._passed(each._replace(value=func))
                 return NOTHING.union(*(self._made(each, name, depth) for name in names)) if names else UNKNOWN
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
                 return self._part(each._replace(value=value), depth)
@@ -90,6 +90,11 @@ class Fetching:
                 names = self._project.names(each.path, each.value)
                 return NOTHING.union(*(self._declared(name) for name in names)) if names else UNKNOWN
         return UNKNOWN
+
+    def _passed(self, called: Scoped) -> tuple[str, ...]:
+        """The names of what is called as a parameter, where all of what may be passed has some."""
+        found = [self._project.names(each.path, each.value) for each in self._origins.of(called)]
+        return tuple(dict.fromkeys(name for names in found for name in names)) if all(found) else ()
 
     def _part(self, whole: Scoped, depth: int) -> Draws:
         """A part of what is known to be like its whole: of a split, of a dataset of graphs that is indexed by many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,7 @@ from torchrepro_lint.pipelines import made_for_inference
 from torchrepro_lint.signatures import Argument, arguments
 from torchrepro_lint.subjects import of_call, of_module, tensor
 from torchrepro_lint.tensors import Tensors
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Row, Spelling
@@ -54,9 +56,20 @@ def cases(context: Context, known: Known = NOTHING) -> Iterator[Case]:
             read = readings(context, spelling, site, subjects)
             yield from _cases(context, site, name, read, facts)
         else:
-            for module in (each[:-2] for each in site.names if each.endswith("()") and ":" not in each):
+            names = site.names or _passed(context, site)
+            for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
                 if _takes(module, site.call):
                     yield from _called(context, site, module, known)
+
+
+def _passed(context: Context, site: Site) -> tuple[str, ...]:
+    """What is called as a loss, where that is a parameter, or an attribute that a constructor is given."""
+    if isinstance(site.call.func, Ref) and _LOSS.fullmatch(last_word(site.call.func)):
+        return context.project.resolver.through_calls(context.path, site.call.func)
+    return ()
+
+
+_LOSS = re.compile(r"(?i)\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce")
 
 
 def _takes(module: str, call: Call) -> bool:
