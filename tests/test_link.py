@@ -109,9 +109,10 @@ def _come_and_go(example: Example) -> None:
             checked.change({**files, path: other})
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(9))
 def test_edits_as_people_make_them_are_followed(seed: int) -> None:
-    files = _modules(max((each for page in _PAGES for each in _several(page)), key=lambda each: len(each.files)))
+    every = sorted((each for page in _PAGES for each in _several(page)), key=lambda each: -len(each.files))
+    files = _modules(every[seed % 3])
     dice = random.Random(seed)
     checked = _Checked(files, {})
     followed = 0
@@ -129,7 +130,7 @@ def _edited(text: str, dice: random.Random) -> str:
     at = dice.randrange(len(lines))
     indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
     for _ in range(20):
-        match dice.randrange(6):
+        match dice.randrange(9):
             case 0:
                 new = [*lines, "", "def added(values):", "    return [each for each in values if each]", ""]
             case 1:
@@ -140,6 +141,13 @@ def _edited(text: str, dice: random.Random) -> str:
                 new = [*lines[:at], *lines[at + 1 :]]
             case 4:
                 new = [*lines[:at], lines[at].replace("(", "(None, ", 1), *lines[at + 1 :]]
+            case 5:
+                new = ["# a comment", *lines]
+            case 6:
+                new = [*lines, "NOISE = torch.rand(3)", ""]
+            case 7:  # a definition moves to the end
+                end = next((n for n in range(at + 1, len(lines)) if lines[n][:1].strip()), len(lines))
+                new = [*lines[:at], *lines[end:], "", *lines[at:end], ""]
             case _:
                 new = [*lines[:at], lines[at].replace("self.", "other.", 1), *lines[at + 1 :]]
         changed = "\n".join(new)
@@ -149,6 +157,18 @@ def _edited(text: str, dice: random.Random) -> str:
             continue
         return changed
     return text
+
+
+def test_a_module_that_did_nothing_begins_to_draw() -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/nets.py": "class Net:\n    pass\n",
+        "train.py": "import torch\nfrom kit.nets import Net\n\nif __name__ == '__main__':\n    torch.save(Net(), 'net.pt')\n",
+    }
+    checked = _Checked(files, {})
+    assert not checked.found["train.py"]
+    checked.change({**files, "kit/nets.py": "import torch\nNOISE = torch.rand(3)\nclass Net:\n    pass\n"})
+    assert [each.code for each in checked.found["train.py"]] == ["TRL101"]
 
 
 def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:

@@ -237,6 +237,7 @@ class Run:
         marks = len(self.happenings), len(self._entered), len(self._seen)
         self._recording.append(_Recording(target, frame, reads.seen, marks, set()))
         reads.seen = 0
+        reads.see(frame.path)  # its events are there already
 
     def _keep(self, found: _Recording) -> None:
         """Remember what has happened from where a module was entered."""
