@@ -88,8 +88,11 @@ def permuted(given: Given) -> What:
 
 
 def swapped(given: Given) -> What:
-    found = shapes.swapped(_plain(given), given.number(1, "dim0"), given.number(2, "dim1"))
-    return found._replace(layout=_strided(given))
+    dims = given.number(1, "dim0"), given.number(2, "dim1")
+    found = shapes.swapped(_plain(given), *dims)._replace(layout=_strided(given))
+    # There are as many dimensions at least as the two that are named ask for.
+    least = max((-dim if dim < 0 else dim + 1 for dim in dims if dim is not None), default=0)
+    return found._replace(low=least) if found.low < least and (found.high is None or found.high >= least) else found
 
 
 def transposed(given: Given) -> What:
