@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant, Expression, Function, Ref
+from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.runs import fetches
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -23,12 +25,12 @@ _MOST = 60
 
 def possible(project: Project, run: Run, happening: Happening) -> bool:
     """Whether some way of a run leads to an event, as far as literal arguments and defaults tell."""
-    return _Look(project, run).gets_to(happening.function, happening.event, 0)
+    return _Look(project, run, happening.mode).gets_to(happening.function, happening.event, 0)
 
 
 class _Look:
-    def __init__(self, project: Project, run: Run) -> None:
-        self._project, self._run = project, run
+    def __init__(self, project: Project, run: Run, mode: str) -> None:
+        self._project, self._run, self._mode = project, run, mode
         self._left = _MOST
 
     def gets_to(self, function: str, event: Event, depth: int) -> bool:
@@ -50,6 +52,8 @@ class _Look:
             yield Scope()
             return
         for caller, event in entries:
+            if self._is_in_other_mode(caller, event):
+                continue
             self._left -= 1
             if self._left < 0:
                 yield Scope()
@@ -72,27 +76,62 @@ class _Look:
         if isinstance(call, Call) and _is_on_self(call, caller):
             objects = [outer]
         else:
-            objects = list(self._objects(scoped, self._project.resolver.owner(function), 0)) or [Scope()]
+            objects = list(self._objects(scoped, function, 0))
+            if not objects and not self._is_of_others(scoped):
+                objects = [Scope()]
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
 
     def _bound(self, call: Scoped, function: str, definition: Function, same: Scope) -> Scope:
         return bind(self._project.origins, call, function, definition, skip=bool(definition.owner), outer=same)
 
-    def _objects(self, used: Scoped, owner: str, depth: int) -> Iterator[Scope]:
-        """What is known of the objects of a class that an expression uses: what it calls, goes along, or is given.
-
-        An unknown scope among them where some of what may be meant is not known.
-        """
+    def _objects(self, used: Scoped, method: str, depth: int) -> Iterator[Scope]:
+        """What is known of the objects with a method that an expression uses: what it calls, goes along, or is given."""
+        word = method.rpartition(".")[2]
         for part in _used(used.value):
             for each in self._project.origins.of(used._replace(value=part)):
                 if not isinstance(each.value, Call) or depth > _DEEPEST:
                     continue
                 classes = [name for name in self._names(each, each.value.func) if self._project.resolver.classes(name)]
-                fitting = [name for name in classes if owner in self._project.resolver.ancestry(name)]
+                fitting = [name for name in classes if method in self._project.resolver.methods(name, word)]
                 if fitting:
                     yield self._project.origins.construct(each, fitting[0]).scope
                 elif not classes and each.value is not used.value:
-                    yield from self._objects(each, owner, depth + 1)
+                    yield from self._objects(each, method, depth + 1)
+
+    def _is_of_others(self, used: Scoped) -> bool:
+        """Whether what an event goes along, or calls a method of, is known to be objects of the project's classes alone."""
+        parts = list(_used(used.value))[:1]
+        behind = [each for part in parts for each in self._project.origins.of(used._replace(value=part))]
+        return bool(behind) and all(
+            isinstance(each.value, Call)
+            and any(map(self._project.resolver.classes, self._names(each, each.value.func)))
+            for each in behind
+        )
+
+    def _is_in_other_mode(self, caller: str, event: Event) -> bool:
+        """Whether workers of the loader that an event makes or uses do what is looked for in the program itself, or the
+        other way round.
+        """
+        if event.value is None or self._mode not in ("", "worker"):
+            return False
+        used = Scoped(path_of(caller), event.value)
+        modes = set(map(self._is_fetching, self._loaders(used)))
+        return modes == {self._mode != "worker"}
+
+    def _loaders(self, used: Scoped) -> Iterator[Scoped]:
+        if isinstance(used.value, Call) and self._is_loader(used):
+            yield used
+            return
+        for part in _used(used.value):
+            yield from filter(self._is_loader, self._project.origins.of(used._replace(value=part)))
+
+    def _is_loader(self, made: Scoped) -> bool:
+        return isinstance(made.value, Call) and not loader_names().isdisjoint(self._names(made, made.value.func))
+
+    def _is_fetching(self, loader: Scoped) -> bool:
+        call = loader.value
+        assert isinstance(call, Call)
+        return fetches(self._project.resolver, loader.path, call, self._names(loader, call.func))
 
     def _names(self, scoped: Scoped, called: Expression) -> tuple[str, ...]:
         return self._project.names(scoped.path, called)
