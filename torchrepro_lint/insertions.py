@@ -81,7 +81,7 @@ def insert_statement(text: str, at: int, statement: str, below_heading: bool = F
     start = lines.start_of_line(at)
     indent = text[start:at]
     if indent.strip() or _goes_on(text, start):
-        return Edit(Span(at, at), f"{statement.replace(chr(10), '; ')}; ")
+        return Edit(Span(at, at), f"{_joined(statement)}; ")
     above = comments_above(lines, start, indent)
     if not below_heading or lines.position(start).row - lines.position(above).row > 1:
         start = above
@@ -99,16 +99,20 @@ def insert_below(text: str, statement: Span, source: str) -> Edit:
     end = line_end(text, statement.end)
     rest = text[statement.end : end].strip()
     if indent.strip() or _goes_on(text, start) or (rest and not rest.startswith("#")):
-        return Edit(Span(statement.end, statement.end), f"; {source.replace(chr(10), '; ')}")
+        return Edit(Span(statement.end, statement.end), f"; {_joined(source)}")
     return Edit(Span(end, end), newline(text) + indented(text, source, indent))
+
+
+def _joined(statements: str) -> str:
+    """Simple statements in one line."""
+    return "; ".join(line for line in statements.splitlines() if line)
 
 
 def _goes_on(text: str, start: int) -> bool:
     """Whether the line before the one at ``start`` goes on in it, by a backslash: nothing can stand between the two."""
-    end = start
-    while end and text[end - 1] in "\r\n":
-        end -= 1
-    line = text[lines_of(text).start_of_line(end) : end]
+    lines = lines_of(text)
+    row = lines.position(start).row
+    line = lines.line(row - 1) if row > 1 else ""
     return line.endswith("\\") and "#" not in line
 
 

@@ -132,11 +132,13 @@ def _undoes(project: Project, site: Site, families: tuple[str, ...]) -> bool:
 
 
 def _hashed(project: Project, path: str, value: Expression) -> Call | None:
-    """The call of ``hash`` in a value."""
-    for each in within(value):
-        if isinstance(each, Call) and len(each.args) == 1 and "builtins.hash" in project.names(path, each.func):
-            return each
-    return None
+    """The only call of ``hash`` in a value."""
+    found = [
+        each
+        for each in within(value)
+        if isinstance(each, Call) and len(each.args) == 1 and "builtins.hash" in project.names(path, each.func)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _as_call(place: Expression) -> Call:
