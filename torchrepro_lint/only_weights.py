@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Attribute, Expression, Ref, Subscript
+from torchrepro_lint.facts import Assign, Attribute, Expression, Ref, Statement, Subscript
 from torchrepro_lint.walk import bodies, expressions, parts, statements, within
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ def gives_only_weights(project: Project, path: str, site: Site) -> bool:
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
+    own = (each.body for each in project.files[path].functions if each.owner and f"{path}{each.owner}" == owner)
+    if not all(only for of, only in _uses(own, word) if not of or _related(project, f"{path}{of}", owner)):
+        return False  # as nearly all are, and no more need be looked into
     readings = _readings(project, word)
     if path not in readings:
         readings = {**readings, path: _in_file(project.files[path], word)}
@@ -48,7 +51,7 @@ def _readings(project: Project, word: str) -> dict[str, dict[str, bool]]:
 def _in_file(facts: Facts, word: str) -> dict[str, bool]:
     """Whether nothing but a table's weight is read of an attribute, by the class on whose ``self``; empty for other objects."""
     found: dict[str, bool] = {}
-    for of, only in _uses(facts, word):
+    for of, only in _uses(bodies(facts), word):
         found[of] = only and found.get(of, True)
     return found
 
@@ -80,9 +83,11 @@ def _targets(site: Site) -> tuple[Expression, ...]:
     return statement.targets if any(each is site.call for each in within(statement.value)) else ()
 
 
-def _uses(facts: Facts, word: str) -> Iterator[tuple[str, bool]]:
-    """Of each reading of an attribute the class on whose ``self`` it is, and whether only a table's weight is read."""
-    for body in bodies(facts):
+def _uses(some: Iterable[tuple[Statement, ...]], word: str) -> Iterator[tuple[str, bool]]:
+    """Of each reading of an attribute in some bodies the class on whose ``self`` it is, and whether only a table's weight is
+    read.
+    """
+    for body in some:
         for statement in statements(body):
             targets = statement.targets if isinstance(statement, Assign) else ()
             for expression in expressions(statement):

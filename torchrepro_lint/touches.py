@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.accelerator import starts_accelerator
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.environment import variables
 from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.flags import Setting, settings
+from torchrepro_lint.frameworks import rows_named
 from torchrepro_lint.gradients import is_backward
+from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import Literal
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.runs import Run
 
 DRAW, SEED, FLAG, VARIABLE, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
+
+
+# What a call may touch by what it passes, by the word and by the beginnings of names.
+_MOVING = frozenset({"cuda", "to", "backward"})
+_TOUCHING = ("torch.", "os.", "builtins.setattr", "accelerate.", "ultralytics.")
+# The names of what is called, and the word by which it is.
+_Said: TypeAlias = tuple[tuple[str, ...], str]
 
 
 class Touch(NamedTuple):
@@ -45,16 +55,24 @@ class Touch(NamedTuple):
 
 def switching(run: Run, names: Names, catalogue: Catalogue, kept: dict[str, Any]) -> Iterator[Touch]:
     """All touches of a run, in order, but for those of generators; ``kept`` is what its project remembers."""
-    find = partial(_switching, names, catalogue)
+    find = partial(_switching, names, catalogue, kept.setdefault(__name__, {}))
     for part in in_parts(run, "switching", lambda start, found: tuple(find(start, found)), kept):
         yield from part
 
 
-def _switching(names: Names, catalogue: Catalogue, start: int, happenings: Sequence[Happening]) -> Iterator[Touch]:
+def _switching(
+    names: Names, catalogue: Catalogue, still: dict[_Said, bool], start: int, happenings: Sequence[Happening]
+) -> Iterator[Touch]:
     for order, happening in enumerate(happenings, start):
         kind, value = happening.event.kind, happening.event.value
         if kind not in ("call", "set", "index"):
             continue
+        if kind == "call" and isinstance(value, Call):
+            said = happening.names, last_word(value.func)
+            if said not in still:
+                still[said] = _is_still(catalogue, value, *said)
+            if still[said]:
+                continue
         for each in set_by(names, catalogue, happening.path, happening.event, happening.names):
             what = VARIABLE if each.what.isupper() else FLAG
             yield Touch(what, each.what, each.value, each.given, "", happening, order)
@@ -63,6 +81,18 @@ def _switching(names: Names, catalogue: Catalogue, start: int, happenings: Seque
                 yield Touch(ACCELERATOR, "", True, None, "", happening, order)
             if is_backward(value, happening.names):
                 yield Touch(BACKWARD, "", True, None, "", happening, order)
+
+
+def _is_still(catalogue: Catalogue, call: Call, found: tuple[str, ...], word: str) -> bool:
+    """Whether no call of these names, by this word, touches anything, whatever it passes: nearly all do not."""
+    return word not in _MOVING and not any(
+        name.startswith(_TOUCHING)
+        or rows_named(name)
+        or catalogue.settings(plain(name).removesuffix("()"))
+        or is_backward(call, (name,))
+        for name in found
+        if ":" not in name
+    )
 
 
 def set_by(names: Names, catalogue: Catalogue, path: str, event: Event, found: tuple[str, ...]) -> Iterator[Setting]:
