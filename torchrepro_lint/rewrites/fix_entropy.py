@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_MODERN)
-# How a seed is called where it is the first parameter, by position or name.
-_PARAMETERS = (None, "seed", "a", "x", "entropy", "key")
+# How a seed is called where it is the first parameter, by position or name: by Python's random, and by others.
+_OF_RANDOM = (None, "a", "x")
+_PARAMETERS = (None, "seed", "entropy", "key")
 
 
 def seed_here(project: Project, path: str, offset: int) -> str:
@@ -46,7 +47,7 @@ def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, 
         if call.args or not alone:
             return None  # what it gives is used, which manual_seed gives nobody
         return _written(f".{_MODERN[word]}({seed})", Span(func.base_end, call.end), seed)
-    return _given(text, call, seed)
+    return _given(text, site, seed)
 
 
 def _may_go(statement: Statement) -> bool:
@@ -91,7 +92,7 @@ def fix_generator(project: Project, path: str, site: Site) -> Fix | None:
     """A generator of numpy's or Python's without a seed; None where a new one is made again and again."""
     if runs_often(project, path, site.call):
         return None
-    return _given(project.text(path), site.call, seed_here(project, path, site.call.start))
+    return _given(project.text(path), site, seed_here(project, path, site.call.start))
 
 
 def fix_system_random(project: Project, path: str, site: Site) -> Fix | None:
@@ -102,13 +103,15 @@ def fix_system_random(project: Project, path: str, site: Site) -> Fix | None:
     return _written(f".Random({seed})", Span(func.base_end, site.call.end), seed)
 
 
-def _given(text: str, call: Call, seed: str) -> Fix | None:
+def _given(text: str, site: Site, seed: str) -> Fix | None:
     """The call with the seed as its first argument, in the place of None or of what is always None."""
+    call = site.call
+    parameters = _OF_RANDOM if any(name.startswith("random.") for name in site.names) else _PARAMETERS
     if not call.args:
         return Fix(f"pass {seed}", (append_argument(call, text, seed),), safe=False)
     first: Arg = call.args[0]
     given = isinstance(first.value, Constant) and first.value.value is not None  # a mistake of another sort
-    if first.star or len(call.args) > 1 or given or first.keyword not in _PARAMETERS:
+    if first.star or len(call.args) > 1 or given or first.keyword not in parameters:
         return None
     if isinstance(first.value, Ref):
         seed = unless_none(text[first.start : first.end], Constant(0, 0, None))
