@@ -78,13 +78,24 @@ class _Look:
         return False
 
     def _choose(self, statement: Statement) -> None:
-        """Note which part of ``one if test else other`` is not evaluated."""
-        for each in _choices(self._origins, statement):
-            test, one, other = each.operands
-            answer = truth(self._origins, self._path, test, self._scope)
-            if answer is not None:
-                unused = other if answer else one
-                self.found.append((unused.start, unused.end))
+        """Note what is not evaluated of ``one if test else other``, and after what decides an ``and`` or ``or``."""
+        for expression in expressions(statement):
+            for each in within(expression):
+                match each:
+                    case Operation(op="if", operands=(test, one, other)):
+                        answer = truth(self._origins, self._path, test, self._scope)
+                        unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
+                    case Operation(op="and" | "or" as op, operands=operands):
+                        unused = self._undecided(op == "or", operands)
+                    case _:
+                        continue
+                self.found += ((part.start, part.end) for part in unused)
+
+    def _undecided(self, decisive: bool, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        for index, operand in enumerate(operands):
+            if truth(self._origins, self._path, operand, self._scope) is decisive:
+                return operands[index + 1 :]
+        return ()
 
     def _leave_out(self, body: tuple[Statement, ...]) -> None:
         if body:
@@ -131,7 +142,7 @@ def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> l
         case Ref(path=()):
             found = [each for one in _passed(origins, path, operand, scope) for each in one]
             return found if ... not in found else []
-        case Ref(path=(_,)) if scope.owner:
+        case Ref(path=(word,)) if scope.owner and not _is_set_outside(origins, path, word, scope):
             found = [_constant(each.value) for each in origins.of(Scoped(path, operand, scope))]
             return found if ... not in found else []
     return []
@@ -144,6 +155,12 @@ def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[lis
             yield [...]
         for each in given:
             yield [_constant(one.value) for one in origins.of(each)]
+
+
+def _is_set_outside(origins: Origins, path: str, word: str, scope: Scope) -> bool:
+    """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``."""
+    makers = {each.path for given in scope.given.values() for each in given}
+    return any(origins.set_attributes(file, (word,)) for file in sorted({path, *makers}))
 
 
 def _constant(value: Expression) -> object:
