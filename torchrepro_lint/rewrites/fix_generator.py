@@ -91,7 +91,7 @@ def _apart(seed: str, number: int) -> str:
 def _passing(project: Project, path: str, call: Call, word: str) -> Edit:
     parameters = PARAMETERS.get(last_word(call.func))
     for at, arg in enumerate(call.args):
-        here = parameters is None or (arg.keyword is None and parameters[at : at + 1] == (KEYWORD,))
+        here = arg.keyword is None and (parameters is None or parameters[at : at + 1] == (KEYWORD,))
         is_global = here and not arg.star and _GLOBAL.intersection(project.names(path, arg.value))
         if arg.keyword == KEYWORD or is_global:
             return replace_argument(arg, word)
