@@ -21,7 +21,6 @@ from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.project import reached
 from torchrepro_lint.stamps import tool_stamp
 from torchrepro_lint.states import digest
-from torchrepro_lint.worker_seeds import WorkerSeedPlace
 
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
@@ -146,11 +145,15 @@ class _Kind(NamedTuple):
     read: Callable[[Any], Any]
 
 
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if type(value) is list else value
+
+
 _KINDS: dict[str, _Kind] = {
     "bool": _Kind(bool, bool),
     "frozenset": _Kind(sorted, frozenset),
     "Mentions": _Kind(lambda it: [it.paths, sorted(it.words)], lambda it: Mentions(tuple(it[0]), frozenset(it[1]))),
-    "tuple": _Kind(list, lambda it: tuple(WorkerSeedPlace(*each) if type(each) is list else each for each in it)),
+    "tuple": _Kind(list, _tuples),
 }
 
 

@@ -251,7 +251,14 @@ class Project:
     def ask_all(self) -> None:
         """Work out what is asked of all files together."""
         _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._filled_words
-        _ = self.enters_device, self.worker_functions, self.handed_words, self._worker_seeds, self._seeding_files
+        _ = (
+            self.enters_device,
+            self.scripting,
+            self.worker_functions,
+            self.handed_words,
+            self._worker_seeds,
+            self._seeding_files,
+        )
         for entries in self._entries:
             self._reached(entries)
 
@@ -442,6 +449,13 @@ class Project:
         )
 
     @property
+    def scripting(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
+        from torchrepro_lint.scripted import handed
+
+        return self._kept("scripting", lambda: tuple(handed(self)))
+
+    @property
     def enters_device(self) -> bool:
         """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
         from torchrepro_lint.infer.modes import enters_device
@@ -458,7 +472,7 @@ class Project:
 
     def worker_seeds(self, path: str) -> Iterator[WorkerSeed]:
         """The seeds in a file of the project's worker functions that leave workers unseeded, or all alike."""
-        for each in self._worker_seeds:
+        for each in map(WorkerSeedPlace._make, self._worker_seeds):
             if each.path == path:
                 yield from (
                     WorkerSeed(path, called.call, each.name, each.source, each.direct)

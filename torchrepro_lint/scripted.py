@@ -58,21 +58,14 @@ def _asking(project: Project, path: str) -> Iterator[str]:
 
 
 def _handed_to_script(project: Project, path: str) -> Iterator[str]:
-    for other, names in _scripting(project):
+    for other, names in project.scripting:
         yield from _methods(project, names)
         if not names and other == path:
             yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
 
 
-def _scripting(project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
-    if "scripting" not in project.kept:
-        project.kept["scripting"] = tuple(_handed(project))
-    found: tuple[tuple[str, tuple[str, ...]], ...] = project.kept["scripting"]
-    return found
-
-
-def _handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
+def handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The calls of ``torch.jit.script``: their files, and the names of what they are given."""
     scripting = project.mentioning(_WORDS)
     return (
         (path, project.names(path, site.call.args[0].value))
