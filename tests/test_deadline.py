@@ -16,6 +16,9 @@ from torchrepro_lint import trees
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.rule import Context, Finding, Rule
+from torchrepro_lint.server.documents import Document
+from torchrepro_lint.server.own_thread import OwnThread
+from torchrepro_lint.server.workspace import Workspace
 from torchrepro_lint.text import Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -99,14 +102,58 @@ def test_the_alarm_is_put_back() -> None:
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 
-def test_elsewhere_there_is_none() -> None:
-    found = []
+def test_in_another_thread_it_is_raised_there() -> None:
+    found: list[object] = []
 
-    def look() -> None:
-        with deadline():
-            found.append(signal.getitimer(signal.ITIMER_VIRTUAL))
+    def work() -> None:
+        try:
+            with deadline():
+                found.append(signal.getitimer(signal.ITIMER_VIRTUAL))
+                _for_ever()
+        except Late:
+            found.append("late")
+        found.append(sum(range(100_000)))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [(0.0, 0.0)]
+    assert found == [(0.0, 0.0), "late", 4_999_950_000]
+
+
+def test_in_another_thread_nothing_is_raised_afterwards() -> None:
+    found: list[int] = []
+    before = threading.enumerate()
+
+    def work() -> None:
+        for number in range(20):
+            with deadline():
+                pass
+            found.append(number)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == list(range(20))
+    assert all(each in before for each in threading.enumerate())
+
+
+def test_a_file_that_is_checked_for_ever_in_an_editor(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    root = project({"a.py": "x = 1\n", "b.py": "x = 1\n", "pyproject.toml": ""})
+    workspace, thread = Workspace(), OwnThread("checking")
+
+    def found(texts: Mapping[str, str]) -> dict[str, list[str]]:
+        paths = {str(root / name): text.encode() for name, text in texts.items()}
+        workspace.take({path: Document(path, data, path) for path, data in paths.items()})
+        reports = workspace.reports(paths)
+        return {
+            Path(path).name: [each.message for each in report.checked.findings]
+            for path, report in reports.items()
+            if report is not None
+        }
+
+    late = "cannot be checked: it takes longer than 120 seconds"
+    said = thread.submit(lambda: found({"a.py": "x = 2\n", "b.py": "ENDLESS\n"})).result()
+    assert said == {"a.py": ["bad word"], "b.py": [late]}
+    said = thread.submit(lambda: found({"a.py": "x = 2\n", "b.py": "x = 3\n"})).result()
+    assert said == {"a.py": ["bad word"], "b.py": ["bad word"]}

@@ -63,7 +63,7 @@ def _in_processes(
             yield from zip(stretches[number], answer, strict=True)
     # One of a stretch has ended its process. Which one shows when each is checked by itself.
     for number, answer in work_through(work, [[path] for path in lost], jobs):
-        dead = _dead(checker, answer) if isinstance(answer, Death) else answer[0]
+        dead = not_checked(checker, answer) if isinstance(answer, Death) else answer[0]
         yield lost[number], dead
 
 
@@ -85,14 +85,15 @@ class _Checking:
             # What was being worked out for the project is broken off, and the file need not be the cause.
             self._late += 1
             self._project = link(self._checker, self._files)
-            return _dead(self._checker, Death(late.reason))
+            return not_checked(self._checker, Death(late.reason))
 
     def _project_of(self, path: str) -> Project:
         """All files; once that has taken too long again and again, the file alone, so that a run comes to an end."""
         return link(self._checker, {path: self._files[path]}) if self._late >= _MOST_LATE else self._project
 
 
-def _dead(checker: Checker, death: Death) -> Checked:
+def not_checked(checker: Checker, death: Death) -> Checked:
+    """What is said of a file whose check came to no end."""
     from torchrepro_lint.rule import Finding
 
     found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {death.reason}")

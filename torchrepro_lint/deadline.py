@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from torchrepro_lint.watch import Watch
 from torchrepro_lint.workers import DEADLINE
 
 # The time that a file may take beside what all of a project share, which is worked out when it is first asked for.
@@ -25,18 +26,32 @@ class Late(BaseException):
 def deadline(files: int = 0) -> Iterator[None]:
     """Raise ``Late`` in what takes longer than a file may, in a project of so many.
 
-    Outside the main thread, and on Windows, there is no such alarm, and nothing happens.
+    On Windows there is no such alarm in the main thread, and nothing happens.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    seconds = DEADLINE + _FOR_EACH * files
+    if threading.current_thread() is not threading.main_thread():
+        with _watched(seconds):
+            yield
+        return
+    if not hasattr(signal, "setitimer"):
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, DEADLINE + _FOR_EACH * files, _AGAIN)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+@contextmanager
+def _watched(seconds: float) -> Iterator[None]:
+    watch = Watch(seconds, Late)
+    try:
+        yield
+    finally:
+        watch.stop()
 
 
 def _stop(*_: object) -> None:

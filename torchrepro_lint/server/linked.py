@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchrepro_lint.check_tree import not_checked
 from torchrepro_lint.checking import Checked, Checker, check, lasting_link, link
+from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.engine import collector_off, prepare
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
@@ -14,6 +16,7 @@ from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.server.on_disk import OnDisk
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
+from torchrepro_lint.workers import Death
 
 
 class Report(NamedTuple):
@@ -102,8 +105,17 @@ class Linked:
             return None
         if path not in self._reports:
             with collector_off():
-                self._reports[path] = Report(check(self.checker, path, reading, self._linked()), reading)
+                self._reports[path] = Report(self._checked(path, reading), reading)
         return self._reports[path]
+
+    def _checked(self, path: str, reading: Reading) -> Checked:
+        try:
+            with deadline(len(self._disk.files)):
+                return check(self.checker, path, reading, self._linked())
+        except Late as late:  # what was being worked out is broken off
+            self._drop_link()
+            self._project = None
+            return not_checked(self.checker, Death(late.reason))
 
     def fixed(self, path: str) -> Fixed:
         """A file with all fixes in that ``--fix`` would apply to it alone."""
