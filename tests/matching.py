@@ -216,7 +216,7 @@ def _example(items: Any) -> str:
         elif op is codes.BRANCH:
             found += min((_example(each) for each in argument[1]), key=len)
         elif "REPEAT" in str(op):
-            found += _example(argument[2]) * argument[0]
+            found += _example(argument[2]) * min(argument[0], 3)  # so deep does each take the matcher
     return found
 
 
