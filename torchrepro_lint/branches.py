@@ -19,8 +19,6 @@ def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope)
     """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count, and
     of attributes of the scope's object.
     """
-    if not _chooses(origins, body):
-        return ()
     look = _Look(origins, path, scope)
     look.ends(body)
     return tuple(look.found)
@@ -102,20 +100,29 @@ class _Look:
             self.found.append((body[0].start, body[-1].end))
 
 
-def _chooses(origins: Origins, body: tuple[Statement, ...]) -> bool:
-    """Whether there is anything in a body that may not run: most have no test, and nothing after what leaves them."""
-    known = origins.choosing.get(id(body))
-    if known is None:
-        found = any(isinstance(each, If) or _choices(origins, each) for each in statements(body)) or _goes_on(body)
-        known = origins.choosing[id(body)] = found
-    return known
+def is_certain(origins: Origins, body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether a place of a function is in no branch and after nothing that may leave the function: it runs in any scope."""
+    key = (id(body), offset)
+    if key not in origins.certain:
+        origins.certain[key] = _is_certain(origins, body, offset)
+    return origins.certain[key]
 
 
-def _goes_on(body: tuple[Statement, ...]) -> bool:
-    """Whether anything stands after a statement that may leave a body."""
-    return any(isinstance(each, (Leave, With)) for each in body[:-1]) or any(
-        _goes_on(block) for each in body for block in blocks(each)
-    )
+def _is_certain(origins: Origins, body: tuple[Statement, ...], offset: int) -> bool:
+    for statement in body:
+        if statement.start <= offset < statement.end:
+            for block in blocks(statement):
+                if block and block[0].start <= offset < block[-1].end:
+                    return not isinstance(statement, If) and _is_certain(origins, block, offset)
+            chosen = (each for choice in _choices(origins, statement) for each in choice.operands[1:])
+            return not any(each.start <= offset < each.end for each in chosen)
+        if _may_leave(statement):
+            return False
+    return True
+
+
+def _may_leave(statement: Statement) -> bool:
+    return any(isinstance(each, Leave) and each.kind in _LEAVING for each in statements((statement,)))
 
 
 def _choices(origins: Origins, statement: Statement) -> tuple[Operation, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
-from torchrepro_lint.branches import idle, truth
+from torchrepro_lint.branches import idle, is_certain, truth
 from torchrepro_lint.constructions import Construction, construct
 from torchrepro_lint.facts import (
     Call,
@@ -51,8 +51,8 @@ class Origins:
         self._idle: _Idle = {}
         # The same, of what is not asked in the midst of something else: that is always answered in full.
         self._settled: _Idle = {}
-        # For ``branches``: by their identities, the bodies in which something may not run, and the choices in statements.
-        self.choosing: dict[int, bool] = {}
+        # For ``branches``: by their identities, the places of bodies that run in any case, and the choices in statements.
+        self.certain: dict[tuple[int, int], bool] = {}
         self.choices: dict[int, tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
@@ -82,6 +82,8 @@ class Origins:
     def runs(self, path: str, function: Function, offset: int, scope: Scope) -> bool:
         """Whether a place of a function can be reached with what a scope passes."""
         if not scope.given:
+            return True
+        if is_certain(self, function.body, offset):
             return True
         known = self._idle if self._nesting else self._settled
         key = (path, function.start, id(scope))
