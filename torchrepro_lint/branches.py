@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
 
 _LEAVING = ("return", "raise")
+_CHOOSING = frozenset({"if", "and", "or"})
 
 
 def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
@@ -77,17 +78,14 @@ class _Look:
 
     def _choose(self, statement: Statement) -> None:
         """Note what is not evaluated of ``one if test else other``, and after what decides an ``and`` or ``or``."""
-        for expression in expressions(statement):
-            for each in within(expression):
-                match each:
-                    case Operation(op="if", operands=(test, one, other)):
-                        answer = truth(self._origins, self._path, test, self._scope)
-                        unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
-                    case Operation(op="and" | "or" as op, operands=operands):
-                        unused = self._undecided(op == "or", operands)
-                    case _:
-                        continue
-                self.found += ((part.start, part.end) for part in unused)
+        for _, _, op, operands in _choices(self._origins, statement):
+            if op == "if":
+                test, one, other = operands
+                answer = truth(self._origins, self._path, test, self._scope)
+                unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
+            else:
+                unused = self._undecided(op == "or", operands)
+            self.found += ((part.start, part.end) for part in unused)
 
     def _undecided(self, decisive: bool, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:
         for index, operand in enumerate(operands):
@@ -126,14 +124,14 @@ def _may_leave(statement: Statement) -> bool:
 
 
 def _choices(origins: Origins, statement: Statement) -> tuple[Operation, ...]:
-    """The conditional expressions of a statement."""
+    """What of a statement may evaluate its first operand alone, or leave out one of the others."""
     found = origins.choices.get(id(statement))
     if found is None:
         found = origins.choices[id(statement)] = tuple(
             each
             for expression in expressions(statement)
             for each in within(expression)
-            if isinstance(each, Operation) and each.op == "if" and len(each.operands) == 3
+            if isinstance(each, Operation) and each.op in _CHOOSING
         )
     return found
 
