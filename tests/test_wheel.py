@@ -40,6 +40,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_two_builds_are_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    ran = run(sys.executable, "-m", "build", "--outdir", tmp_path, TOP, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        path.name: path.read_bytes() for path in built.iterdir()
+    }
+
+
 def test_the_sdist_carries_rules_examples_and_tests(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
