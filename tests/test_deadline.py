@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from cProfile import Profile
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,26 @@ def test_in_another_thread_it_is_raised_there() -> None:
     thread.start()
     thread.join()
     assert found == [(0.0, 0.0), "late", 4_999_950_000]
+
+
+def test_what_is_profiled_afterwards_ends() -> None:
+    """An exception that is taken back would make Python 3.11 look for it at every step, and for ever in a profile."""
+
+    def late() -> None:
+        with pytest.raises(Late), deadline():
+            _for_ever()
+
+    def profiled() -> None:
+        profile = Profile()
+        profile.runcall(sorted, [3, 1, 2], key=lambda each: -each)
+        found.append(sum(each.callcount for each in profile.getstats()))
+
+    found: list[int] = []
+    for work in (late, profiled):
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(30)
+    assert found
 
 
 def test_in_another_thread_nothing_is_raised_afterwards() -> None:

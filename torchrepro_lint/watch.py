@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -16,29 +17,41 @@ class Watch:
     def __init__(self, seconds: float, late: type[BaseException]) -> None:
         self._late = late
         self._watched = threading.get_ident()
+        self._has_raised = False
         self._ended: SimpleQueue[None] = SimpleQueue()
         self._thread = threading.Thread(target=self._watch, args=(time.process_time() + seconds,), daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Raise nothing more: neither what is on its way, nor later."""
-        while not self._is_stopped():
+        while not self._is_over():
             pass
+        if self._has_raised:
+            self._swallow()
 
-    def _is_stopped(self) -> bool:
+    def _is_over(self) -> bool:
         try:
             self._ended.put(None)
             self._thread.join()
-            _raise(self._watched, None)
         except self._late:  # raised on the last steps
             return False
         return True
+
+    def _swallow(self) -> None:
+        """Let one more take the place of one that may be on its way, and catch it. Taking it back instead would leave the
+        interpreter looking for it at every step, and for ever where it is profiled.
+        """
+        with contextlib.suppress(self._late):
+            _raise(self._watched, self._late)
+            while True:
+                pass
 
     def _watch(self, end: float) -> None:
         left = end - time.process_time()
         while self._goes_on(left):
             left = end - time.process_time()
             if left <= 0:
+                self._has_raised = True
                 _raise(self._watched, self._late)
                 left = 1.0
 
@@ -51,6 +64,6 @@ class Watch:
         return False
 
 
-def _raise(thread: int, what: type[BaseException] | None) -> None:
-    """Have an exception raised in a thread at its next step; None takes back one that has not been."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if what is None else ctypes.py_object(what))
+def _raise(thread: int, what: type[BaseException]) -> None:
+    """Have an exception raised in a thread at its next step."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))
