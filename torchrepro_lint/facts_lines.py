@@ -27,8 +27,8 @@ def to_text(facts: Facts) -> str:
 
 
 def from_text(text: str, summary: Summary) -> Facts:
-    """The facts of a text, whose functions and variables are read when they are asked for. Raises ``ValueError`` for a text
-    that ``to_text`` did not make, whatever is asked for of it.
+    """The facts of a text, whose functions and variables are read when they are asked for. Raises ``ValueError`` where the
+    first line is none of ``to_text``; of the others, which the pack has a signed digest of, nothing is promised.
     """
     return cast("Facts", StoredFacts(_Stored(text), summary))
 

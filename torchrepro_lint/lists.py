@@ -28,9 +28,7 @@ def collected(origins: Origins, scoped: Scoped, depth: int = 0) -> Arguments:
             return _joined(origins, scoped, items, depth)
         case Comprehension(kind="list" | "generator" | "set", elements=(element,)):
             return _item(scoped._replace(value=element))
-        case Operation(op="+", operands=operands) | Operation(op="if", operands=(_, *operands)):
-            return _all(collected(origins, scoped._replace(value=each), depth + 1) for each in operands)
-        case Operation(op="or", operands=operands):
+        case Operation(op="+" | "or", operands=operands) | Operation(op="if", operands=(_, *operands)):
             return _all(collected(origins, scoped._replace(value=each), depth + 1) for each in operands)
         case Call(func=func, args=(arg,)) if _LISTS.intersection(origins.project.names(scoped.path, func)):
             return collected(origins, scoped._replace(value=arg.value), depth + 1)
