@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
-from torchrepro_lint.events import Event, events
+from torchrepro_lint.evaluating import events
+from torchrepro_lint.events import Event
 from torchrepro_lint.facts import Expression, Facts, Ref, Statement
 from torchrepro_lint.happenings import Target
 from torchrepro_lint.kept import Kept
@@ -68,7 +69,7 @@ class EventCache:
         """The events of one body of the facts; a function's module may be the one that is started."""
         key = (id(body), main)
         if key not in self._known:
-            self._known[key] = tuple(events(body, self._started if main else self._imported))
+            self._known[key] = events(body, self._started if main else self._imported)
         return self._known[key]
 
     def added(self, path: str, ref: Ref) -> Iterator[Expression]:

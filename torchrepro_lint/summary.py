@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.events import events
+from torchrepro_lint.evaluating import events
 from torchrepro_lint.facts import (
     Assign,
     Call,

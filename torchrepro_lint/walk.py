@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from torchrepro_lint.facts import (
     Assign,
     Attribute,
     Call,
+    Clause,
     Collection,
     Comprehension,
     Constant,
@@ -31,16 +33,8 @@ from torchrepro_lint.facts import (
 
 def blocks(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The bodies inside a statement, in the order in which they can run."""
-    match statement:
-        case If(body=body, orelse=orelse) | Loop(body=body, orelse=orelse):
-            return (body, orelse)
-        case With(body=body):
-            return (body,)
-        case Try(body=body, handlers=handlers, orelse=orelse, final=final):
-            return (body, *(handler for _, handler in handlers), orelse, final)
-        case Match(cases=cases):
-            return tuple(body for _, body in cases)
-    return ()
+    inside = _BLOCKS.get(type(statement))
+    return inside(statement) if inside else ()
 
 
 def bodies(facts: Facts) -> tuple[tuple[Statement, ...], ...]:
@@ -100,74 +94,44 @@ def returned(body: Iterable[Statement]) -> Iterator[Expression]:
             yield from statement.values
 
 
-def statements(body: Iterable[Statement]) -> Iterator[Statement]:
+def statements(body: Iterable[Statement]) -> Sequence[Statement]:
     """All statements of a body, nested blocks included; definitions' own bodies are other functions' business."""
+    found: list[Statement] = []
+    _add_statements(body, found)
+    return found
+
+
+def _add_statements(body: Iterable[Statement], found: list[Statement]) -> None:
     for statement in body:
-        yield statement
+        found.append(statement)
         for block in blocks(statement):
-            yield from statements(block)
+            _add_statements(block, found)
 
 
-def expressions(statement: Statement) -> Iterator[Expression]:  # noqa: C901  a line or two per kind
+def expressions(statement: Statement) -> Sequence[Expression]:
     """What a statement evaluates itself, not its blocks, in order."""
-    match statement:
-        case Do(value=value):
-            yield value
-        case Assign(targets=targets, value=value):
-            if value is not None:
-                yield value
-            yield from targets
-        case If(test=test):
-            yield test
-        case Loop(target=target, source=source):
-            yield source
-            if target is not None:
-                yield target
-        case With(items=items):
-            for value, target in items:
-                yield value
-                if target is not None:
-                    yield target
-        case Try(handlers=handlers):
-            yield from (kind for kind, _ in handlers if kind is not None)
-        case Match(subject=subject, cases=cases):
-            yield subject
-            yield from (guard for guard, _ in cases if guard is not None)
-        case Define(values=values) | Leave(values=values):
-            yield from values
+    own = _EXPRESSIONS.get(type(statement))
+    return own(statement) if own else ()
 
 
-def parts(expression: Expression) -> Iterator[Expression]:
+def parts(expression: Expression) -> Sequence[Expression]:
     """The direct operands of an expression, in evaluation order."""
-    kind = type(expression)
-    if kind is Ref or kind is Constant:
-        return
-    match expression:
-        case Call(func=func, args=args):
-            yield func
-            for arg in args:
-                yield arg.value
-        case Attribute(value=value):
-            yield value
-        case Operation(operands=operands):
-            yield from operands
-        case Subscript(value=value, indices=index):
-            yield value
-            yield from index
-        case Collection(items=items):
-            yield from (item for item in items if item is not None)
-        case Comprehension(elements=elements, clauses=clauses):
-            for clause in clauses:
-                yield clause.source
-                yield from clause.tests
-            yield from elements
+    own = _PARTS.get(type(expression))
+    return own(expression) if own else ()
 
 
-def within(expression: Expression) -> Iterator[Expression]:
+def within(expression: Expression) -> Sequence[Expression]:
     """An expression and all below it, operands before what uses them. Lambdas are not entered."""
-    for part in parts(expression):
-        yield from within(part)
-    yield expression
+    found: list[Expression] = []
+    _add_within(expression, found)
+    return found
+
+
+def _add_within(expression: Expression, found: list[Expression]) -> None:
+    if own := _PARTS.get(type(expression)):
+        for part in own(expression):
+            _add_within(part, found)
+    found.append(expression)
 
 
 def instance_assignments(function: Function) -> Iterator[tuple[str, str, Expression]]:
@@ -192,3 +156,42 @@ def _attribute_pairs(own: str, target: Expression, op: str, value: Expression) -
                     continue
                 picked = value.items[index] if whole and isinstance(value, Collection) else None
                 yield from _attribute_pairs(own, item, "=" if picked else "[]", picked or value)
+
+
+def _assigned(statement: Assign) -> tuple[Expression, ...]:
+    return statement.targets if statement.value is None else (statement.value, *statement.targets)
+
+
+def _gone_over(clauses: Iterable[Clause]) -> Iterator[Expression]:
+    for clause in clauses:
+        yield clause.source
+        yield from clause.tests
+
+
+# By kinds of records, which are what most of a run goes over; lists, since a generator for each costs more than they do.
+_BLOCKS: dict[type[Statement], Callable[[Any], tuple[tuple[Statement, ...], ...]]] = {
+    If: lambda each: (each.body, each.orelse),
+    Loop: lambda each: (each.body, each.orelse),
+    With: lambda each: (each.body,),
+    Try: lambda each: (each.body, *[handler for _, handler in each.handlers], each.orelse, each.final),
+    Match: lambda each: tuple([body for _, body in each.cases]),
+}
+_EXPRESSIONS: dict[type[Statement], Callable[[Any], Sequence[Expression]]] = {
+    Do: lambda each: (each.value,),
+    Assign: _assigned,
+    If: lambda each: (each.test,),
+    Loop: lambda each: (each.source,) if each.target is None else (each.source, each.target),
+    With: lambda each: [one for item in each.items for one in item if one is not None],
+    Try: lambda each: [kind for kind, _ in each.handlers if kind is not None],
+    Match: lambda each: [each.subject, *[guard for guard, _ in each.cases if guard is not None]],
+    Define: lambda each: each.values,
+    Leave: lambda each: each.values,
+}
+_PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
+    Call: lambda each: [each.func, *[arg.value for arg in each.args]],
+    Attribute: lambda each: (each.value,),
+    Operation: lambda each: each.operands,
+    Subscript: lambda each: (each.value, *each.indices),
+    Collection: lambda each: [item for item in each.items if item is not None],
+    Comprehension: lambda each: [*_gone_over(each.clauses), *each.elements],
+}

@@ -1,0 +1,185 @@
+"""What running a function does, in evaluation order: calls, iterations, imports, subscripts, with what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.events import Event, Guard
+from torchrepro_lint.facts import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Define,
+    Do,
+    Expression,
+    If,
+    Import,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    With,
+    record,
+)
+from torchrepro_lint.storing import places, stored
+from torchrepro_lint.truth import Setting, constant_truth
+from torchrepro_lint.walk import blocks, expressions, parts
+
+
+def events(body: tuple[Statement, ...], setting: Setting) -> tuple[Event, ...]:
+    """The events of a body. Branches that a constant test rules out are not there."""
+    watching = _Watching(setting)
+    watching.body(body, ())
+    return tuple(watching.found)
+
+
+class _Watching:
+    """Goes over bodies and notes what happens; a list of its own, since every expression of a project comes by here."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._properties = setting.properties
+        self.found: list[Event] = []
+
+    def _note(
+        self,
+        kind: str,
+        value: Expression | None,
+        statement: Statement,
+        guards: tuple[Guard, ...],
+        modules: tuple[str, ...] = (),
+        given: Expression | None = None,
+    ) -> None:
+        self.found.append(record(Event, (kind, value, statement, guards, modules, given)))
+
+    def body(self, body: tuple[Statement, ...], guards: tuple[Guard, ...]) -> None:
+        """What happens in a body that stands in these guards."""
+        for statement in body:
+            kind = type(statement)
+            if kind is Import:
+                self._note("import", None, statement, guards, tuple(_loaded(statement)))  # type: ignore[arg-type]
+                continue
+            inner = self._own(statement, guards)
+            if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
+                return  # what follows in this block never runs
+            if isinstance(statement, Loop) and statement.target is not None:
+                for each in _iterated(statement.source):
+                    self._note("iterate", each, statement, guards)
+            if kind not in _PLAIN:
+                self._blocks(statement, inner)
+
+    def _own(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """What a statement does itself; returns the guards that what is inside it stands in."""
+        targets = [id(each) for each in stored(statement)]
+        inner = guards
+        for expression in expressions(statement):
+            if id(expression) in targets:
+                self._target(expression, statement, inner)
+                continue
+            self._expression(expression, statement, inner)
+            if type(statement) is With:
+                self._note("enter", expression, statement, inner)
+                inner = (*inner, Guard("with", expression))
+        if isinstance(statement, Assign) and statement.value is not None:
+            for target in statement.targets:
+                if type(target) is not Ref or target.path:
+                    for place, given in places(target, statement.value):
+                        self._note("set", place, statement, guards, given=given)
+        return inner
+
+    def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        """What evaluating a target runs: of ``table[key]`` the table and the key, but no look-up."""
+        if isinstance(target, Subscript):
+            for each in (target.value, *target.indices):
+                self._expression(each, statement, guards)
+        elif isinstance(target, Collection):
+            for item in target.items:
+                if item is not None:
+                    self._target(item, statement, guards)
+        else:
+            self._expression(target, statement, guards)
+
+    def _blocks(self, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        match statement:
+            case If(test=test, body=then, orelse=orelse):
+                truth = constant_truth(test, self._setting)
+                if truth is not False:
+                    self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
+                if truth is not True and orelse:
+                    self.body(orelse, (*guards, Guard("else", test, _leaves(then))))
+            case Define(body=definitions):
+                self.body(definitions, guards)
+            case _:
+                for block in blocks(statement):
+                    self.body(block, guards)
+
+    def _expression(self, expression: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        kind = type(expression)
+        if kind is Constant:
+            return
+        if kind is Ref:
+            path: tuple[str, ...] = expression.path  # type: ignore[union-attr]  # narrowed by exact type
+            if path and not self._properties.isdisjoint(path):
+                self._note("read", expression, statement, guards)
+            return
+        if isinstance(expression, Comprehension):
+            self._comprehension(expression, statement, guards)
+            return
+        if isinstance(expression, Operation) and expression.op == "if":
+            test, one, other = expression.operands
+            self._expression(test, statement, guards)
+            self._expression(one, statement, (*guards, Guard("if", test)))
+            self._expression(other, statement, (*guards, Guard("else", test)))
+            return
+        for part in parts(expression):
+            self._expression(part, statement, guards)
+        if kind is Call:
+            self._note("call", expression, statement, guards)
+        elif isinstance(expression, Subscript):
+            self._note("index", expression.value, statement, guards)
+
+    def _comprehension(self, made: Comprehension, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        for clause in made.clauses:
+            self._expression(clause.source, statement, guards)
+            for each in _iterated(clause.source):
+                self._note("iterate", each, statement, guards)
+            for test in clause.tests:
+                self._expression(test, statement, guards)
+        for element in made.elements:
+            self._expression(element, statement, guards)
+
+
+# What has nothing inside.
+_PLAIN = frozenset({Do, Assign, Leave})
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
+    match body[-1:]:
+        case (Leave(kind="return" | "raise" | "continue" | "break"),):
+            return True
+        case (Do(value=Call(func=Ref(roots=roots, path=path))),):
+            return ".".join((roots[0], *path)) in ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+    return False
+
+
+def _loaded(statement: Import) -> Iterator[str]:
+    """The modules that an import may run: those named, and names that may be submodules."""
+    yield from statement.modules
+    yield from (name for _, name in statement.names)
+
+
+_ALONG = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed"))
+
+
+def _iterated(source: Expression) -> Iterator[Expression]:
+    """What iterating an expression iterates: it, and what ``enumerate`` and its like go along."""
+    yield source
+    match source:
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ALONG.isdisjoint(roots):
+            for arg in args:
+                yield from _iterated(arg.value)
