@@ -17,7 +17,7 @@ from torchrepro_lint.qualified import parted
 from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Summary
+    from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.project import Project
 
 
@@ -37,6 +37,10 @@ class Uses:
     def summary(self, path: str) -> Summary:
         """The summary of a file."""
         return self._names.modules.summary(path)
+
+    def facts(self, path: str) -> Facts:
+        """The facts of a file."""
+        return self._names.modules.files[path]
 
     def spots(self, path: str) -> Spots:
         """The spots of a file. What was asked for longest ago is worked out again."""

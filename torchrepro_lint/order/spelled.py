@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.facts import Call, Constant, Define, Expression, Facts, Operation, Ref, Statement
+from torchrepro_lint.walk import expressions, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.uses import Uses
@@ -16,7 +18,7 @@ _LEAST = 4
 
 
 class Spelled:
-    """Answers for all files that call ``getattr``."""
+    """Answers for all files that call what ``getattr`` gives."""
 
     def __init__(self, uses: Uses, files: tuple[str, ...]) -> None:
         self._uses, self._files = uses, files
@@ -29,18 +31,49 @@ class Spelled:
     def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
         found = []
         for path in self._files:
-            if "getattr" not in self._uses.summary(path).calls:
-                continue
-            for each, spot in self._uses.spots(path).items():
-                outer = spot.parent
-                if isinstance(each, Call) and isinstance(outer, Call) and outer.func is each:
-                    pattern = _pattern(each)
+            # What is called has no word of its own: it is the result of another call.
+            if {"getattr", ""} <= set(self._uses.summary(path).calls):
+                for call in _called_results(self._uses.facts(path)):
+                    pattern = _pattern(call.func)
                     if pattern is not None:
-                        found.append((pattern, path, outer))
+                        found.append((pattern, path, call))
         return found
 
 
-def _pattern(call: Call) -> re.Pattern[str] | None:
+def _called_results(facts: Facts) -> Iterator[Call]:
+    """The calls of what another call returns, in the bodies that may call what ``getattr`` does."""
+    results = set(facts.calling(""))
+    for number in facts.calling("getattr"):
+        if number is None:
+            bodies = (facts.body, *(each.body for each in facts.functions))
+        elif number in results:
+            bodies = (facts.functions[number - 1].body if number else facts.body,)
+        else:
+            continue
+        for body in bodies:
+            yield from _in_order(_evaluated(body))
+
+
+def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
+    """What the statements of a body evaluate, those of classes in it, too."""
+    for statement in statements(body):
+        yield from expressions(statement)
+        if isinstance(statement, Define):
+            yield from _evaluated(statement.body)
+
+
+def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
+    """The calls of calls in expressions, outer ones first."""
+    for expression in some:
+        left = [expression]
+        while left:
+            each = left.pop()
+            if type(each) is Call and type(each.func) is Call:
+                yield each
+            left += reversed(list(parts(each)))
+
+
+def _pattern(call: Expression) -> re.Pattern[str] | None:
     match call:
         case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
             texts = _texts(name.value)

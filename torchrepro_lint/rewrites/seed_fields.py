@@ -47,8 +47,9 @@ def _fields(project: Project, path: str, level: Level, root: str, word: str) -> 
     for name in project.resolver.names_of(path, variable):
         if ":" in name and name.endswith("()"):
             for attribute, value in _class_fields(project, name[:-2]):
-                lasting = changing_source(project.resolver, path_of(name), value) is None
-                if WORD.fullmatch(attribute) and may_be_number(value) and lasting:
+                if not WORD.fullmatch(attribute) or not may_be_number(value):
+                    continue
+                if changing_source(project.resolver, path_of(name), value) is None:
                     yield unless_none(f"{word}.{attribute}", value)
                     return
     for reference in _reads(project, level, root):
