@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint import uses
-from torchrepro_lint.attributes_read import attributes_read
+from torchrepro_lint.attributes_read import attributes_read, may_read
 from torchrepro_lint.facts import Attribute
 
 
@@ -26,6 +28,8 @@ def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch
     assert list(again.items()) == list(first.items())
 
 
+FILES = sorted((Path(uses.__file__).parent / "order").glob("*.py"))
+
 READ = """
 a.b = c.d
 e.f += g().h.i
@@ -44,3 +48,26 @@ class O(p.q):
 def test_the_attributes_that_are_read() -> None:
     read = [each.name if isinstance(each, Attribute) else each.path[-1] for each in attributes_read(facts_of(READ))]
     assert sorted(read) == sorted(["d", "i", "h", "k", "q", "s", "w", "z", "ac", "ae", "ah", "ab", "aj", "al", "ao"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_file_reads_an_attribute_that_its_summary_does_not_have(path: Path) -> None:
+    facts = facts_of(path.read_text(encoding="utf-8"))
+    for each in attributes_read(facts):
+        for word in (each.name,) if isinstance(each, Attribute) else each.path:
+            assert may_read(facts.summary, word)
+
+
+@pytest.mark.parametrize("word", ["d", "i", "h", "k", "q", "s", "w", "z", "ac", "ae", "ah", "ab", "aj", "al", "ao"])
+def test_a_summary_has_the_attributes_that_are_read(word: str) -> None:
+    assert may_read(facts_of(READ).summary, word)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x.a.b", "x.a.b()", "x().a", "x().a()", "f(x.a.b)", "[y for x.a.b in z]", "[y for (x.a, b) in z]", "super().a()"],
+)
+def test_a_summary_has_an_attribute_from_which_others_are_read(text: str) -> None:
+    summary = facts_of(f"class C:\n    def f(self, x, y, z):\n        {text}\n").summary
+    assert may_read(summary, "a")
+    assert not may_read(summary, "c")

@@ -1,10 +1,57 @@
-"""Which attributes a file reads, in the order of its bodies."""
+"""Which attributes the files of a project read, in the order of their bodies."""
 
 from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
 from torchrepro_lint.spots import targets
 from torchrepro_lint.walk import blocks, expressions, parts
+
+if TYPE_CHECKING:
+    from torchrepro_lint.facts import Summary
+    from torchrepro_lint.project import Project
+
+
+class AttributeReads:
+    """The reads of attributes in a project; a file is gone through when its summary has the word."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, list[tuple[str, Expression, int]]] = {}
+
+    def having(self, word: str) -> list[tuple[str, Expression, int]]:
+        """All reads of an attribute by its word: file, expression, and the place of the word in a reference's path."""
+        if word not in self._known:
+            modules = self._project.resolver.modules
+            self._known[word] = [
+                (path, each, at)
+                for path in sorted(modules.files)
+                if may_read(modules.summary(path), word)
+                for each in self._project.of_file("attributes", path, self._by_word).get(word, ())
+                for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
+            ]
+        return self._known[word]
+
+    def _by_word(self, path: str) -> dict[str, list[Ref | Attribute]]:
+        """The reads of attributes in a file by their words, each once for a word."""
+        found: dict[str, list[Ref | Attribute]] = {}
+        for each in attributes_read(self._project.files[path]):
+            for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
+                found.setdefault(word, []).append(each)
+        return found
+
+
+def may_read(summary: Summary, word: str) -> bool:
+    """Whether a file may read an attribute by that word, be it to call it, or to read another from it."""
+    return any(_has(words, word) for words in (summary.values, summary.inner, summary.calls))
+
+
+def _has(words: tuple[str, ...], word: str) -> bool:
+    """Whether a word is among sorted ones."""
+    at = bisect_left(words, word)
+    return at < len(words) and words[at] == word
 
 
 def attributes_read(facts: Facts) -> list[Ref | Attribute]:

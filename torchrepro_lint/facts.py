@@ -287,7 +287,8 @@ class Summary(NamedTuple):
     ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
     ``calls`` are the words by which something is called (see ``walk.called_word``), ``values`` the last words of what is
-    named without being called, ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
+    named without being called, ``inner`` those of attributes from which others are read, or that are of what is no name,
+    ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
     ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
     ``partials`` those of what ``partial`` is given. ``options`` are the words of the
     command-line options that are declared here, ``entered`` of what ``with`` statements enter, with ``()`` where it is called,
@@ -295,7 +296,8 @@ class Summary(NamedTuple):
     the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
     words of top-level variables and functions to those of what they may stand for or return (see ``walk.held_words``).
     ``guarded`` says
-    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
+    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something, ``sets`` that
+    anything is written like a set, or annotated as one (see ``set_words``).
     ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
     order of the file, each with its bases.
     """
@@ -305,6 +307,7 @@ class Summary(NamedTuple):
     imports: tuple[str, ...]
     calls: tuple[str, ...]
     values: tuple[str, ...]
+    inner: tuple[str, ...]
     keywords: tuple[str, ...]
     decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
@@ -315,6 +318,7 @@ class Summary(NamedTuple):
     holds: tuple[tuple[str, tuple[str, ...]], ...]
     guarded: bool
     acts: bool
+    sets: bool
     functions: tuple[str, ...]
     classes: tuple[tuple[str, tuple[Expression, ...]], ...]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.attributes_read import attributes_read
+from torchrepro_lint.attributes_read import AttributeReads
 from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
 from torchrepro_lint.lengths import is_measured, is_single
 from torchrepro_lint.qualified import parted
@@ -32,7 +32,7 @@ class Uses:
         self._project = project
         self._names = project.resolver
         self._spots: dict[str, Spots] = {}
-        self._attributes: dict[str, list[tuple[str, Expression, int]]] = {}
+        self._attributes = AttributeReads(project)
 
     def summary(self, path: str) -> Summary:
         """The summary of a file."""
@@ -109,7 +109,7 @@ class Uses:
         """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
         classes = {owner, *self._names.heirs_of(owner)}
         classes.update(each for each in self._names.ancestry(owner) if ":" in each)
-        for path, expression, at in self._having(word):
+        for path, expression, at in self._attributes.having(word):
             if isinstance(expression, Ref):
                 base = expression._replace(path=expression.path[:at])
                 found = set(self._names.names_of(path, base))
@@ -179,25 +179,6 @@ class Uses:
         """What references may start from that other files define, sorted: what is imported, by a star the words themselves."""
         summary = self.summary(path)
         yield from self.spots(path).roots() if summary.stars else summary.imports
-
-    def _having(self, word: str) -> list[tuple[str, Expression, int]]:
-        """All reads of an attribute by its word: file, expression, and the place of the word in a reference's path."""
-        if word not in self._attributes:
-            self._attributes[word] = [
-                (path, each, at)
-                for path in sorted(self._names.modules.files)
-                for each in self._project.of_file("attributes", path, self._attributes_in).get(word, ())
-                for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
-            ]
-        return self._attributes[word]
-
-    def _attributes_in(self, path: str) -> dict[str, list[Ref | Attribute]]:
-        """The reads of attributes in a file by their words, each once for a word."""
-        found: dict[str, list[Ref | Attribute]] = {}
-        for each in attributes_read(self._names.modules.files[path]):
-            for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
-                found.setdefault(word, []).append(each)
-        return found
 
 
 def _says_more(spots: Spots, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:

@@ -28,7 +28,7 @@ from torchrepro_lint.facts import (
     With,
 )
 from torchrepro_lint.options import declared_word
-from torchrepro_lint.walk import called_word, last_word, statements
+from torchrepro_lint.walk import called_word, last_word, statements, within
 
 # The roots and the path of a reference.
 Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -44,7 +44,10 @@ class Words:
         self.options: set[str] = set()
         self.entered: set[str] = set()
         self.partials: set[Named] = set()
+        self.inner: set[str] = set()
         self.stored: list[Assign] = []
+        # Whether a set is displayed, or ``|=`` makes one longer.
+        self.sets = False
         self._attributes: set[str] = set()
         self._roots: set[str] = set()
 
@@ -56,13 +59,15 @@ class Words:
     def add(self, body: Iterable[Statement]) -> None:
         """Look through a body, nested blocks included; what a definition or lambda runs when it is called is not in it."""
         left: list[Any] = list(body)
-        attributes, roots, inside = self._attributes, self._roots, _INSIDE
+        attributes, roots, inner, inside = self._attributes, self._roots, self.inner, _INSIDE
         while left:
             it = left.pop()
             kind = type(it)
             if kind is Ref:  # every other one is
                 if it.path:
                     attributes.add(it.path[-1])
+                    if len(it.path) > 1:
+                        inner.update(it.path[:-1])
                 else:
                     roots.add(it.roots[0])
             elif (look := inside.get(kind)) is not None:
@@ -77,7 +82,11 @@ class Words:
             self.partials.add(named(args[0].value))
         if option := declared_word(call):
             self.options.add(option)
-        found = [] if type(func) is Ref else [func]
+        found: list[Expression] = []
+        if type(func) is not Ref:
+            found.append(func)
+        elif len(func.path) > 1:
+            self.inner.update(func.path[:-1])
         for arg in args:
             found.append(arg.value)
             if arg.keyword is not None:
@@ -89,12 +98,30 @@ class Words:
         if display.kind == "dict":
             keys = (each.value for each in display.items[::2] if type(each) is Constant)
             self.keywords.update(key for key in keys if type(key) is str)
+        elif display.kind == "set":
+            self.sets = True
         return display.items
+
+    def attribute(self, it: Attribute) -> Iterable[Expression]:
+        """Note an attribute of what is no name; what it is of."""
+        self.inner.add(it.name)
+        return (it.value,)
+
+    def comprehend(self, it: Comprehension) -> Iterable[Expression]:
+        """Note a set; the elements, sources and tests of a comprehension. Its variables are no words of the file."""
+        if it.kind == "set":
+            self.sets = True
+        for clause in it.clauses:
+            if type(clause.target) is not Ref or clause.target.path:
+                self.inner.update(word for each in within(clause.target) if type(each) is Ref for word in each.path)
+        return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
 
     def assign(self, it: Assign) -> Iterable[Expression | None]:
         """Note what is stored; the value and the targets of an assignment."""
         if type(it.value) is Ref and any(type(target) is Subscript for target in it.targets):
             self.stored.append(it)
+        if it.op == "|=":
+            self.sets = True
         return (it.value, *it.targets)
 
     def load(self, it: Import) -> Iterable[Expression]:
@@ -132,19 +159,15 @@ def _match(_: Words, it: Match) -> Iterable[Any]:
     return (it.subject, *(each for guard, body in it.cases for each in (guard, *body)))
 
 
-def _comprehension(_: Words, it: Comprehension) -> Iterable[Any]:
-    return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
-
-
 # What is in each kind of record but names; None among it stands for what is left out.
 _INSIDE: Mapping[type, Callable[[Words, Any], Iterable[Any]]] = {
     Call: Words.call,
     Assign: Words.assign,
     Operation: lambda _, it: it.operands,
-    Attribute: lambda _, it: (it.value,),
+    Attribute: Words.attribute,
     Subscript: lambda _, it: (it.value, *it.indices),
     Collection: Words.display,
-    Comprehension: _comprehension,
+    Comprehension: Words.comprehend,
     Do: lambda _, it: (it.value,),
     If: lambda _, it: (it.test, *it.body, *it.orelse),
     Loop: lambda _, it: (it.source, it.target, *it.body, *it.orelse),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
-from torchrepro_lint.walk import last_word, within
+from torchrepro_lint.set_words import MAKERS, names_set
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
-_MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
 _ALGEBRA = frozenset({"-", "|", "&", "^"})
-_ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet"})
 _MOST = 200
 
 
@@ -45,13 +44,13 @@ class _Look:
         match value:
             case Collection(kind="set") | Comprehension(kind="set"):
                 return True
-            case Call(func=func) if last_word(func) in _MAKERS:
+            case Call(func=func) if last_word(func) in MAKERS:
                 return True
             case Call(func=Ref(path=(*words, "copy" | "get" | "pop" | "setdefault") as whole) as func) if whole:
                 return self.may_be(path, func._replace(path=tuple(words)))
             case Call(func=func, args=args):
                 if last_word(func) in ("defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"):
-                    return any(self.may_be(path, arg.value) or _names_set(arg.value) for arg in args)
+                    return any(self.may_be(path, arg.value) or names_set(arg.value) for arg in args)
                 return any(_returns_set(names, name) for name in names.names(path, func) if ":" in name)
             case Operation(op=op, operands=operands) if op in _ALGEBRA or op in ("or", "and", "if", ":="):
                 return any(self.may_be(path, each) for each in operands)
@@ -61,7 +60,7 @@ class _Look:
 
 
 def _returns_set(names: Names, name: str) -> bool:
-    return any(each.returns is not None and _names_set(each.returns) for each in names.functions(name))
+    return any(each.returns is not None and names_set(each.returns) for each in names.functions(name))
 
 
 def _is_annotated(names: Names, path: str, value: Expression) -> bool:
@@ -71,20 +70,13 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
     for root in value.roots:
         if not value.path:
             parameter = names.parameter(f"{path}{root}")
-            if parameter and parameter.param.annotation and _names_set(parameter.param.annotation):
+            if parameter and parameter.param.annotation and names_set(parameter.param.annotation):
                 return True
-            if any(how == "|=" or (how == ":" and _names_set(each)) for how, each in names.assigned(f"{path}{root}")):
+            if any(how == "|=" or (how == ":" and names_set(each)) for how, each in names.assigned(f"{path}{root}")):
                 return True
     if len(value.path) == 1:
         for owner in names.names_of(path, value._replace(path=())):
             declared = names.assigned(f"{owner.removesuffix('()')}.{value.path[0]}")
-            if any(how == ":" and _names_set(each) for how, each in declared):
+            if any(how == ":" and names_set(each) for how, each in declared):
                 return True
     return False
-
-
-def _names_set(annotation: Expression) -> bool:
-    return any(
-        isinstance(each, Ref) and (*(root.rpartition(".")[2] for root in each.roots), *each.path)[-1] in _ANNOTATIONS
-        for each in within(annotation)
-    )

@@ -70,7 +70,7 @@ def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
             each = left.pop()
             if type(each) is Call and type(each.func) is Call:
                 yield each
-            left += reversed(list(parts(each)))
+            left += reversed(parts(each))
 
 
 def _pattern(call: Expression) -> re.Pattern[str] | None:
