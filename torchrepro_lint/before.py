@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Loop, Statement, Try, With
+from torchrepro_lint.facts import Loop, Statement, Try, With, record
 from torchrepro_lint.walk import blocks, statements
 
 
@@ -16,33 +16,40 @@ class Ran(NamedTuple):
     certain: bool
 
 
-def ran_before(body: tuple[Statement, ...], offset: int) -> Iterator[Ran]:
+def ran_before(body: tuple[Statement, ...], offset: int) -> Sequence[Ran]:
     """The statements of a body that may have run before the one at ``offset``, in the order of the text.
 
     Of the branches around the place only its own counts; of a loop around it all may have run, in an earlier round. A
     statement around the place comes before its blocks: its header has run.
     """
+    found: list[Ran] = []
+    _add_before(body, offset, found)
+    return found
+
+
+def _add_before(body: tuple[Statement, ...], offset: int, found: list[Ran]) -> None:
     for statement in body:
         if statement.start > offset:
             return
-        if offset >= statement.end:
-            yield from _whole(statement, certain=True)
-            continue
         inner = blocks(statement)
+        if offset >= statement.end:
+            found.append(record(Ran, (statement, True)))
+            _add_inside(inner, isinstance(statement, With), found)
+            continue
         if inner:
-            yield Ran(statement, True)
+            found.append(Ran(statement, True))
         if isinstance(statement, Loop):
-            yield from (Ran(each, False) for each in statements(statement.body) if each.start > offset)
+            found += (Ran(each, False) for each in statements(statement.body) if each.start > offset)
         for block in inner:
             if block and block[0].start <= offset < block[-1].end:
-                yield from ran_before(block, offset)
+                _add_before(block, offset, found)
             elif isinstance(statement, Try):
-                yield from (Ran(each, False) for each in statements(block) if each.end <= offset)
+                found += (Ran(each, False) for each in statements(block) if each.end <= offset)
 
 
-def _whole(statement: Statement, *, certain: bool) -> Iterator[Ran]:
-    """A statement that is over, and what it may have run inside."""
-    yield Ran(statement, certain)
-    for block in blocks(statement):
+def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: list[Ran]) -> None:
+    """What a statement that is over may have run in its blocks."""
+    for block in inner:
         for each in block:
-            yield from _whole(each, certain=certain and isinstance(statement, With))
+            found.append(record(Ran, (each, certain)))
+            _add_inside(blocks(each), certain and isinstance(each, With), found)

@@ -49,15 +49,16 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
         yield from (Step(path, False, Scoped(path, each.value, scoped.scope)) for each in found)
         yield from (Step(path, False, None, each.change) for each in changed)
         return
-    for ran in ran_before(home.body, scoped.value.start) if found or changed else ():
-        if isinstance(home, Function) and not origins.runs(path, home, ran.statement.start, scoped.scope):
-            continue
-        for each in found:
-            if each.statement is ran.statement:
-                yield Step(path, ran.certain, Scoped(path, each.value, scoped.scope))
-        for one in changed:
-            if one.statement is ran.statement:
-                yield Step(path, ran.certain, None, one.change)
+    steps: dict[int, list[Step]] = {}
+    for each in found:
+        steps.setdefault(id(each.statement), []).append(Step(path, False, Scoped(path, each.value, scoped.scope)))
+    for one in changed:
+        steps.setdefault(id(one.statement), []).append(Step(path, False, None, one.change))
+    for ran in ran_before(home.body, scoped.value.start) if steps else ():
+        here = steps.get(id(ran.statement))
+        # Whether a statement runs in the scope is asked of few: it is the dearest of all.
+        if here and (isinstance(home, Facts) or origins.runs(path, home, ran.statement.start, scoped.scope)):
+            yield from (step._replace(certain=ran.certain) for step in here)
 
 
 def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:

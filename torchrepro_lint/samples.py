@@ -11,6 +11,9 @@ from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
 from torchrepro_lint.libraries import Libraries, comes_to
 from torchrepro_lint.resources import read_table
 
+# The rows of so many names are remembered: the same few are asked for at every call.
+_MOST_NAMES = 1024
+
 
 class Transform(NamedTuple):
     """``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` what it is given decides.
@@ -46,9 +49,12 @@ def transforms(name: str, known: Libraries = ()) -> Iterator[Transform]:
 
     ``known`` is what the project asks for of libraries; of the others the newest release counts.
     """
-    for modules, names, row in _transforms():
-        if _fits(name, modules, names) and _is_run(row, known):
-            yield row
+    return (row for row in _transforms_named(name) if _is_run(row, known))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def _transforms_named(name: str) -> tuple[Transform, ...]:
+    return tuple(row for modules, names, row in _transforms() if _fits(name, modules, names))
 
 
 def versioned() -> tuple[str, ...]:
@@ -64,6 +70,7 @@ def _is_run(row: Transform, known: Libraries) -> bool:
     return (not row.since or comes_to(asked, row.since)) and not (row.before and comes_to(asked, row.before))
 
 
+@lru_cache(maxsize=_MOST_NAMES)
 def dataset(name: str) -> Dataset | None:
     """The row of a dataset by its public name."""
     return next((row for modules, names, row in _datasets() if _fits(name, modules, names)), None)

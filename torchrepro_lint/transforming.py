@@ -195,6 +195,8 @@ class Transforming:
 
     def _runs(self, happening: Happening, scope: Scope) -> bool:
         """Whether an object of this scope gets to an event: none stands in a branch that its attributes rule out."""
+        if not scope.given:
+            return True  # as ``Origins.runs`` says of any place
         places = [(step.path, step.event.value) for step in happening.way]
         for path, value in [*places, (happening.path, happening.event.value)]:
             if value is None:
