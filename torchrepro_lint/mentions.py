@@ -47,6 +47,15 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
         words |= held
 
 
+def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
+    """These words, and those of what may hold or return what has one of them, across files."""
+    summaries = [summary for _, summary in names.modules.summaries()]
+    words = _holding(summaries, set(wanted))
+    words |= _aliases(summaries, words)
+    names.modules.reads.words.update(words)
+    return frozenset(words)
+
+
 def mentioned_words(before: Summary, after: Summary) -> set[str]:
     """The words of which files mention another set, or that stand for others, when one that said ``before`` says ``after``."""
     changed = _parts(before) ^ _parts(after)

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
+    from torchrepro_lint.project import Project
 
 
 _UNDOING = re.compile(
     r"(?i)_*(un|re)set|_*(disable|deactivate|undo|restore|release|teardown|turn_off|switch_off|exit)(?![a-z])"
 )
+# What sets a flag without its name standing there.
+_SETTING = frozenset({"setattr", "flags", "set_flags", "compile", "patch"})
+# What fills the environment, or any other dictionary.
+_FILLING = frozenset({"putenv", "update", "setdefault", "__setitem__"})
 
 
 class Placed(NamedTuple):
@@ -39,6 +44,29 @@ def placed(names: Names, catalogue: Catalogue, path: str) -> Iterator[Placed]:
                 found = names.names(path, _named(event))
                 for each in set_by(names, catalogue, path, event, found):
                     yield Placed(each, event, f"{path}{name or ':'}", found)
+
+
+def may_set(project: Project, path: str, words: frozenset[str]) -> bool:
+    """Whether a file may set a flag that goes by one of these words, as far as can be told without a look inside: it says
+    one, or calls what sets whatever it is told to.
+    """
+    summary = project.files[path].summary
+    if not words.isdisjoint(summary.values) or not words.isdisjoint(summary.keywords):
+        return True
+    return path in project.mentioning(_SETTING).paths
+
+
+def may_set_variables(project: Project, path: str) -> bool:
+    """The same of any variable of the environment. What is called is known by its last word alone, which is ``update`` for
+    many a dictionary, so the file must import what may have the environment, too.
+    """
+    summary, environment = project.files[path].summary, project.holding("environ")
+    if not environment.isdisjoint(summary.values):
+        return True
+    imports = (name.split(".") for name in summary.imports)
+    return not _FILLING.isdisjoint(summary.calls) and any(
+        words[0] == "os" or words[-1] in environment for words in imports
+    )
 
 
 def other_branches(one: Placed, others: Iterable[Placed]) -> Iterator[Placed]:

@@ -23,7 +23,7 @@ from torchrepro_lint.link import Link
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.mentions import Mentions, mentions, paths_constructing, words_in
+from torchrepro_lint.mentions import Mentions, holders, mentions, paths_constructing, words_in
 from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
@@ -318,6 +318,10 @@ class Project:
     def mentioning(self, words: frozenset[str]) -> Mentions:
         """What may call something from outside with one of these last words; see ``mentions``."""
         return self._kept(f"mentioning {' '.join(sorted(words))}", lambda: mentions(self.resolver, words))
+
+    def holding(self, word: str) -> frozenset[str]:
+        """A word, and those of what may hold or return what has it; see ``holders``."""
+        return self._kept(f"holding {word}", lambda: holders(self.resolver, (word,)))
 
     def _kept(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
         """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import programs_of, set_in
 from torchrepro_lint.facts import Call, span
 from torchrepro_lint.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
+from torchrepro_lint.placed import may_set, may_set_variables
 from torchrepro_lint.resources import release
 from torchrepro_lint.routes import first_line
 from torchrepro_lint.rule import Finding
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
 
 _CAUSE = "picks kernels by timing them, which differs between runs"
+_WORDS = frozenset({"max_autotune", "max_autotune_gemm", "max_autotune_pointwise"})
 _VARIABLES = {
     "TORCHINDUCTOR_MAX_AUTOTUNE",
     "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
@@ -31,7 +33,8 @@ _OVERRULING = (INDUCTOR_DETERMINISTIC, "TORCHINDUCTOR_DETERMINISTIC", "TORCHINDU
 
 def check(context: Context) -> Iterator[Finding]:
     """Where it is told so for certain, in a program that does not ask for determinism, too."""
-    for each in context.project.settings(context.path):
+    project, path = context.project, context.path
+    for each in project.settings(path) if may_set(project, path, _WORDS) or may_set_variables(project, path) else ():
         setting = each.setting
         if setting.value is OPEN or _is_off(setting.value):
             continue

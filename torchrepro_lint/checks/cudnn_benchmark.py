@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Call, Constant, Expression, Ref, span
 from torchrepro_lint.flags import CUDNN_BENCHMARK
-from torchrepro_lint.placed import other_branches
+from torchrepro_lint.placed import may_set, other_branches
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.walk import last_word, within
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
 
 _CODE = "TRL201"
+_WORDS = frozenset({"benchmark"})
 _CAUSE = "lets cuDNN pick algorithms by timing them, which differs between runs"
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Assignments of the switch, ``cudnn.flags``, and libraries that set it where they are asked to."""
+    if not may_set(context.project, context.path, _WORDS):
+        return
     found = context.project.settings(context.path)
     for each in found:
         setting = each.setting

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.facts import Call, Constant, span
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
-from torchrepro_lint.placed import other_branches, undoes
+from torchrepro_lint.placed import may_set, other_branches, undoes
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.text import Edit, Fix
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed
     from torchrepro_lint.rule import Context
 
+_WORDS = frozenset({"deterministic"})
 _CAUSE = "lets cuDNN take nondeterministic algorithms for the backward pass of convolutions"
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Where the switch is set to a constant false, and the programs that come there do not ask torch as a whole."""
+    if not may_set(context.project, context.path, _WORDS):
+        return
     found = context.project.settings(context.path)
     for each in found:
         setting = each.setting
