@@ -34,11 +34,11 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
     """
     summaries = dict(names.modules.summaries())
     words = set(wanted)
-    words |= _aliases(summaries.values(), words)
+    words |= _aliases(names, words)
     found = {path for path, summary in summaries.items() if _mentions(summary, words)}
     while True:
         held = _holding(summaries.values(), words) - words
-        held |= _aliases(summaries.values(), held)
+        held |= _aliases(names, held) - words
         more = {path for path, each in summaries.items() if path not in found and _calls(names, path, each, held)}
         if not more:
             names.modules.reads.words.update(("", *words, *held))
@@ -51,7 +51,7 @@ def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
     """These words, and those of what may hold or return what has one of them, across files."""
     summaries = [summary for _, summary in names.modules.summaries()]
     words = _holding(summaries, set(wanted))
-    words |= _aliases(summaries, words)
+    words |= _aliases(names, words)
     names.modules.reads.words.update(words)
     return frozenset(words)
 
@@ -135,14 +135,10 @@ def _sees(names: Names, path: str, word: str) -> bool:
     return any(word == each for file in modules if file for each, _ in files[file].exports)
 
 
-def _aliases(summaries: Iterable[Summary], words: set[str]) -> set[str]:
+def _aliases(names: Names, words: Iterable[str]) -> set[str]:
     """The words under which modules import what has another name: ``from torch.utils.data import DataLoader as Batches``."""
-    return {
-        word
-        for summary in summaries
-        for word, names in summary.exports
-        if word not in words and any(name.rpartition(".")[2] in words for name in names)
-    }
+    aliases = names.modules.aliases
+    return {alias for word in words for alias in aliases.get(word, ())}
 
 
 def _holding(summaries: Iterable[Summary], words: set[str]) -> set[str]:

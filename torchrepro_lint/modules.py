@@ -78,7 +78,8 @@ class Modules:
         assert isinstance(self.files, Files)
         self.files[path] = facts
         self._exports.pop(path, None)
-        vars(self).pop("_mentioned", None)
+        for each in ("_mentioned", "aliases"):
+            vars(self).pop(each, None)
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
@@ -100,6 +101,18 @@ class Modules:
                 words = found.setdefault(package, set())
                 if self.is_outside(path, package):
                     words.update(summary.calls, summary.values, imported)
+        return found
+
+    @cached_property
+    def aliases(self) -> dict[str, set[str]]:
+        """The last words of what the modules of the project export under other words, each with these."""
+        found: dict[str, set[str]] = {}
+        for _, summary in self.summaries():
+            for word, names in summary.exports:
+                for name in names:
+                    last = name.rpartition(".")[2]
+                    if last != word and not last.startswith(":"):  # what the module defines itself has its own word
+                        found.setdefault(last, set()).add(word)
         return found
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
