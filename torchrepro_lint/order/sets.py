@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +18,7 @@ from torchrepro_lint.facts import (
     Ref,
 )
 from torchrepro_lint.infer import What, kinds_of
+from torchrepro_lint.order.goings import TAKERS, TAKING, goings, is_unpacking
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers
 from torchrepro_lint.order.shapes import SET
@@ -32,17 +32,9 @@ if TYPE_CHECKING:
 _SETS = frozenset({"set", "frozenset"})
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
 _STEADY = frozenset({"int", "float", "bool", "none"})
-_TAKING = frozenset({"yield from", "*"})
 # Calls that are not looked at for sets: they make none.
 _ELSEWHERE = frozenset(
     {"range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "tqdm", "glob", "split", "listdir"}
-)
-# The words of calls that may take an order.
-_TAKERS = re.compile(
-    r"list|tuple|enumerate|iter|zip|map|imap|filter|reversed|next|chain|from_iterable|islice|cycle|product|permutations|"
-    r"combinations|join|deque|array|asarray|fromiter|tensor|as_tensor|stack|cat|concat|concatenate|Series|Index|DataFrame|"
-    r"tqdm|track|choices?|sample|shuffle|permutation|fromkeys|dict|OrderedDict|extend|dumps|ModuleList|Sequential|starmap|"
-    r"Parallel|gather|Subset"
 )
 
 
@@ -58,8 +50,9 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
     """The places of a module that take the order of a set whose elements' hashes differ between runs."""
     kinds = kinds_of(project)
     orders = project.orders
-    for node, spot in orders.uses.spots(path).items():
-        if not _may_take(node, spot) or not may_be_set(project.resolver, path, node):
+    likely = _likely(project, path)
+    for node, spot in orders.uses.spots(path).items() if likely else ():
+        if id(node) not in likely or not may_take(node, spot):
             continue
         what = kinds.of(path, node)
         if what.kind not in _SETS or is_steady(what.element) or holds_numbers(project, path, node):
@@ -71,6 +64,34 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
         for step in steps(orders, Here(path, node, SET)):
             if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:
                 yield SetOrder(step, what.element, taken)
+
+
+def _likely(project: Project, path: str) -> set[int]:
+    """The identities of what the file may go along and that may be a set: few files have any."""
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], bool] = {}
+    found: set[int] = set()
+    for node in goings(project.files[path]):
+        if type(node) is Ref:
+            key = node.roots, node.path
+            if key not in known:
+                known[key] = may_be_set(project.resolver, path, node)
+            if known[key]:
+                found.add(id(node))
+        elif _may_make(node) and may_be_set(project.resolver, path, node):
+            found.add(id(node))
+    return found
+
+
+def _may_make(node: Expression) -> bool:
+    """Whether an expression, by what it is, may give a set."""
+    match node:
+        case Constant() | Lambda():
+            return False
+        case Collection(kind=kind) | Comprehension(kind=kind):
+            return kind == "set"
+        case Call(func=func):
+            return last_word(func) not in _ELSEWHERE
+    return True
 
 
 def is_steady(element: What) -> bool:
@@ -93,15 +114,10 @@ def _is_passed_lists(project: Project, path: str, ref: Ref) -> bool:
     return not ref.path
 
 
-def _may_take(node: Expression, spot: Spot) -> bool:
+def may_take(node: Expression, spot: Spot) -> bool:
     """Whether an expression stands where an order can be taken."""
-    if spot.written or isinstance(node, (Constant, Lambda)):
+    if spot.written:
         return False
-    match node:
-        case Collection(kind=kind) | Comprehension(kind=kind) if kind != "set":
-            return False
-        case Call(func=func) if last_word(func) in _ELSEWHERE:
-            return False
     match spot.parent:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
@@ -109,16 +125,13 @@ def _may_take(node: Expression, spot: Spot) -> bool:
             if len(args) > 1 and last_word(func) == "iter":
                 return False  # it calls the one until that gives the other
             starred = any(arg.value is node and arg.star == "*" for arg in args)
-            return starred or (func is not node and _TAKERS.fullmatch(last_word(func)) is not None)
+            return starred or (func is not node and last_word(func) in TAKERS)
         case Comprehension(clauses=clauses):
             return any(clause.source is node for clause in clauses)
         case Operation(op=op):
-            return op in _TAKING
+            return op in TAKING
     return False
 
 
 def _is_unpacked(spot: Spot) -> bool:
-    statement = spot.statement
-    if not isinstance(statement, Assign):
-        return False
-    return statement.op == "+=" or any(isinstance(target, Collection) for target in statement.targets)
+    return isinstance(spot.statement, Assign) and is_unpacking(spot.statement)
