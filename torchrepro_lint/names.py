@@ -726,7 +726,7 @@ class Names:
             elif len(words) == 1:
                 for owner_instance in self._values(name):
                     if owner_instance.endswith("()") and ":" in owner_instance:
-                        yield from self._attribute_values(owner_instance[:-2], words[0])
+                        yield from self.attribute_values(owner_instance[:-2], words[0])
 
     def _passed(self, path: str, function: Function, param: Param, position: int) -> Iterator[tuple[str, Expression]]:
         """What the calls of the project pass for a parameter, the default where they leave it out.
@@ -760,7 +760,8 @@ class Names:
         with self.modules.reads.apart():
             return Callers(self, self.events, self._memo)
 
-    def _attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+    def attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+        """What the objects of a class are assigned to an attribute, in its methods and in its body, with the files."""
         for each in self.ancestry(owner):
             if ":" in each:
                 path = path_of(each)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Ref
 from torchrepro_lint.order.arguments import Arguments
+from torchrepro_lint.order.barren import Barren
 from torchrepro_lint.order.loops import Loops
 from torchrepro_lint.order.methods import QUIET, Methods
 from torchrepro_lint.order.narrowing import is_kept_from
@@ -32,6 +33,7 @@ class Orders:
         self.project = project
         self.names = project.resolver
         self.uses = Uses(project)
+        self.barren = Barren(self.names)
         self.methods = Methods(self)
         self.arguments = Arguments(self)
         self.loops = Loops(self)

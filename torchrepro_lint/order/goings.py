@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from torchrepro_lint.facts import Assign, Call, Collection, Comprehension, Expression, Facts, Loop, Operation, Statement
-from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
+from torchrepro_lint.facts import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Define,
+    Do,
+    Expression,
+    Facts,
+    If,
+    Leave,
+    Loop,
+    Match,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    Try,
+    With,
+)
+from torchrepro_lint.walk import blocks, bodies, expressions, last_word, parts
 
 TAKING = frozenset({"yield from", "*"})
 # The words of calls that may take an order.
@@ -18,38 +40,71 @@ TAKERS = frozenset(
 )
 
 
-def goings(facts: Facts) -> Iterator[Expression]:
-    """All expressions that stand where an order can be taken, and some that do not, in the order of the bodies."""
-    for body in bodies(facts):
-        for statement in statements(body):
-            if (whole := _taken_apart(statement)) is not None:
-                yield whole
-            for expression in expressions(statement):
-                for each in within(expression):
-                    kind = type(each)
-                    if kind is Call:
-                        yield from _given(each)  # type: ignore[arg-type]  # narrowed by exact type, as below
-                    elif kind is Comprehension:
-                        yield from [clause.source for clause in each.clauses]  # type: ignore[union-attr]
-                    elif kind is Operation and each.op in TAKING:  # type: ignore[union-attr]
-                        yield from each.operands  # type: ignore[union-attr]
-
-
-def _taken_apart(statement: Statement) -> Expression | None:
-    """What a statement goes along itself."""
-    kind = type(statement)
-    if kind is Loop:
-        return statement.source  # type: ignore[union-attr]
-    return statement.value if kind is Assign and is_unpacking(statement) else None  # type: ignore[union-attr, arg-type]
+def goings(facts: Facts) -> list[Expression]:
+    """All expressions that stand where an order can be taken, and some that do not, in no order."""
+    found: list[Expression] = []
+    left: list[Any] = [statement for body in bodies(facts) for statement in body]
+    while left:
+        it = left.pop()
+        kind = type(it)
+        if kind is Ref or kind is Constant:  # most are
+            continue
+        if (inside := _INSIDE.get(kind)) is not None:
+            left += inside(it, found)
+    return found
 
 
 def is_unpacking(statement: Assign) -> bool:
     """Whether an assignment may go along its value."""
-    return statement.op == "+=" or any(isinstance(target, Collection) for target in statement.targets)
+    return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
 
 
-def _given(call: Call) -> list[Expression]:
-    """What a call may go along."""
-    if last_word(call.func) in TAKERS:
-        return [arg.value for arg in call.args]
-    return [arg.value for arg in call.args if arg.star == "*"]
+def _of_call(it: Call, found: list[Expression]) -> Iterable[Expression]:
+    values = [arg.value for arg in it.args]
+    if last_word(it.func) in TAKERS:
+        found += values
+    else:
+        found += [arg.value for arg in it.args if arg.star == "*"]
+    return values if type(it.func) is Ref else (it.func, *values)
+
+
+def _of_comprehension(it: Comprehension, found: list[Expression]) -> Iterable[Expression]:
+    found += [clause.source for clause in it.clauses]
+    return parts(it)
+
+
+def _of_operation(it: Operation, found: list[Expression]) -> Iterable[Expression]:
+    if it.op in TAKING:
+        found += it.operands
+    return it.operands
+
+
+def _of_assign(it: Assign, found: list[Expression]) -> Iterable[Expression]:
+    if it.value is not None and is_unpacking(it):
+        found.append(it.value)
+    return expressions(it)
+
+
+def _of_loop(it: Loop, found: list[Expression]) -> Iterable[Expression | Statement]:
+    found.append(it.source)
+    return _of_statement(it, found)
+
+
+def _of_statement(it: Statement, _: list[Expression]) -> Iterable[Expression | Statement]:
+    return [*expressions(it), *[each for block in blocks(it) for each in block]]
+
+
+def _of_others(it: Expression, _: list[Expression]) -> Iterable[Expression]:
+    return parts(it)
+
+
+# What is in each kind of record but names; what it may go along is added to what has been found.
+_INSIDE: Mapping[type, Callable[[Any, list[Expression]], Iterable[Any]]] = {
+    Call: _of_call,
+    Comprehension: _of_comprehension,
+    Operation: _of_operation,
+    Assign: _of_assign,
+    Loop: _of_loop,
+    **dict.fromkeys((Do, If, With, Try, Match, Define, Leave), _of_statement),
+    **dict.fromkeys((Attribute, Subscript, Collection), _of_others),
+}

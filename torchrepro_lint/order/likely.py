@@ -11,7 +11,11 @@ from torchrepro_lint.walk import last_word
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
-_ALGEBRA = frozenset({"-", "|", "&", "^"})
+# What gives one of its operands, or a set of several.
+ALGEBRA = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
+# Methods that give their object, or what is in it; calls that give what they are handed.
+LOOKING_UP = frozenset({"copy", "get", "pop", "setdefault"})
+HANDING = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
 _MOST = 200
 
 
@@ -46,13 +50,13 @@ class _Look:
                 return True
             case Call(func=func) if last_word(func) in MAKERS:
                 return True
-            case Call(func=Ref(path=(*words, "copy" | "get" | "pop" | "setdefault") as whole) as func) if whole:
+            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKING_UP:
                 return self.may_be(path, func._replace(path=tuple(words)))
             case Call(func=func, args=args):
-                if last_word(func) in ("defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"):
+                if last_word(func) in HANDING:
                     return any(self.may_be(path, arg.value) or names_set(arg.value) for arg in args)
                 return any(_returns_set(names, name) for name in names.names(path, func) if ":" in name)
-            case Operation(op=op, operands=operands) if op in _ALGEBRA or op in ("or", "and", "if", ":="):
+            case Operation(op=op, operands=operands) if op in ALGEBRA:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)

@@ -68,18 +68,12 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
 
 def _likely(project: Project, path: str) -> set[int]:
     """The identities of what the file may go along and that may be a set: few files have any."""
-    known: dict[tuple[tuple[str, ...], tuple[str, ...]], bool] = {}
-    found: set[int] = set()
-    for node in goings(project.files[path]):
-        if type(node) is Ref:
-            key = node.roots, node.path
-            if key not in known:
-                known[key] = may_be_set(project.resolver, path, node)
-            if known[key]:
-                found.add(id(node))
-        elif _may_make(node) and may_be_set(project.resolver, path, node):
-            found.add(id(node))
-    return found
+    barren = project.orders.barren
+    return {
+        id(node)
+        for node in goings(project.files[path])
+        if _may_make(node) and not barren.holds(path, node) and may_be_set(project.resolver, path, node)
+    }
 
 
 def _may_make(node: Expression) -> bool:

@@ -1,0 +1,137 @@
+"""What can be no set, however far it is followed: nearly all that a program goes along.
+
+What is found here is more than what ``likely`` finds, which gives up after so many steps. Therefore what leads to nothing
+can be remembered: each variable and each call of a project is followed once, and not for each that leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.order.likely import ALGEBRA, HANDING, LOOKING_UP
+from torchrepro_lint.qualified import parted, path_of
+from torchrepro_lint.set_words import MAKERS, names_set
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.names import Names
+
+_Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
+# Stands for a set among values.
+_SET = Collection(0, 0, "set", ())
+
+
+class Barren:
+    """Answers for the expressions of a project."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._barren: set[_Key] = set()
+        self._fertile: set[_Key] = set()
+
+    def holds(self, path: str, expression: Expression) -> bool:
+        """Whether nothing that an expression may stand for is written like a set."""
+        if (known := _key(path, expression)) in self._barren:
+            return True
+        if known in self._fertile:
+            return False
+        came: dict[_Key, _Key | None] = {}
+        left: list[tuple[str, Expression, _Key | None]] = [(path, expression, None)]
+        while left:
+            file, value, to = left.pop()
+            if _is_set(value):
+                self._note(came, to)
+                return False
+            key = _key(file, value)
+            if key is not None:
+                if key in self._fertile:
+                    self._note(came, to)
+                    return False
+                if key in came or key in self._barren:
+                    continue
+                came[key] = to
+            left += [(*each, key or to) for each in self._behind(file, value)]
+        self._barren.update(came)
+        return True
+
+    def _note(self, came: dict[_Key, _Key | None], to: _Key | None) -> None:
+        """All that has led to a set does."""
+        while to is not None:
+            self._fertile.add(to)
+            to = came[to]
+
+    def _behind(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+        """What a value may stand for, one step on."""
+        match value:
+            case Ref(path=()):
+                for root in value.roots:
+                    for name in self._names.modules.resolve(path, root):
+                        yield from self._of_variable(name)
+            case Ref(path=(word,)):
+                yield from self._of_attribute(path, value, word)
+            case Call():
+                yield from self._of_call(path, value)
+            case Operation(op=op, operands=operands) if op in ALGEBRA:
+                yield from ((path, each) for each in operands)
+            case Subscript(value=inner) | Attribute(value=inner):
+                yield path, inner
+
+    def _of_variable(self, name: str) -> Iterator[tuple[str, Expression]]:
+        path = path_of(name)
+        if ":" not in name:
+            return
+        for how, value in self._names.assigned(name):
+            if how == "=":
+                yield path, value
+            elif how == "|=" or (how == ":" and names_set(value)):
+                yield path, _SET
+        if (found := self._names.parameter(name)) is not None:
+            if found.param.annotation is not None and names_set(found.param.annotation):
+                yield path, _SET
+            yield from self._names.passed(name)
+
+    def _of_attribute(self, path: str, ref: Ref, word: str) -> Iterator[tuple[str, Expression]]:
+        names = self._names
+        for owner in names.names_of(path, ref._replace(path=())):
+            file, colon, rest = parted(owner)
+            if colon and not rest:
+                for target in names.modules.attribute(file, word) or ():
+                    yield from self._of_variable(target)
+            elif colon:
+                if any(
+                    how == ":" and names_set(each) for how, each in names.assigned(f"{owner.removesuffix('()')}.{word}")
+                ):
+                    yield file, _SET
+                if owner.endswith("()"):
+                    yield from names.attribute_values(owner[:-2], word)
+
+    def _of_call(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
+        func, word = call.func, last_word(call.func)
+        if isinstance(func, Ref) and func.path and word in LOOKING_UP:
+            yield path, func._replace(path=func.path[:-1])
+        if word in HANDING:
+            for arg in call.args:
+                yield path, _SET if names_set(arg.value) else arg.value
+        for name in self._names.names(path, func):
+            if ":" in name:
+                if any(each.returns is not None and names_set(each.returns) for each in self._names.functions(name)):
+                    yield path, _SET
+                yield from ((path_of(name), each) for each in self._names.return_expressions(name))
+
+
+def _is_set(value: Expression) -> bool:
+    match value:
+        case Collection(kind=kind) | Comprehension(kind=kind):
+            return kind == "set"
+        case Call(func=func):
+            return last_word(func) in MAKERS
+    return False
+
+
+def _key(path: str, value: Expression) -> _Key | None:
+    """What tells a value apart that leads on to others; None for what leads to what is in it alone."""
+    if type(value) is Ref:
+        return path, value.roots, value.path
+    return id(value) if type(value) is Call else None
