@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
 
@@ -20,7 +19,7 @@ class Parameter(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """The definitions of a file by their names in it (``:Net.forward``)."""
+    """The definitions of a file by their names in it: ``Net.forward``, those of variables with their colon."""
 
     functions: dict[str, list[Function]]
     classes: dict[str, list[Class]]
@@ -50,18 +49,18 @@ class Definitions:
 
     def functions(self, name: str) -> list[Function]:
         """The definitions of a function that are in force."""
-        path = path_of(name)
-        return self._table(path).functions.get(name[len(path) :], [])
+        path, colon, own = name.rpartition(":")
+        return self._table(path).functions.get(own, []) if colon else []
 
     def classes(self, name: str) -> list[Class]:
         """The definitions of a class."""
-        path = path_of(name)
-        return self._table(path).classes.get(name[len(path) :], [])
+        path, colon, own = name.rpartition(":")
+        return self._table(path).classes.get(own, []) if colon else []
 
     def assigned(self, name: str) -> tuple[tuple[str, Expression], ...] | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
-        path = path_of(name)
-        return self._table(path).assigned.get(name[len(path) :])
+        path, colon, _ = name.rpartition(":")
+        return self._table(path).assigned.get(name[len(path) :]) if colon else None
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter that a variable is, of the last definition that has it."""
@@ -74,21 +73,21 @@ class Definitions:
 
     def defines(self, name: str) -> bool:
         """Whether a name is a function or class of the project."""
-        if self.outlines(name):
-            return True
-        path = path_of(name)
-        table, own = self._table(path), name[len(path) :]
+        path, colon, own = name.rpartition(":")
+        if not colon or own in self._outline(path):
+            return bool(colon)
+        table = self._table(path)
         return own in table.functions or own in table.classes
 
     def outlines(self, name: str) -> bool:
         """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
-        path = path_of(name)
-        return name[len(path) :] in self._outline(path)
+        path, colon, own = name.rpartition(":")
+        return bool(colon) and own in self._outline(path)
 
     def bases(self, name: str) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""
-        path = path_of(name)
-        return self._outline(path).get(name[len(path) :], ())
+        path, colon, own = name.rpartition(":")
+        return self._outline(path).get(own, ()) if colon else ()
 
     def forget(self, path: str) -> None:
         """A file has changed."""
@@ -103,9 +102,9 @@ class Definitions:
             facts = self._files.get(path)
             if facts is None:
                 return {}
-            outline = self._outlines[path] = dict.fromkeys(facts.summary.functions, ())
+            outline = self._outlines[path] = {name[1:]: () for name in facts.summary.functions}
             for name, bases in facts.summary.classes:
-                outline[name] = outline.get(name, ()) + bases
+                outline[name[1:]] = outline.get(name[1:], ()) + bases
         return outline
 
     def _table(self, path: str) -> _Table:
@@ -122,7 +121,7 @@ class Definitions:
 def _table(facts: Facts) -> _Table:
     table = _Table({}, {}, facts.variables)
     for function in in_force(facts):
-        table.functions.setdefault(function.name, []).append(function)
+        table.functions.setdefault(function.name[1:], []).append(function)
     for each in facts.classes:
-        table.classes.setdefault(each.name, []).append(each)
+        table.classes.setdefault(each.name[1:], []).append(each)
     return table

@@ -10,7 +10,6 @@ from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
 
 _NEVER = 1 << 60
-_NONE: frozenset[Hashable] = frozenset()
 
 
 class Memo:
@@ -59,7 +58,7 @@ class Memo:
         if self._reads.keeps:
             self._reads.seen |= self._seen.get(key, 0)
         known = self._known.get(key)
-        if known is not None and self._cycles.get(key, _NONE).isdisjoint(self._open):
+        if known is not None and ((cycle := self._cycles.get(key)) is None or cycle.isdisjoint(self._open)):
             return known
         if (depth := self._open.get(key)) is not None:
             self._lowest = min(self._lowest, depth)
@@ -113,7 +112,8 @@ class Memo:
         mark = len(self._trail)
         read, self._reads.seen = self._reads.seen, 0
         try:
-            answer = tuple(sorted(set(compute())))
+            found = set(compute())
+            answer = tuple(sorted(found) if len(found) > 1 else found)
         except BaseException:
             self._forget(mark)
             raise
@@ -127,7 +127,7 @@ class Memo:
             self._suspend(key, answer, mark, inside)
             firm = False
         else:
-            cycle = self._forget(mark)
+            cycle = self._forget(mark) if len(self._trail) > mark else []
             self._settle(key, answer, cycle)
             firm = firm and self._reads.firm and not cycle
         if self._reads.keeps:

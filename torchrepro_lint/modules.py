@@ -53,6 +53,7 @@ class Modules:
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._stems = _stems(files)
+        self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
@@ -126,22 +127,28 @@ class Modules:
             yield from self._from_stars(path, name[1:])
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))
-            folder = posixpath.dirname(path)
+            folder = self._folder(path)
             for _ in range(dots - 1):
                 folder = posixpath.dirname(folder)
             yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
         else:
             parts = name.split(".")
-            home = self._home(posixpath.dirname(path), parts[0])
+            folder = self._folder(path)
+            home = self._home(folder, parts[0])
             if home is not None:
                 yield from self._walk(home, parts)
             else:
-                yield from self._beside(path, parts) or (name,)
+                yield from self._beside(folder, parts) or (name,)
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
-        folder, word = posixpath.dirname(path), name.partition(".")[0]
-        return self._home(folder, word) is None and not self._beside(path, [word])
+        folder, word = self._folder(path), name.partition(".")[0]
+        return self._home(folder, word) is None and not self._beside(folder, [word])
+
+    def _folder(self, path: str) -> str:
+        """The directory of a file; it is asked for at every name."""
+        known = self._folders.get(path)
+        return posixpath.dirname(path) if known is None else known
 
     def _home(self, folder: str, word: str) -> str | None:
         """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
@@ -153,13 +160,12 @@ class Modules:
             self._homes[key] = next(found, None)
         return self._homes[key]
 
-    def _beside(self, path: str, parts: list[str]) -> tuple[str, ...]:
+    def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
         """What a package's folder has of a name, where one of its files is started as a script and so looks there.
 
         Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``. What is called
         as only a project's own modules are is meant in any case.
         """
-        folder = posixpath.dirname(path)
         if (folder not in self._script_folders and parts[0] not in _OWN) or parts[0] in sys.stdlib_module_names:
             return ()
         return tuple(self._walk(folder, parts)) if _join(folder, parts[0]) in self._stems else ()
@@ -191,7 +197,7 @@ class Modules:
         has from elsewhere is none.
         """
         dots = len(name) - len(name.lstrip("."))
-        folder = posixpath.dirname(path)
+        folder = self._folder(path)
         if dots:
             for _ in range(dots - 1):
                 folder = posixpath.dirname(folder)
@@ -199,7 +205,7 @@ class Modules:
         else:
             home = self._home(folder, name.partition(".")[0])
             if home is None:
-                return next((path_of(each) for each in self._beside(path, name.split("."))), None)
+                return next((path_of(each) for each in self._beside(folder, name.split("."))), None)
             stem = _join(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 

@@ -262,13 +262,21 @@ class Names:
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for, sorted."""
-        if type(expression) in _NAMELESS:
+        kind = type(expression)
+        if kind in _NAMELESS:
             return ()
-        if type(expression) is Ref and len(expression.roots) == 1:
-            root = expression.roots[0]
-            if root[0] not in ":.?" and self.modules.is_outside(path, root):
-                return (".".join((root, *expression.path)),)
-        return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+        if kind is not Ref:
+            return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+        roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
+        if len(roots) == 1:
+            root = roots[0]
+            if root[0] not in ":.?":
+                if self.modules.is_outside(path, root):
+                    return (".".join((root, *words)),)
+            elif root[0] == ":" and not words:
+                return self._values(path + root)
+        # What says the same stands for the same, wherever it is in the file.
+        return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
     def outlined(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
         """``names`` of a reference, as far as what every file is asked anyway tells; None where it takes a look inside."""
@@ -281,36 +289,37 @@ class Names:
                 found.add(".".join((name, *words)))
         return tuple(sorted(found)) if roots else None
 
-    def _names(self, path: str, expression: Expression) -> Iterator[str]:  # noqa: C901  a line or two per kind
+    def _names(self, path: str, expression: Expression) -> Iterable[str]:
         self.modules.reads.see(path)  # what is remembered by identity goes with its file
         match expression:
             case Ref(roots=roots, path=words):
-                for root in roots:
-                    for name in self.modules.resolve(path, root):
-                        yield from self._follow(name, words)
+                return self._referred(path, roots, words)
             case Attribute(value=value, name=word):
-                for name in self.names(path, value):
-                    yield from self._follow(name, (word,))
+                return [found for name in self.names(path, value) for found in self._follow(name, (word,))]
             case Call():
-                yield from self._results(path, expression)
+                return self._results(path, expression)
             case Subscript(value=value, indices=index):
-                yield from self._elements(path, value, index)
-            case Operation(op="if", operands=(_, one, other)):
-                yield from (*self.names(path, one), *self.names(path, other))
-            case Operation(op="or" | "and", operands=operands):
-                for operand in operands:
-                    yield from self.names(path, operand)
+                return self._elements(path, value, index)
+            case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
+                return [name for operand in operands for name in self.names(path, operand)]
             case Operation(op="await" | "*", operands=(value,)) | Operation(op=":=", operands=(_, value)):
-                yield from self.names(path, value)
+                return self.names(path, value)
             case Lambda(function=function):
-                yield path + function
+                return (path + function,)
+        return ()
 
-    def _follow(self, name: str, words: tuple[str, ...]) -> Iterator[str]:
+    def _referred(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
+        self.modules.reads.see(path)
+        return [
+            found for root in roots for name in self.modules.resolve(path, root) for found in self._follow(name, words)
+        ]
+
+    def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """The values of a name, with attributes read from them one after the other."""
         found = self._values(name)
         for word in words:
             found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
-        yield from found
+        return found
 
     def _values(self, name: str) -> tuple[str, ...]:
         """What a name stands for: itself, or for a variable or parameter what it is given."""
