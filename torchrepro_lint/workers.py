@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -136,7 +137,7 @@ class _Crew(Generic[_Task, _Result]):
             self.hire(worker.lane)
             return Death(f"it takes longer than {self._deadline:g} seconds")
         try:
-            result: _Result | _Unsent = worker.pipe.recv()
+            result: _Result | _Unsent = pickle.loads(worker.pipe.recv_bytes())  # noqa: S301  of our own process
         except (EOFError, OSError):
             _end(worker)
             self.hire(worker.lane)
@@ -169,9 +170,11 @@ def _serve(pipe: Connection, work: Callable[[_Task], _Result], other: Connection
         while True:
             result = work(pipe.recv())
             try:
-                pipe.send(result)
+                data = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
             except RecursionError:
-                pipe.send(_Unsent())
+                data = pickle.dumps(_Unsent())
+            # A connection's own pickler would look up the type of each record by Python code.
+            pipe.send_bytes(data)
 
 
 def _end(worker: _Worker) -> None:
