@@ -56,7 +56,14 @@ class Carried:
         return link(self._checker, files, self._link)
 
     def leave(self) -> None:
-        """Write down what is known now, if it is more or other than before; nothing about texts that are not on disk."""
+        """Write down what is known now, if it is more than what still held of what was there before: otherwise the next run
+        begins where this one did. Nothing about texts that are not on disk.
+        """
+        if self._is_new or _count(self._link) > self._taken:
+            self._readings.store()
+            self._write()
+
+    def _write(self) -> None:
         digests = self._readings.digests
         if any(given.data is not None for _, given in self._checker.tree.given):
             return
@@ -67,14 +74,12 @@ class Carried:
             data = _packed(written_calls(calls))
             self._changed, self._calls = 0, digest(data)
             self._cache.write(_CALLS, data)
-            self._is_changed = True
-        if self._is_changed or _count(self._link) > self._taken:
-            answers = [self._question, digests, self._calls, f"{self._changed:x}", *written(self._link)]
-            self._cache.write(_NAME, _packed(answers))
+        answers = [self._question, digests, self._calls, f"{self._changed:x}", *written(self._link)]
+        self._cache.write(_NAME, _packed(answers))
 
     def _taken_up(self) -> Link:
         files = {path: each.facts for path, each in self._readings.files.items() if each.facts is not None}
-        self._is_changed = True
+        self._is_new = True
         data = self._cache.read(_NAME)
         question, digests, *rest = _unpacked(data) if data else ("", {})
         before = _before(files, self._readings, digests) if question == self._question else None
@@ -84,7 +89,7 @@ class Carried:
             take_up(found, *answers)
             found.settle(files)
             if found.follow(files):
-                self._is_changed = digests != self._readings.digests
+                self._is_new = False
                 self._taken = _count(found)
                 self._calls, self._changed = calls, int(changed, 16) | found.changed
                 found.changed = self._changed

@@ -85,6 +85,8 @@ def _run_tree(
     found = report_on(checker, fixed.files, project, means.jobs)
     if carried:
         carried.leave()
+    else:
+        readings.store()
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*readings.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(readings.errors)

@@ -56,6 +56,7 @@ class Modules:
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
+        self._imported: Kept[str, frozenset[str]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
@@ -85,6 +86,7 @@ class Modules:
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self._memo.drop(changed)
+        self._imported.drop(changed)
         self._behind.drop(changed)
         self._run_by.drop(changed)
 
@@ -216,11 +218,20 @@ class Modules:
     def _find_behind(self, path: str) -> frozenset[str]:
         found, waiting = {path}, [path]
         while waiting:
-            current = waiting.pop()
-            files = {self.module(current, name) for name in self.files[current].summary.imports} - found - {None}
-            found.update(each for each in files if each)
-            waiting += (each for each in files if each)
+            new = self.imported(waiting.pop()) - found
+            found |= new
+            waiting += new
         return frozenset(found)
+
+    def imported(self, path: str) -> frozenset[str]:
+        """The files that a file imports."""
+        return self._imported.of(path, lambda: frozenset(self._find_imported(path)))
+
+    def _find_imported(self, path: str) -> Iterator[str]:
+        for name in self.files[path].summary.imports:
+            file = self.module(path, name)
+            if file is not None:
+                yield file
 
     def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""

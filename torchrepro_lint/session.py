@@ -88,8 +88,9 @@ class Session:
                 return None
             known = _Linked(trees[0], prepare(trees[0], honour_comments=False)[0], {}, None)
         if known.project is None and _matters(known.tree, data):
-            files = read_tree(known.tree, means=_MEANS).files
-            known = known._replace(files=files, project=link(known.checker, files))
+            readings = read_tree(known.tree, means=_MEANS)
+            readings.store()
+            known = known._replace(files=readings.files, project=link(known.checker, readings.files))
         self._known[root.path] = known
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _WORTH_PROCESSES = 400_000
 # Of more changed files it is not looked up what they said before.
 _MOST_CHANGED = 32
+# So few are collected again in less time than everything takes to be stored anew.
+_FEW = 8
 # A file of this size is read in a process of its own, whose end costs no other file.
 _LARGE = 1_000_000
 
@@ -57,7 +59,8 @@ class Readings(NamedTuple):
     """The files of a tree that could be read, by path from the root, and an error for each given one that could not.
 
     ``seen`` has, by absolute path, how each file was when it was read, ``digests`` those of all files with facts, by path;
-    ``before`` has what the last run stored of changed files, if they are few: digests and facts.
+    ``before`` has what the last run stored of changed files, if they are few: digests and facts. ``store`` stores the facts
+    of a few changed files, which is left to whoever knows whether it pays.
     """
 
     files: dict[str, Reading]
@@ -65,6 +68,7 @@ class Readings(NamedTuple):
     seen: dict[str, tuple[State, str]]
     digests: dict[str, str]
     before: dict[str, tuple[str, Facts]]
+    store: Callable[[], None]
 
 
 class _Task(NamedTuple):
@@ -116,13 +120,17 @@ class _Reader:
             self._take(path, answer)
             advance()
         before = self._before(changed)
-        if self._pack:
-            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), self._fresh)
+        if len(changed) > _FEW:
+            self._store_all()
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
         files = {path: self._found[path] for path in self._tree.files if path in self._found}
         seen = {str(self._place(path)): known for path, known in self._seen.items()}
         digests = {path: self._digests[path] for path, each in files.items() if each.facts is not None}
-        return Readings(files, tuple(errors), seen, digests, before)
+        return Readings(files, tuple(errors), seen, digests, before, self._store_all)
+
+    def _store_all(self) -> None:
+        if self._pack:
+            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), self._fresh)
 
     def _stored_now(self) -> dict[str, tuple[State, str]]:
         return {path: self._seen[path] for path in self._stored}

@@ -98,6 +98,7 @@ def _worst_first(entry: Entry) -> tuple[bool, int, int, str, str]:
 def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], None], means: Means) -> _Part:
     checker, target = prepare(tree, honour_comments)
     readings = read_tree(tree, advance, means)
+    readings.store()
     project = link(checker, readings.files)
     reported = report_on(checker, readings.files, project)
     contexts = _contexts(checker, readings.files, project)

@@ -21,6 +21,7 @@ class OnDisk:
     def __init__(self, tree: Tree) -> None:
         self._root = tree.root.path
         readings = read_tree(tree, means=_MEANS)
+        readings.store()
         self.files = readings.files
         places = {path: self.place(path) for path in self.files}
         self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
