@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from one_file import facts_of
 from page_examples import Example, examples
 from torchrepro_lint import catalogue
-from torchrepro_lint.carried import read_calls, take_up, written, written_calls
+from torchrepro_lint.answers_json import TABLES, recall, take_up, written, written_table
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
@@ -28,6 +29,11 @@ _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules
 def _several(page: Path) -> list[Example]:
     """The examples of a page with more than one module."""
     return [each for each in examples(page) if sum(path.endswith(".py") for path in each.files) > 1]
+
+
+def _recall(into: Link, tables: dict[str, object], name: str) -> None:
+    if name in tables:
+        recall(into, name, tables.pop(name))
 
 
 class _Checked:
@@ -49,8 +55,8 @@ class _Checked:
         """
         later = self._new(self._files, keeps=True)
         take_up(later, *json.loads(json.dumps(written(self._left))))
-        calls = json.loads(json.dumps(written_calls(self._left.calls.known())))
-        later.calls_before = lambda: read_calls(calls)
+        tables = json.loads(json.dumps({name: written_table(self._left, name) for name in TABLES}))
+        later.names.modules.reads.recall = partial(_recall, later, tables)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
         self.followed = self._link.follow(facts)

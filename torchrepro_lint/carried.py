@@ -6,19 +6,15 @@ So an answer is taken over where an editor's server would have kept it, and work
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.all_calls import Calls
+from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.checking import link
-from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.files import source_roots
 from torchrepro_lint.link import Link
-from torchrepro_lint.mentions import Mentions
-from torchrepro_lint.project import reached
 from torchrepro_lint.stamps import tool_stamp
 from torchrepro_lint.states import digest
 
@@ -31,10 +27,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.trees import Readings
 
 _NAME = "answers"
-# Who calls what is more than all else together, and few questions need it: it is written by itself, and only when calls of
-# more files than that had to be looked at again.
-_CALLS = "calls"
-_FEW = 40
+# Tables that are large, or seldom asked for, are written by themselves, and anew when so many answers had to be worked out
+# again.
+_MOST = 40
+# Answers that take less time to work out than to write down.
+_CHEAP = frozenset({"torch"})
 
 
 class Carried:
@@ -46,9 +43,9 @@ class Carried:
         self._cache = cache
         self._question = _question(checker)
         self._taken = 0
-        # What has changed since calls were written down, and the digest of that.
-        self._changed, self._calls = 0, ""
-        self._recalled = 0
+        # The digests of the tables that were written down, and how many answers were recalled from each.
+        self._tables: dict[str, str] = {}
+        self._recalled: dict[str, int] = {}
         self._link = self._taken_up()
 
     def project(self, files: Mapping[str, Reading]) -> Project:
@@ -69,40 +66,50 @@ class Carried:
             return
         if digests.keys() != self._link.files.keys():
             return
-        calls = self._link.calls.known()
-        if len(calls) == len(digests) and len(calls) - self._recalled > _FEW:
-            data = _packed(written_calls(calls))
-            self._changed, self._calls = 0, digest(data)
-            self._cache.write(_CALLS, data)
-        answers = [self._question, digests, self._calls, f"{self._changed:x}", *written(self._link)]
-        self._cache.write(_NAME, _packed(answers))
+        self._write_tables()
+        told = [self._tables, f"{self._link.changed:x}"]
+        answers = [self._question, digests, *told, *written(self._link)]
+        self._cache.write(_NAME, packed(answers))
+
+    def _write_tables(self) -> None:
+        if all(
+            len(each.of(self._link).known()) - self._recalled.get(name, 0) <= _MOST for name, each in TABLES.items()
+        ):
+            return
+        for name in TABLES:
+            self._recall(self._link, name)
+        self._link.changed = 0
+        for name in TABLES:
+            data = packed(written_table(self._link, name))
+            self._tables[name] = digest(data)
+            self._cache.write(name, data)
+
+    def _recall(self, into: Link, name: str) -> None:
+        """Let a link know a table, once."""
+        if name in self._recalled or name not in self._tables:
+            return
+        data = self._cache.read(name)
+        known = data is not None and digest(data) == self._tables[name]
+        self._recalled[name] = recall(into, name, unpacked(data)) if data is not None and known else 0
 
     def _taken_up(self) -> Link:
         files = {path: each.facts for path, each in self._readings.files.items() if each.facts is not None}
-        self._is_new = True
         data = self._cache.read(_NAME)
-        question, digests, *rest = _unpacked(data) if data else ("", {})
+        question, digests, *rest = unpacked(data) if data else ("", {})
         before = _before(files, self._readings, digests) if question == self._question else None
         if before is not None:
-            calls, changed, *answers = rest
             found = self._linked(before)
+            self._tables, changed, *answers = rest
+            found.changed = int(changed, 16)
+            found.names.modules.reads.recall = partial(self._recall, found)
             take_up(found, *answers)
             found.settle(files)
             if found.follow(files):
                 self._is_new = False
                 self._taken = _count(found)
-                self._calls, self._changed = calls, int(changed, 16) | found.changed
-                found.changed = self._changed
-                found.calls_before = self._calls_before
                 return found
+        self._is_new, self._tables, self._recalled = True, {}, {}
         return self._linked(files)
-
-    def _calls_before(self) -> Iterator[tuple[str, Calls, int]]:
-        data = self._cache.read(_CALLS) if self._calls else None
-        if data is not None and digest(data) == self._calls:
-            for path, calls, seen in read_calls(_unpacked(data)):
-                self._recalled += not seen & self._changed
-                yield path, calls, seen
 
     def _linked(self, files: Mapping[str, Facts]) -> Link:
         return Link(files, source_roots(self._checker.tree), self._checker.catalogue.version, keeps=True)
@@ -132,67 +139,4 @@ def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str
 
 
 def _count(of: Link) -> int:
-    return len(of.answers.known()) + len(of.reached.known())
-
-
-def _packed(value: Any) -> bytes:
-    return zlib.compress(json.dumps(value, separators=(",", ":"), check_circular=False).encode("ascii"), 1)
-
-
-def _unpacked(data: bytes) -> Any:
-    return json.loads(zlib.decompress(data))
-
-
-class _Kind(NamedTuple):
-    """How answers of a type are written and read."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if type(value) is list else value
-
-
-_KINDS: dict[str, _Kind] = {
-    "bool": _Kind(bool, bool),
-    "frozenset": _Kind(sorted, frozenset),
-    "Mentions": _Kind(lambda it: [it.paths, sorted(it.words)], lambda it: Mentions(tuple(it[0]), frozenset(it[1]))),
-    "tuple": _Kind(list, _tuples),
-}
-
-
-def written(of: Link) -> tuple[list[Any], list[Any]]:
-    """The answers of a link and the programs, as JSON can hold them; what each was worked out from is one number."""
-    answers = [
-        [name, type(answer).__name__, _KINDS[type(answer).__name__].write(answer), f"{seen:x}", sorted(words)]
-        for name, answer, seen, words in of.answers.known()
-        if type(answer).__name__ in _KINDS
-    ]
-    programs = [
-        [entries, [[sorted(each.functions), each.accelerated] for each in found], f"{seen:x}"]
-        for entries, found, seen in sorted(of.reached.known(), key=lambda each: each[0][0].path)
-    ]
-    return answers, programs
-
-
-def take_up(into: Link, answers: list[Any], programs: list[Any]) -> None:
-    """Let a link of files that say the same know what was ``written``."""
-    for name, kind, answer, seen, words in answers:
-        into.answers.enter(name, _KINDS[kind].read(answer), int(seen, 16), frozenset(words))
-    for entries, found, seen in programs:
-        key = tuple(Entry(path, function, tuple(before)) for path, function, before in entries)
-        into.reached.enter(key, tuple(reached(functions, accelerated=fast) for functions, fast in found), int(seen, 16))
-
-
-def written_calls(known: Iterable[tuple[str, Calls, int]]) -> list[Any]:
-    """The calls of files, as JSON can hold them; few files differ in what theirs were worked out from."""
-    seen = {each: number for number, each in enumerate(sorted({seen for _, _, seen in known}))}
-    return [[f"{each:x}" for each in seen], [[path, *calls, seen[of]] for path, calls, of in sorted(known)]]
-
-
-def read_calls(value: Any) -> Iterator[tuple[str, Calls, int]]:
-    """What ``written_calls`` wrote."""
-    seen = [int(each, 16) for each in value[0]]
-    for path, told, untold, methods, of in value[1]:
-        yield path, Calls(told, untold, methods), seen[of]
+    return sum(name not in _CHEAP for name, *_ in of.answers.known()) + len(of.reached.known())

@@ -36,7 +36,7 @@ class ForwardCallers:
     def _all(self) -> AllCalls:
         """All calls of the project; whoever has to know them asks last."""
         link = self._project.link
-        link.recall_calls()
+        link.names.modules.reads.recall("calls")
         files = sorted(self._project.files)
         link.all_calls.update([(path, link.calls.of(path, partial(_calls_of, self._project, path))) for path in files])
         return link.all_calls

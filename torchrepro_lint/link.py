@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.all_calls import AllCalls, Calls
@@ -41,8 +41,7 @@ class Link:
         self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
         self.called: Kept[str, tuple[Called, ...]] = Kept(reads)
         self.calls: Kept[str, Calls] = Kept(reads)
-        # Gives those of the files as they were before what has ``changed`` since, each with what it was worked out from.
-        self.calls_before: Callable[[], Iterable[tuple[str, Calls, int]]] | None = None
+        # What has changed since what is recalled was written down.
         self.changed = 0
         self.all_calls = AllCalls()
         self.sites_by_name: Kept[str, dict[str, list[Site]]] = Kept(reads)
@@ -58,13 +57,6 @@ class Link:
         self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
-
-    def recall_calls(self) -> None:
-        """Take up what is known of calls from before, if it has not been yet."""
-        before, self.calls_before = self.calls_before, None
-        for path, calls, seen in before() if before else ():
-            if not seen & self.changed:
-                self.calls.enter(path, calls, seen)
 
     @property
     def files(self) -> Mapping[str, Facts]:

@@ -56,7 +56,7 @@ class Modules:
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
-        self._imported: Kept[str, frozenset[str]] = Kept(self.reads)
+        self.imports: Kept[str, tuple[str, ...]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
@@ -86,7 +86,7 @@ class Modules:
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self._memo.drop(changed)
-        self._imported.drop(changed)
+        self.imports.drop(changed)
         self._behind.drop(changed)
         self._run_by.drop(changed)
 
@@ -218,14 +218,15 @@ class Modules:
     def _find_behind(self, path: str) -> frozenset[str]:
         found, waiting = {path}, [path]
         while waiting:
-            new = self.imported(waiting.pop()) - found
-            found |= new
+            new = [each for each in self.imported(waiting.pop()) if each not in found]
+            found.update(new)
             waiting += new
         return frozenset(found)
 
-    def imported(self, path: str) -> frozenset[str]:
-        """The files that a file imports."""
-        return self._imported.of(path, lambda: frozenset(self._find_imported(path)))
+    def imported(self, path: str) -> tuple[str, ...]:
+        """The files that a file imports, sorted."""
+        self.reads.recall("imported")
+        return self.imports.of(path, lambda: tuple(sorted({*self._find_imported(path)})))
 
     def _find_imported(self, path: str) -> Iterator[str]:
         for name in self.files[path].summary.imports:

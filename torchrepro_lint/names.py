@@ -101,7 +101,8 @@ class Names:
         self._memo = Memo(modules.reads)
         # Answers that were found while no question was open, so that none can owe anything to another.
         self._ancestries: Kept[str, tuple[str, ...]] = Kept(modules.reads)
-        self._above: Kept[str, tuple[str, ...]] = Kept(modules.reads)  # likewise, worked out apart
+        # Likewise, worked out apart.
+        self.above: Kept[str, tuple[str, ...]] = Kept(modules.reads)
         self._behind: Kept[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = Kept(modules.reads)
 
     # --- changes ---------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ class Names:
         return changed
 
     def _drop(self, changed: int) -> None:
-        for kept in (self.modules, self._memo, self._ancestries, self._above, self._behind, self.calls_of, self.events):
+        for kept in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.calls_of, self.events):
             kept.drop(changed)
         self.registry.drop(changed)
 
@@ -227,9 +228,10 @@ class Names:
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
+        self.modules.reads.recall("above")
         with self.apart():
             for each in self.all_classes():
-                for base in self._above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
+                for base in self.above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
                     found.setdefault(base, []).append(each)
         return found
 

@@ -261,6 +261,8 @@ class Project:
         )
         for entries in self._entries:
             self._reached(entries)
+        for path in self._seeding_files.paths:
+            self.resolver.modules.behind(path)
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run anything of a file."""

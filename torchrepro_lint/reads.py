@@ -8,7 +8,7 @@ all bits are zero.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from zlib import crc32
 
@@ -19,12 +19,16 @@ _WORDS = 1024
 _ANSWERS = 4096
 
 
+def _nothing(_table: str) -> None:
+    return
+
+
 class Reads:
     """What is read while an answer is worked out; ``bits`` are those of the files by path, ``firm`` says that answers have some,
     too: such bits mean nothing to another link.
     """
 
-    __slots__ = ("_answers", "_first", "bits", "firm", "keeps", "seen", "words")
+    __slots__ = ("_answers", "_first", "bits", "firm", "keeps", "recall", "seen", "words")
 
     def __init__(self, paths: Collection[str], *, keeps: bool, firm: bool = False) -> None:
         self.keeps = keeps
@@ -35,6 +39,8 @@ class Reads:
         self.seen = 0
         # Where it is asked which files mention words, the words: they are many, and few share a bit by chance.
         self.words: set[str] = set()
+        # Is told the name of a table of answers (see ``answers_json``) before the first of them is worked out.
+        self.recall: Callable[[str], None] = _nothing
 
     def see(self, path: str) -> None:
         """A file is looked into."""

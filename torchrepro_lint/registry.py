@@ -18,7 +18,8 @@ class Registry:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._in: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)
+        # By file: by which function, under which key, and the name.
+        self.decorated: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
@@ -32,7 +33,7 @@ class Registry:
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self._in.drop(changed)
+        self.decorated.drop(changed)
 
     def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
         """Forget what is decorated; returns what was known of it."""
@@ -66,8 +67,9 @@ class Registry:
     def _find_decorated(self) -> dict[str, list[tuple[str, str]]]:
         registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
+        self._names.modules.reads.recall("decorated")
         for path in sorted(self._names.modules.files) if registers else ():
-            decorated = self._in.of(path, lambda path=path: tuple(self._find_in(path, registers)))  # type: ignore[misc]
+            decorated = self.decorated.of(path, lambda path=path: tuple(self._find_in(path, registers)))  # type: ignore[misc]
             for register, key, name in decorated:
                 found.setdefault(register, []).append((key, name))
         return found

@@ -9,12 +9,7 @@ def torch_modules(modules: Modules) -> frozenset[str]:
     """The modules that import torch, and those that such a module imports, as paths."""
     with modules.reads.apart():  # by imports and what modules offer alone: that is noted at once, and not file by file
         direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
-        imported = {
-            file
-            for path in sorted(direct)
-            for name in modules.summary(path).imports
-            if (file := modules.module(path, name)) is not None
-        }
+        imported = {file for path in sorted(direct) for file in modules.imported(path)}
     modules.reads.see_word("imports", "")
     modules.reads.see_word("exports", "")
     return frozenset(direct | imported)
