@@ -30,8 +30,8 @@ _NAME = "answers"
 # Tables that are large, or seldom asked for, are written by themselves, and anew when so many answers had to be worked out
 # again.
 _MOST = 40
-# Answers that take less time to work out than to write down.
-_CHEAP = frozenset({"torch"})
+# Answers that are found by words take less time to work out than to write down.
+_BY_WORDS = ("torch", "mentioning ", "holding ")
 
 
 class Carried:
@@ -139,4 +139,4 @@ def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str
 
 
 def _count(of: Link) -> int:
-    return sum(name not in _CHEAP for name, *_ in of.answers.known()) + len(of.reached.known())
+    return sum(not name.startswith(_BY_WORDS) for name, *_ in of.answers.known()) + len(of.reached.known())
