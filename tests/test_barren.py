@@ -90,13 +90,7 @@ def test_what_is_declared_to_be_a_set_may_be_one(text: str) -> None:
     assert not all(project.orders.barren.holds(*each) for each in _gone_along(project))
 
 
-@pytest.mark.parametrize("page", [each for each in _PAGES if "TRL50" in each.name], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
     for example in examples(page):
         _check(project_of({path: text for path, text in example.files.items() if path.endswith(".py")}))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("page", [each for each in _PAGES if "TRL50" not in each.name], ids=lambda page: page.stem)
-def test_no_set_of_other_pages_is_said_to_be_none(page: Path) -> None:
-    test_no_set_of_the_pages_is_said_to_be_none(page)

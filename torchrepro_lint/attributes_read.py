@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
 from torchrepro_lint.spots import targets
 from torchrepro_lint.walk import blocks, expressions, parts
+from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Summary
@@ -45,13 +45,7 @@ class AttributeReads:
 
 def may_read(summary: Summary, word: str) -> bool:
     """Whether a file may read an attribute by that word, be it to call it, or to read another from it."""
-    return any(_has(words, word) for words in (summary.values, summary.inner, summary.calls))
-
-
-def _has(words: tuple[str, ...], word: str) -> bool:
-    """Whether a word is among sorted ones."""
-    at = bisect_left(words, word)
-    return at < len(words) and words[at] == word
+    return any(has_word(words, word) for words in (summary.values, summary.inner, summary.calls))
 
 
 def attributes_read(facts: Facts) -> list[Ref | Attribute]:

@@ -30,6 +30,8 @@ def load(version: str) -> Catalogue:
 
 def canonical(name: str) -> str:
     """The public name of a class of ``torch.nn`` that is named through its module (``torch.nn.modules.conv.Conv2d``)."""
+    if not name.startswith("torch.nn.modules."):  # as nearly all do
+        return name
     match = _LONG_NAME.fullmatch(name)
     return f"torch.nn.{match[1]}" if match else name
 

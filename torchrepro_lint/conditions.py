@@ -56,6 +56,22 @@ def applicable(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) 
     return found
 
 
+def refuted(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) -> bool:
+    """Whether no row is applicable to a call, by its arguments alone, whatever is found out about its input."""
+    return all(
+        any(
+            evaluate((one,), row.spelling, argument) is Truth.FAILS
+            for one in row.when
+            if "." not in one.of and one.of not in _TOLD and one.of not in known
+        )
+        for row in rows
+    )
+
+
+# What the input tells beside ``input.…``.
+_TOLD = ("device", "repeats", "src", "spatial")
+
+
 def evaluate(when: Iterable[Condition], spelling: Spelling, argument: Argument, known: Known = NOTHING) -> Truth:
     """The conjunction of conditions for one call of a spelling."""
     return min((_strict(one, _one(one, spelling, argument, known)) for one in when), default=Truth.HOLDS)

@@ -93,13 +93,16 @@ def _named(facts: Facts, kept: bool) -> dict[str, list[Ref]]:
     """
     found: dict[str, list[Ref]] = {}
     for body in bodies(facts):
-        inside = list(statements(body))
+        inside = statements(body)
         replaced = set[str]() if kept else {word for each in inside for word in _replaced(each)}
         for statement in inside:
             for takes in (False, True) if replaced else (False,):
-                for each in (ref for value in _evaluated(statement, kept, takes) for ref in _uncalled(value)):
-                    if (last_word(each) in replaced) is takes:
-                        found.setdefault(last_word(each), []).append(each)
+                uncalled: list[Ref] = []
+                for value in _evaluated(statement, kept, takes):
+                    _add_uncalled(value, uncalled)
+                for each in uncalled:
+                    if ((word := last_word(each)) in replaced) is takes:
+                        found.setdefault(word, []).append(each)
     return found
 
 
@@ -109,16 +112,14 @@ def _replaced(statement: Statement) -> Iterator[str]:
     yield from (target.path[-1] for target in targets if isinstance(target, Ref) and target.path)
 
 
-def _evaluated(statement: Statement, kept: bool, replaced: bool) -> Iterator[Expression]:
+def _evaluated(statement: Statement, kept: bool, replaced: bool) -> Sequence[Expression]:
     if not isinstance(statement, Assign):
-        yield from expressions(statement)
-        return
+        return expressions(statement)
     keeps = all(isinstance(target, Ref) and (replaced or len(target.path) == 1) for target in statement.targets)
+    others = [target for target in statement.targets if not isinstance(target, Ref)]
     if statement.value is not None and (kept or not keeps or not _chooses(statement.value)):
-        yield statement.value
-    for target in statement.targets:
-        if not isinstance(target, Ref):
-            yield target
+        return [statement.value, *others]
+    return others
 
 
 def _chooses(value: Expression) -> bool:
@@ -129,12 +130,16 @@ def _chooses(value: Expression) -> bool:
     return isinstance(value, Ref)
 
 
-def _uncalled(expression: Expression) -> Iterator[Ref]:
-    if isinstance(expression, Ref):
-        yield expression
-        return
-    if isinstance(expression, Operation) and expression.op in _COMPARISONS:
-        return
-    for each in parts(expression):
-        if not (isinstance(expression, Call) and each is expression.func and isinstance(each, Ref)):
-            yield from _uncalled(each)
+def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
+    """Add the references in an expression that are not called or compared."""
+    kind = type(expression)
+    if kind is Ref:
+        found.append(expression)  # type: ignore[arg-type]  # narrowed by exact type, as below
+    elif kind is Call:
+        if type(expression.func) is not Ref:  # type: ignore[union-attr]
+            _add_uncalled(expression.func, found)  # type: ignore[union-attr]
+        for arg in expression.args:  # type: ignore[union-attr]
+            _add_uncalled(arg.value, found)
+    elif kind is not Operation or expression.op not in _COMPARISONS:  # type: ignore[union-attr]
+        for each in parts(expression):
+            _add_uncalled(each, found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Attribute, Expression, Ref, Statement, Subscript
 from torchrepro_lint.walk import bodies, expressions, parts, statements, within
+from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
@@ -42,9 +43,11 @@ def _readings(project: Project, word: str) -> dict[str, dict[str, bool]]:
     """The uses of an attribute in each file where it is called or named as a value at all."""
     known: dict[str, dict[str, dict[str, bool]]] = project.kept.setdefault("attributes read", {})
     if word not in known:
-        files = project.files.items()
-        found = {path: facts for path, facts in files if word in facts.summary.values or word in facts.summary.calls}
-        known[word] = {path: _in_file(facts, word) for path, facts in found.items()}
+        known[word] = {
+            path: _in_file(facts, word)
+            for path, facts in project.files.items()
+            if has_word(facts.summary.values, word) or has_word(facts.summary.calls, word)
+        }
     return known[word]
 
 

@@ -29,6 +29,13 @@ def operation_names(context: Context, site: Site, listed: Callable[[str], object
     yield from filter(listed, names)
 
 
+def is_other(site: Site, listed: Callable[[str], object]) -> bool:
+    """Whether a call, by what it is known to run, is of no function, class or method that is ``listed``, and of no object:
+    of the project's own, or of something else by its name.
+    """
+    return bool(site.names) and not any(":" not in name and ("()" in name or listed(name)) for name in site.names)
+
+
 def _is_method(context: Context, site: Site) -> bool:
     """Whether a call is of a tensor's method: on what inference shows to be one, or of a word that nothing else has."""
     source = receiver(site.call)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.candidates import readings
-from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable
+from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable, refuted
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.facts import Arg, Call, Expression, Ref
 from torchrepro_lint.gradients import forward_only, switched_off, used_without_gradient
 from torchrepro_lint.only_weights import gives_only_weights
-from torchrepro_lint.operation_names import operation_names
+from torchrepro_lint.operation_names import is_other, operation_names
 from torchrepro_lint.order_free import order_free
 from torchrepro_lint.pipelines import made_for_inference
 from torchrepro_lint.signatures import Argument, arguments
@@ -40,26 +40,51 @@ class Case(NamedTuple):
     truth: Truth
 
 
-def cases(context: Context, known: Known = NOTHING) -> Iterator[Case]:
-    """The rows that hold, or may hold, for each call of the module under check, those that hold first.
+def _any(_: Row) -> bool:
+    return True
+
+
+def cases(context: Context, known: Known = NOTHING, spoken: Callable[[Row], bool] = _any) -> Iterator[Case]:
+    """The rows that hold, or may hold, for each call of the module under check, those that hold first; of operations of
+    which none is ``spoken`` of, nothing.
 
     ``known`` is what is certain of every call, whatever the code says. A module whose input decides is a case where it is
     called, with the arguments of its constructor.
     """
-    tensors = Tensors(context.project, context.path)
+    operation = context.catalogue.operation
     for site in context.project.calls(context.path):
-        name = next(operation_names(context, site, context.catalogue.operation), None)
+        if is_other(site, operation) or not _may_be_spoken_of(site, operation, spoken):
+            continue
+        name = next(operation_names(context, site, operation), None)
         if name is not None:
-            rows = context.catalogue.operation(name)
-            spelling, subjects = rows[0].spelling, {condition.of for row in rows for condition in row.when}
-            facts = {**_surroundings(context, site), **of_call(tensors, spelling, site.call), **known}
-            read = readings(context, spelling, site, subjects)
-            yield from _cases(context, site, name, read, facts)
+            if any(map(spoken, operation(name))):
+                yield from _of_operation(context, site, name, known)
         else:
             names = site.names or _passed(context, site)
             for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
                 if _takes(module, site.call):
                     yield from _called(context, site, module, known)
+
+
+def _may_be_spoken_of(site: Site, operation: Callable[[str], tuple[Row, ...]], spoken: Callable[[Row], bool]) -> bool:
+    """Whether a call may be of more than a method of tensors of which nothing is ``spoken``: that needs no look at what it is
+    called on.
+    """
+    if site.names:
+        return True
+    method = operation(f"torch.Tensor.{last_word(site.call.func)}")
+    return not method or any(map(spoken, method))
+
+
+def _of_operation(context: Context, site: Site, name: str, known: Known) -> Iterator[Case]:
+    rows = context.catalogue.operation(name)
+    spelling, subjects = rows[0].spelling, {condition.of for row in rows for condition in row.when}
+    read = list(readings(context, spelling, site, subjects))
+    if all(refuted(rows, argument, known) for argument in read):
+        return  # nothing need be known of the input
+    tensors = Tensors(context.project, context.path)
+    facts = {**_surroundings(context, site), **of_call(tensors, spelling, site.call), **known}
+    yield from _cases(context, site, name, read, facts)
 
 
 def _passed(context: Context, site: Site) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from torchrepro_lint.conditions import Truth
 from torchrepro_lint.operations import Case, cases
 
 if TYPE_CHECKING:
+    from torchrepro_lint.entries import Row
     from torchrepro_lint.project import Project
     from torchrepro_lint.rule import Context
 
@@ -26,15 +27,18 @@ class Verdict(NamedTuple):
     case: Case
 
 
-def verdicts(context: Context) -> tuple[Verdict, ...]:
-    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call."""
+def verdicts(context: Context, *, ties: bool = False) -> tuple[Verdict, ...]:
+    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call. Those of
+    TRL406 are told with ``ties`` alone, and others then too.
+    """
     known = _KNOWN.setdefault(context.project, {})
-    if context.path not in known:
-        known[context.path] = tuple(_verdicts(cases(context)))
-    return known[context.path]
+    if (context.path, ties) not in known:
+        found = cases(context, spoken=_is_any if ties else _is_other)
+        known[context.path, ties] = tuple(_verdicts(found))
+    return known[context.path, ties]
 
 
-_KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Verdict, ...]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Project, dict[tuple[str, bool], tuple[Verdict, ...]]] = WeakKeyDictionary()
 
 
 def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
@@ -53,7 +57,10 @@ def _verdicts(found: Iterable[Case]) -> Iterator[Verdict]:
 
 def code_of(case: Case) -> str:
     """The rule that speaks of a case, ``TRL402``; empty where none does, or where it is TRL401's own business."""
-    row = case.row
+    return _code(case.row)
+
+
+def _code(row: Row) -> str:
     match row.behaviour:
         case _ if row.operation == _INDEX_SELECT:
             return ""
@@ -66,6 +73,15 @@ def code_of(case: Case) -> str:
         case "ties":
             return "TRL406"
     return ""
+
+
+def _is_any(row: Row) -> bool:
+    return _code(row) != ""
+
+
+def _is_other(row: Row) -> bool:
+    """Whether a rule speaks of a row, other than TRL406, which is off by default and says nothing where another does."""
+    return _code(row) not in ("", "TRL406")
 
 
 def _rank(verdict: Verdict) -> tuple[bool, int, int]:

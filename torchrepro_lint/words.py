@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -143,6 +144,12 @@ def words_of(body: Iterable[Statement]) -> Words:
 def named(expression: Expression) -> Named:
     """The roots and the path of a reference, of anything else none."""
     return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
+
+
+def has_word(words: tuple[str, ...], word: str) -> bool:
+    """Whether a word is among sorted ones, as those of a ``Summary`` are."""
+    at = bisect_left(words, word)
+    return at < len(words) and words[at] == word
 
 
 def _with(to: Words, it: With) -> Iterable[Any]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def check(context: Context) -> Iterator[Finding]:
     """Calls of ``topk`` and of a sort that is not stable, whose indices are used."""
-    for code, case in verdicts(context):
+    for code, case in verdicts(context, ties=True):
         if code != "TRL406" or _is_permutation(context, case):
             continue
         name = case.row.spelling.name
