@@ -63,13 +63,16 @@ class _Watching:
             if kind is Import:
                 self._note("import", None, statement, guards, tuple(_loaded(statement)))  # type: ignore[arg-type]
                 continue
+            if isinstance(statement, Assign):
+                self._assign(statement, guards)
+                continue
             inner = self._own(statement, guards)
             if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
                 return  # what follows in this block never runs
             if isinstance(statement, Loop) and statement.target is not None:
                 for each in _iterated(statement.source):
                     self._note("iterate", each, statement, guards)
-            if kind not in _PLAIN:
+            if kind is not Do and kind is not Leave:
                 self._blocks(statement, inner)
 
     def _own(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
@@ -84,12 +87,20 @@ class _Watching:
             if type(statement) is With:
                 self._note("enter", expression, statement, inner)
                 inner = (*inner, Guard("with", expression))
-        if isinstance(statement, Assign) and statement.value is not None:
-            for target in statement.targets:
-                if type(target) is not Ref or target.path:
-                    for place, given in places(target, statement.value):
-                        self._note("set", place, statement, guards, given=given)
         return inner
+
+    def _assign(self, statement: Assign, guards: tuple[Guard, ...]) -> None:
+        value = statement.value
+        if value is not None:
+            self._expression(value, statement, guards)
+        # Nothing happens to a mere variable: most targets are one.
+        targets = [target for target in statement.targets if type(target) is not Ref or target.path]
+        for target in targets:
+            look = self._target if statement.op in ("=", ":") else self._expression
+            look(target, statement, guards)
+        for target in targets if value is not None else ():
+            for place, given in places(target, value):
+                self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
         """What evaluating a target runs: of ``table[key]`` the table and the key, but no look-up."""
@@ -136,7 +147,8 @@ class _Watching:
             self._expression(other, statement, (*guards, Guard("else", test)))
             return
         for part in parts(expression):
-            self._expression(part, statement, guards)
+            if type(part) is not Constant:
+                self._expression(part, statement, guards)
         if kind is Call:
             self._note("call", expression, statement, guards)
         elif isinstance(expression, Subscript):
@@ -151,10 +163,6 @@ class _Watching:
                 self._expression(test, statement, guards)
         for element in made.elements:
             self._expression(element, statement, guards)
-
-
-# What has nothing inside.
-_PLAIN = frozenset({Do, Assign, Leave})
 
 
 def _leaves(body: tuple[Statement, ...]) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.facts import Assign, Collection, Expression, Loop, Ref, Statement, Subscript, With
+from torchrepro_lint.facts import Collection, Expression, Loop, Ref, Statement, Subscript, With
 
 
 def stored(statement: Statement) -> tuple[Expression, ...]:
-    """What a statement assigns to without reading it first."""
+    """What the head of a loop or of a ``with`` assigns to."""
     match statement:
-        case Assign(targets=targets, op="=" | ":"):
-            return targets
         case Loop(target=target) if target is not None:
             return (target,)
         case With(items=items):
