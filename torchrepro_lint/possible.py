@@ -32,6 +32,8 @@ class _Look:
     def __init__(self, project: Project, run: Run, mode: str) -> None:
         self._project, self._run, self._mode = project, run, mode
         self._left = _MOST
+        # By files and identities of expressions, which stay as long as the project.
+        self._modes: dict[tuple[str, int], frozenset[bool]] = project.kept.setdefault("loader modes", {})
 
     def gets_to(self, function: str, event: Event, depth: int) -> bool:
         return any(True for _ in self._scopes_at(function, event, depth))
@@ -114,9 +116,11 @@ class _Look:
         """
         if event.value is None or self._mode not in ("", "worker"):
             return False
-        used = Scoped(path_of(caller), event.value)
-        modes = set(map(self._is_fetching, self._loaders(used)))
-        return modes == {self._mode != "worker"}
+        key = path_of(caller), id(event.value)
+        if key not in self._modes:
+            used = Scoped(key[0], event.value)
+            self._modes[key] = frozenset(map(self._is_fetching, self._loaders(used)))
+        return self._modes[key] == {self._mode != "worker"}
 
     def _loaders(self, used: Scoped) -> Iterator[Scoped]:
         if isinstance(used.value, Call) and self._is_loader(used):

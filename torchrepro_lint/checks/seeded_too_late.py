@@ -32,16 +32,15 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _late(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
     """The first draw of a family and the first seeder that comes after it."""
-    draws = program.effects.draws.get(family.key, ())
-    first = program.effects.seeds.get(family.key, ())[:1]
-    early = (each for each in draws if not first or each.order <= first[-1].order)
+    every = program.effects.seeds.get(family.key, ())
+    if not every:
+        return None
+    early = (each for each in program.effects.draws.get(family.key, ()) if each.order <= every[0].order)
     draw = next((each for each in early if possible(context.project, program.run, each.happening)), None)
     if draw is None:
         return None
     # What stands in the other branch of the same test is neither before nor after.
-    seeds = [
-        each for each in program.effects.seeds.get(family.key, ()) if not _exclusive(draw.happening, each.happening)
-    ]
+    seeds = [each for each in every if not _exclusive(draw.happening, each.happening)]
     if not seeds or draw.order > seeds[0].order or belongs_elsewhere(context.project, program.entry, draw.happening):
         return None
     return draw, seeds[0]
