@@ -452,9 +452,8 @@ class Names:
         if isinstance(call.func, Ref) and call.func.path[-1:] == ("get",) and call.args:
             table = call.func._replace(path=call.func.path[:-1])
             for file, display in self.displays(path, table):
-                yield from self._items(file, display, (call.args[0].value,), self._texts(path, call.args[0].value))
-            for name in self._registries(path, table):
-                yield from self.registry.entries(name, self._texts(path, call.args[0].value))
+                yield from self._items(file, display, path, call.args[0].value)
+            yield from self._registered(path, table, call.args[0].value)
         for name in self.names(path, call.func):
             yield from self._result(path, call, name)
 
@@ -613,16 +612,22 @@ class Names:
             owner = value._replace(path=value.path[:-1])
             yield from self._looked_up(path, self.names_of(path, owner), index[0])
             return
-        for file, display in self.displays(path, value):
-            yield from self._items(file, display, index, self._texts(path, index[0]) if len(index) == 1 else ())
+        key = index[0] if len(index) == 1 else None
         for file, found in self.values(path, value):
-            if isinstance(found, Comprehension):
+            if isinstance(found, Collection):
+                yield from self._items(file, found, path, key)
+            elif isinstance(found, Comprehension):
                 for element in found.elements[-1:]:
                     yield from self.names(file, element)
-        for name in self._registries(path, value):
-            yield from self.registry.entries(name, self._texts(path, index[0]) if len(index) == 1 else ())
+        yield from self._registered(path, value, key)
         for name in self.names(path, value):
             yield f"{name}[]"
+
+    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
+        """What decorators have put into a table of the project, under a key where that is known."""
+        for name in self._registries(path, value):
+            if self.registry.fills(name):
+                yield from self.registry.entries(name, () if key is None else self._texts(path, key))
 
     def _registries(self, path: str, value: Expression) -> Iterator[str]:
         """The variables that an expression names, as far as they may be filled by decorators."""
@@ -637,17 +642,17 @@ class Names:
         """What decorators of the project put into its tables."""
         return Registry(self)
 
-    def _items(
-        self, path: str, display: Collection, index: tuple[Expression, ...], words: tuple[str, ...]
-    ) -> Iterator[str]:
-        key = index[0].value if len(index) == 1 and isinstance(index[0], Constant) else None
+    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[str]:
+        """What a display of a file gives for an index, which is an expression of ``home``."""
+        key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
             items = [item for item in display.items if item is not None]
             if type(key) is int and -len(items) <= key < len(items):
                 items = [items[key]]
         else:
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-            keys = (key,) if key is not None else words
+            known = () if index is None or key is not None else self._texts(home, index)
+            keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
         for item in items:

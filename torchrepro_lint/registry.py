@@ -21,6 +21,10 @@ class Registry:
         # By file: by which function, under which key, and the name.
         self.decorated: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)
 
+    def fills(self, table: str) -> bool:
+        """Whether decorators may put anything into a variable, so that it pays to find out under which words."""
+        return table in self._fillers
+
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
         if self._names.secluded:
