@@ -74,6 +74,10 @@ class Arguments:
         if shape.kind == "scalar":
             yield Here(path, call, held(SCALAR))
             return
+        if what == "mapping" and not _is_first(call, here.node):
+            if not is_asked(_keyword(call, here.node)):
+                yield Here(path, call, held(shape))
+            return
         element = shape.item(None)
         inner: Shape
         if what == "mapping":
@@ -176,6 +180,11 @@ def _freed(here: Here, call: Call) -> Iterator[Step]:
 
 def _position(here: Here, call: Call) -> int:
     return next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
+
+
+def _is_first(call: Call, node: Expression) -> bool:
+    """Whether a mapping is made of it, ``dict(pairs)`` and ``dict.fromkeys(keys)``, and does not only hold it."""
+    return call.args[0].value is node and call.args[0].keyword is None
 
 
 def _keyword(call: Call, node: Expression) -> str | None:

@@ -29,15 +29,15 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.walk import blocks, bodies, expressions, last_word, parts
 
-TAKING = frozenset({"yield from", "*"})
 # The words of calls that may take an order.
-TAKERS = frozenset(
+_TAKERS = frozenset(
     {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
     | {"DataFrame", "tqdm", "track", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}
     | {"OrderedDict", "extend", "dumps", "ModuleList", "Sequential", "Parallel", "gather", "Subset"}
 )
+_BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
 
 
 def goings(facts: Facts) -> list[Expression]:
@@ -54,17 +54,29 @@ def goings(facts: Facts) -> list[Expression]:
     return found
 
 
+def is_giving(operation: Operation) -> bool:
+    """Whether an operation goes along its operand: ``yield from`` and a star, which a product has not."""
+    return operation.op == "yield from" or (operation.op == "*" and len(operation.operands) == 1)
+
+
+def taken_by(call: Call) -> list[Expression]:
+    """What a call may go along; what ``dict`` is given by keywords it keeps as it is."""
+    word = last_word(call.func)
+    if word in _BY_KEYWORDS:
+        return [arg.value for arg in call.args if arg.keyword is None]
+    if word == "iter" and len(call.args) > 1:
+        return []  # it calls the one until that gives the other
+    return [arg.value for arg in call.args if word in _TAKERS or arg.star == "*"]
+
+
 def is_unpacking(statement: Assign) -> bool:
     """Whether an assignment may go along its value."""
     return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
 
 
 def _of_call(it: Call, found: list[Expression]) -> Iterable[Expression]:
+    found += taken_by(it)
     values = [arg.value for arg in it.args]
-    if last_word(it.func) in TAKERS:
-        found += values
-    else:
-        found += [arg.value for arg in it.args if arg.star == "*"]
     return values if type(it.func) is Ref else (it.func, *values)
 
 
@@ -74,7 +86,7 @@ def _of_comprehension(it: Comprehension, found: list[Expression]) -> Iterable[Ex
 
 
 def _of_operation(it: Operation, found: list[Expression]) -> Iterable[Expression]:
-    if it.op in TAKING:
+    if is_giving(it):
         found += it.operands
     return it.operands
 

@@ -18,7 +18,7 @@ from torchrepro_lint.facts import (
     Ref,
 )
 from torchrepro_lint.infer import What, kinds_of
-from torchrepro_lint.order.goings import TAKERS, TAKING, goings, is_unpacking
+from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_by
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers
 from torchrepro_lint.order.shapes import SET
@@ -115,15 +115,12 @@ def may_take(node: Expression, spot: Spot) -> bool:
     match spot.parent:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
-        case Call(func=func, args=args):
-            if len(args) > 1 and last_word(func) == "iter":
-                return False  # it calls the one until that gives the other
-            starred = any(arg.value is node and arg.star == "*" for arg in args)
-            return starred or (func is not node and last_word(func) in TAKERS)
+        case Call():
+            return any(each is node for each in taken_by(spot.parent))
         case Comprehension(clauses=clauses):
             return any(clause.source is node for clause in clauses)
-        case Operation(op=op):
-            return op in TAKING
+        case Operation():
+            return is_giving(spot.parent)
     return False
 
 
