@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.entries import Row, Spelling, compatible, conditions
 from torchrepro_lint.resources import documented_versions, read_table, release
-from torchrepro_lint.tables import consumers, error_names, frameworks, seeders, spellings
+from torchrepro_lint.tables import consumers, error_names, frameworks, seeder_of, seeders, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,9 +58,7 @@ class Catalogue:
 
     def seeder(self, name: str) -> Seeder | None:
         """What a callable seeds."""
-        own = seeders().of(name)
-        found = own or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
-        return found[0] if found else None
+        return seeder_of(name)
 
     def framework(self, name: str) -> tuple[Framework, ...]:
         """What a callable of a library does with the program, by each row that tells of it."""

@@ -13,7 +13,7 @@ Table: TypeAlias = dict[str, Any]
 
 def plain(name: str) -> str:
     """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``."""
-    return _RESULT.sub(".", name)
+    return _RESULT.sub(".", name) if "()" in name else name
 
 
 class Index(Generic[Row]):

@@ -18,6 +18,9 @@ from torchrepro_lint.entries import (
 from torchrepro_lint.index import Index, Table
 from torchrepro_lint.resources import read_table
 
+# Of so many callables it is remembered whether they seed: it is asked at every call.
+_MOST_NAMES = 4096
+
 
 @lru_cache(maxsize=1)
 def spellings() -> dict[str, tuple[Spelling, ...]]:
@@ -44,6 +47,13 @@ def seeders() -> Index[Seeder]:
 def frameworks() -> Index[Framework]:
     """What calls of libraries do besides."""
     return Index((table, _framework) for table in read_table("frameworks.toml")["framework"])
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def seeder_of(name: str) -> Seeder | None:
+    """What a callable seeds, itself or as the first that a library's row says of it."""
+    found = seeders().of(name) or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
+    return found[0] if found else None
 
 
 def seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
