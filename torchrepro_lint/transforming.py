@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Truth, evaluate
@@ -23,6 +23,7 @@ from torchrepro_lint.happenings import Happening
 from torchrepro_lint.samples import dataset, transforms
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.unbound import Unbound, key_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
@@ -59,6 +60,9 @@ class Transforming:
         self._datasets = datasets
         self._depth = 0
         self._asked: set[tuple[str, tuple[str, ...], int]] = set()
+        self._unbound = Unbound(origins.project)
+        # What is indexed or iterated and is no dataset, in whatever scope; it stays, so that no other gets its identity.
+        self._others: dict[Hashable, Expression] = {}
 
     def draws(self, given: Scoped) -> Draws:
         """What calling a callable draws from."""
@@ -256,6 +260,15 @@ class Transforming:
 
     def _fetched(self, holder: Scoped) -> Draws | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
+        key = key_of(holder)
+        if key in self._others:
+            return None
+        found = self._of_dataset(holder)
+        if found is None and self._unbound.is_one(holder):
+            self._others[key] = holder.value
+        return found
+
+    def _of_dataset(self, holder: Scoped) -> Draws | None:
         found: Draws | None = None
         for each in self._origins.of(holder, _FEW):
             if isinstance(each.value, Call):
