@@ -40,6 +40,22 @@ def test_each_task_has_its_result(jobs: int) -> None:
     assert sorted(work_through(_square, range(20), jobs)) == [(number, number * number) for number in range(20)]
 
 
+@pytest.mark.parametrize("jobs", [1, 2, 8])
+def test_of_the_last_tasks_this_process_does_some_itself(jobs: int) -> None:
+    found = dict(work_through(_process, range(30), jobs, own=10))
+    assert sorted(found) == list(range(30))
+    ours = {number for number, process in found.items() if process == os.getpid()}
+    assert 29 in ours
+    assert ours <= set(range(20, 30))
+
+
+@posix
+def test_a_death_elsewhere_costs_its_own_task_while_this_process_works() -> None:
+    found = dict(work_through(_odd_one_out, range(200), 2, deadline=2, own=190))
+    assert {number for number, answer in found.items() if isinstance(answer, Death)} == {3, 5, 6}
+    assert len(found) == 200
+
+
 def test_no_task_starts_no_process() -> None:
     assert list(work_through(_square, [], 4)) == []
 

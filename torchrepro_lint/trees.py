@@ -182,7 +182,8 @@ class _Reader:
             yield from zip(ordered, map(work, tasks), strict=True)
         else:
             _prepare()
-            for number, answer in work_through(work, tasks, jobs):
+            own = sum(sizes[path] < _LARGE for path in ordered) if jobs > 1 else 0
+            for number, answer in work_through(work, tasks, jobs, own=own):
                 task = tasks[number]
                 yield ordered[number], _dead(task, answer) if isinstance(answer, Death) else answer
 

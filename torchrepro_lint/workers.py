@@ -50,18 +50,25 @@ def work_through(
     deadline: float = DEADLINE,
     *,
     apart: bool = False,
+    own: int = 0,
 ) -> Iterator[tuple[int, _Result | Death]]:
     """The number and result of each task, as they are finished, by ``jobs`` processes that take the tasks in order.
 
-    ``apart`` starts each process on a part of its own, for tasks whose neighbours have much in common.
+    ``apart`` starts each process on a part of its own, for tasks whose neighbours have much in common. Of so many of the last
+    tasks as ``own`` says this process does what it can itself, as one of them: nothing has to be sent then, but who waits for
+    their end is whoever asks for the next result.
 
     A task that kills its worker, or takes longer than ``deadline`` seconds, gets a ``Death``; the others go on. No worker
     outlives the iteration.
     """
-    crew = _Crew(work, tasks, deadline, _Turns(len(tasks), min(jobs, len(tasks)) if apart else 1))
+    turns = _Turns(len(tasks), min(jobs, len(tasks)) if apart else 1)
+    crew = _Crew(work, tasks, deadline, turns)
     try:
-        for lane in range(min(jobs, len(tasks))):
+        for lane in range(min(max(jobs - bool(own), own < len(tasks)), len(tasks))):
             crew.hire(lane)
+        while (number := turns.last(len(tasks) - own)) is not None:
+            yield number, work(tasks[number])
+            yield from crew.results(patient=False)
         while crew.busy:
             yield from crew.results()
     finally:
@@ -82,6 +89,11 @@ class _Turns:
             return own.popleft()
         longest = max(self._left, key=len, default=None)
         return longest.pop() if longest else None
+
+    def last(self, least: int) -> int | None:
+        """The last task that nobody has taken, if its number is at least ``least``."""
+        part = self._left[-1] if self._left else None
+        return part.pop() if part and part[-1] >= least else None
 
 
 class _Worker(NamedTuple):
@@ -115,10 +127,11 @@ class _Crew(Generic[_Task, _Result]):
             theirs.close()
             self._assign(process, ours, number, lane)
 
-    def results(self) -> Iterator[tuple[int, _Result | Death]]:
-        """Wait for a worker to finish, die or overrun, and give it or a new one the next task."""
-        oldest = min(each.since for each in self.busy)
-        ready = wait([each.pipe for each in self.busy], max(oldest + self._deadline - time.monotonic(), 0))
+    def results(self, *, patient: bool = True) -> Iterator[tuple[int, _Result | Death]]:
+        """Wait for a worker to finish, die or overrun, and give it or a new one the next task; or see whether one has."""
+        oldest = min((each.since for each in self.busy), default=0.0)
+        left = max(oldest + self._deadline - time.monotonic(), 0) if patient else 0
+        ready = wait([each.pipe for each in self.busy], left) if self.busy else []
         for worker in list(self.busy):
             late = time.monotonic() - worker.since > self._deadline
             if worker.pipe in ready or late:
