@@ -35,6 +35,7 @@ class Definitions:
     def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
         self._files = files
         self.reads = reads
+        self._keeps = reads.keeps  # asked for at every name
         self._tables: dict[str, _Table] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
@@ -96,7 +97,8 @@ class Definitions:
 
     def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
         """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
-        self.reads.see(path)
+        if self._keeps:
+            self.reads.see(path)
         outline = self._outlines.get(path)
         if outline is None:
             facts = self._files.get(path)
@@ -108,7 +110,8 @@ class Definitions:
         return outline
 
     def _table(self, path: str) -> _Table:
-        self.reads.see(path)
+        if self._keeps:
+            self.reads.see(path)
         table = self._tables.get(path)
         if table is None:
             facts = self._files.get(path)

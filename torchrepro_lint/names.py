@@ -205,6 +205,8 @@ class Names:
         return self._ancestries.of(name, lambda: self._find_ancestry(name))
 
     def _find_ancestry(self, name: str) -> tuple[str, ...]:
+        if not self._definitions.bases(name):
+            return (name,)
         order: dict[str, None] = {}
         queue = deque([name])
         while queue and len(order) < _MOST_ANCESTORS:

@@ -13,7 +13,7 @@ from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
+from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement, record
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.frameworks import accelerates
@@ -178,7 +178,9 @@ class Project:
 
     def _site(self, path: str, called: Called) -> Site:
         names = self.resolver.names(path, called.call.func)
-        return Site(called.call, called.function, names, called.event.guards, called.event.statement)
+        event = called.event
+        site: Site = record(Site, (called.call, called.function, names, event.guards, event.statement))
+        return site
 
     def _called(self, path: str) -> tuple[Called, ...]:
         return self.link.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))
@@ -193,7 +195,7 @@ class Project:
     def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[Called]:
         for event in self.resolver.events.of_body(body):
             if event.kind == "call" and isinstance(event.value, Call):
-                yield Called(event.value, function, event)
+                yield record(Called, (event.value, function, event))
 
     def called_at(self, function: str, start: int, end: int) -> Called:
         """A call of a function (``path:`` for the top level) by its offsets."""
