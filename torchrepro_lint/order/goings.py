@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchrepro_lint.facts import (
@@ -11,7 +11,6 @@ from torchrepro_lint.facts import (
     Call,
     Collection,
     Comprehension,
-    Constant,
     Define,
     Do,
     Expression,
@@ -44,12 +43,11 @@ def goings(facts: Facts) -> list[Expression]:
     """All expressions that stand where an order can be taken, and some that do not, in no order."""
     found: list[Expression] = []
     left: list[Any] = [statement for body in bodies(facts) for statement in body]
+    take, look = left.pop, _INSIDE.get
     while left:
-        it = left.pop()
-        kind = type(it)
-        if kind is Ref or kind is Constant:  # most are
-            continue
-        if (inside := _INSIDE.get(kind)) is not None:
+        it = take()
+        inside = look(type(it))
+        if inside is not None:  # mere names and constants have nothing inside
             left += inside(it, found)
     return found
 
@@ -74,49 +72,59 @@ def is_unpacking(statement: Assign) -> bool:
     return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
 
 
-def _of_call(it: Call, found: list[Expression]) -> Iterable[Expression]:
-    found += taken_by(it)
-    values = [arg.value for arg in it.args]
-    return values if type(it.func) is Ref else (it.func, *values)
+def _of_call(it: Call, found: list[Expression]) -> Sequence[Expression]:
+    func, args = it.func, it.args
+    if not args:
+        return () if type(func) is Ref else (func,)
+    if last_word(func) in _TAKERS:
+        found += taken_by(it)
+    else:
+        found += [arg.value for arg in args if arg.star == "*"]
+    values = [arg.value for arg in args]
+    return values if type(func) is Ref else (func, *values)
 
 
-def _of_comprehension(it: Comprehension, found: list[Expression]) -> Iterable[Expression]:
+def _of_comprehension(it: Comprehension, found: list[Expression]) -> Sequence[Expression]:
     found += [clause.source for clause in it.clauses]
     return parts(it)
 
 
-def _of_operation(it: Operation, found: list[Expression]) -> Iterable[Expression]:
+def _of_operation(it: Operation, found: list[Expression]) -> Sequence[Expression]:
     if is_giving(it):
         found += it.operands
     return it.operands
 
 
-def _of_assign(it: Assign, found: list[Expression]) -> Iterable[Expression]:
-    if it.value is not None and is_unpacking(it):
+def _of_assign(it: Assign, found: list[Expression]) -> Sequence[Expression]:
+    if it.value is None:
+        return it.targets
+    if is_unpacking(it):
         found.append(it.value)
-    return expressions(it)
+    return (it.value, *it.targets)
 
 
-def _of_loop(it: Loop, found: list[Expression]) -> Iterable[Expression | Statement]:
+def _of_loop(it: Loop, found: list[Expression]) -> Sequence[Expression | Statement]:
     found.append(it.source)
     return _of_statement(it, found)
 
 
-def _of_statement(it: Statement, _: list[Expression]) -> Iterable[Expression | Statement]:
+def _of_statement(it: Statement, _: list[Expression]) -> Sequence[Expression | Statement]:
     return [*expressions(it), *[each for block in blocks(it) for each in block]]
 
 
-def _of_others(it: Expression, _: list[Expression]) -> Iterable[Expression]:
-    return parts(it)
-
-
 # What is in each kind of record but names; what it may go along is added to what has been found.
-_INSIDE: Mapping[type, Callable[[Any, list[Expression]], Iterable[Any]]] = {
+_INSIDE: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
     Call: _of_call,
     Comprehension: _of_comprehension,
     Operation: _of_operation,
+    Attribute: lambda it, _: (it.value,),
+    Subscript: lambda it, _: (it.value, *it.indices),
+    Collection: lambda it, _: it.items,
     Assign: _of_assign,
+    Do: lambda it, _: (it.value,),
+    If: lambda it, _: (it.test, *it.body, *it.orelse),
     Loop: _of_loop,
-    **dict.fromkeys((Do, If, With, Try, Match, Define, Leave), _of_statement),
-    **dict.fromkeys((Attribute, Subscript, Collection), _of_others),
+    Leave: lambda it, _: it.values,
+    Define: lambda it, _: it.values,
+    **dict.fromkeys((With, Try, Match), _of_statement),
 }
