@@ -296,8 +296,7 @@ class Summary(NamedTuple):
     the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
     words of top-level variables and functions to those of what they may stand for or return (see ``walk.held_words``).
     ``guarded`` says
-    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something, ``sets`` that
-    anything is written like a set, or annotated as one (see ``set_words``).
+    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
     ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
     order of the file, each with its bases.
     """
@@ -318,7 +317,6 @@ class Summary(NamedTuple):
     holds: tuple[tuple[str, tuple[str, ...]], ...]
     guarded: bool
     acts: bool
-    sets: bool
     functions: tuple[str, ...]
     classes: tuple[tuple[str, tuple[Expression, ...]], ...]
 

@@ -17,7 +17,6 @@ from torchrepro_lint.facts import (
     Subscript,
     Summary,
 )
-from torchrepro_lint.set_words import ANNOTATIONS, MAKING, names_set
 from torchrepro_lint.truth import Setting, is_main_test
 from torchrepro_lint.walk import held_words, returned
 from torchrepro_lint.words import Words, named
@@ -43,13 +42,12 @@ def summarise(
         tables.update(_tables(function, words.stored))
     for one in classes:
         words.add(one.body)
-    values = words.values
     return Summary(
         exports=exports,
         stars=stars,
         imports=tuple(sorted(words.imports)),
         calls=tuple(sorted(words.calls)),
-        values=tuple(sorted(values)),
+        values=tuple(sorted(words.values)),
         inner=tuple(sorted(words.inner)),
         keywords=tuple(sorted(words.keywords)),
         decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
@@ -61,30 +59,9 @@ def summarise(
         holds=tuple(_holds(assigned, functions)),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
-        sets=words.sets
-        or not (MAKING.isdisjoint(words.calls) and ANNOTATIONS.isdisjoint(values))
-        or _promises(words.imports, functions, assigned),
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
-
-
-def _promises(
-    imports: Iterable[str],
-    functions: Iterable[Function],
-    assigned: Mapping[str, Iterable[tuple[str, Expression]]],
-) -> bool:
-    """Whether what annotations name sets by is imported, or one does."""
-    return (
-        any(name.rpartition(".")[2] in ANNOTATIONS for name in imports)
-        or any(names_set(each) for one in functions for each in _annotations(one))
-        or any(how == ":" and names_set(each) for values in assigned.values() for how, each in values)
-    )
-
-
-def _annotations(function: Function) -> list[Expression]:
-    found = [each.annotation for each in function.params if each.annotation is not None]
-    return found if function.returns is None else [*found, function.returns]
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:

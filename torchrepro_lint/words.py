@@ -47,8 +47,6 @@ class Words:
         self.partials: set[Named] = set()
         self.inner: set[str] = set()
         self.stored: list[Assign] = []
-        # Whether a set is displayed, or ``|=`` makes one longer.
-        self.sets = False
         self._attributes: set[str] = set()
         self._roots: set[str] = set()
 
@@ -99,8 +97,6 @@ class Words:
         if display.kind == "dict":
             keys = (each.value for each in display.items[::2] if type(each) is Constant)
             self.keywords.update(key for key in keys if type(key) is str)
-        elif display.kind == "set":
-            self.sets = True
         return display.items
 
     def attribute(self, it: Attribute) -> Iterable[Expression]:
@@ -109,9 +105,7 @@ class Words:
         return (it.value,)
 
     def comprehend(self, it: Comprehension) -> Iterable[Expression]:
-        """Note a set; the elements, sources and tests of a comprehension. Its variables are no words of the file."""
-        if it.kind == "set":
-            self.sets = True
+        """The elements, sources and tests of a comprehension. Its variables are no words of the file, their attributes are."""
         for clause in it.clauses:
             if type(clause.target) is not Ref or clause.target.path:
                 self.inner.update(word for each in within(clause.target) if type(each) is Ref for word in each.path)
@@ -121,8 +115,6 @@ class Words:
         """Note what is stored; the value and the targets of an assignment."""
         if type(it.value) is Ref and any(type(target) is Subscript for target in it.targets):
             self.stored.append(it)
-        if it.op == "|=":
-            self.sets = True
         return (it.value, *it.targets)
 
     def load(self, it: Import) -> Iterable[Expression]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
 from torchrepro_lint.order.likely import ALGEBRA, HANDING, LOOKING_UP
+from torchrepro_lint.order.set_words import MAKERS, names_set
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.set_words import MAKERS, names_set
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
-from torchrepro_lint.set_words import MAKERS, names_set
+from torchrepro_lint.order.set_words import MAKERS, names_set
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
