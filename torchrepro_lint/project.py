@@ -523,8 +523,8 @@ class Project:
         path = path_of(name)
         for function in self.resolver.functions(name):
             own = {f"{function.name}.<locals>.{param.name}": param.name for param in function.params}
-            for event in self.resolver.events.of(name):
-                if event.kind != "call" or not isinstance(event.value, Call):
+            for event in self.resolver.events.of(name) if own else ():
+                if event.kind != "call" or not isinstance(event.value, Call) or not event.value.args:
                     continue
                 for target in self.names(path, event.value.func):
                     if ":" in target:

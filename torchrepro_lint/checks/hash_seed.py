@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
+from torchrepro_lint.placed import may_set_variables
 from torchrepro_lint.respawn import starts_python
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import bodies, statements
@@ -24,6 +25,8 @@ _MESSAGE = (
 
 def check(context: Context) -> Iterator[Finding]:
     """Each place that sets the variable, in a program that then starts no other Python."""
+    if not may_set_variables(context.project, context.path):
+        return
     found = [*_assignments(context), *_calls(context)]
     if found and not starts_python(context.project, context.path):
         for each in found:
