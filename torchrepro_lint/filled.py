@@ -10,12 +10,12 @@ from torchrepro_lint.mentions import mentions
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
 
-# The functions of torch.nn.init, under their old names too.
-_STEMS = (
-    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "ones"),
-    *("orthogonal", "sparse", "trunc_normal", "uniform", "xavier_normal", "xavier_uniform", "zeros"),
+# The functions of torch.nn.init, and those that it still has under their old names, too.
+_OLD = (
+    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
+    *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
 )
-_WORDS = frozenset(f"{stem}{end}" for stem in _STEMS for end in ("_", ""))
+_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
 
 
 def filled_words(project: Project) -> frozenset[str]:
