@@ -28,15 +28,16 @@ _KNOWN = {f"{place}.{word}": (word, parameters) for word, parameters in PARAMETE
 def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:
     """The calls of a file that draw from the global generator, with the function or class of torch that they lead to."""
     for site in project.calls(path):
-        found = next((one for name in site.names if (one := _drawing(project, path, site, name))), None)
-        if found is not None:
-            yield site, found
+        for name in site.names:
+            if _is_known(project, name) and (found := _drawing(project, path, site, name)) is not None:
+                yield site, found
+                break
 
 
 def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
-    """The function or class that a call leads to without a generator."""
+    """The function or class that a call leads to without a generator, where what it calls is known."""
     made = project.resolver.owner(site.function) if name.endswith(".__init__") else name
-    if not _is_known(project, name) or _orders_itself(project, made) or _is_ruled_out(project, path, site, name):
+    if _orders_itself(project, made) or _is_ruled_out(project, path, site, name):
         return None
     for scope in scopes(project, site):
         call = Scoped(path, site.call, scope)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Attribute, Expression, Ref
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.order.shapes import LISTING, WALK, Shape
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
@@ -36,19 +37,24 @@ class Listing(NamedTuple):
 def listings(project: Project, path: str) -> Iterator[Listing]:
     """The listings of a module."""
     for site in project.calls(path):
-        label = next((_FUNCTIONS[name] for name in site.names if name in _FUNCTIONS), "") or _of_path(
-            project, path, site
-        )
+        label = _label(project, path, site)
         if label:
             walks = label.rpartition(".")[2] in ("walk", "fwalk")
             yield Listing(site, label, WALK if walks else LISTING, label in _LISTS)
 
 
+def _label(project: Project, path: str, site: Site) -> str:
+    for name in site.names:
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+    return _of_path(project, path, site) if last_word(site.call.func) in _METHODS else ""
+
+
 def _of_path(project: Project, path: str, site: Site) -> str:
     match site.call.func:
-        case Ref(path=(*words, word)) if word in _METHODS:
+        case Ref(path=(*words, word)):
             receiver: Expression = site.call.func._replace(path=tuple(words))
-        case Attribute(value=value, name=word) if word in _METHODS:
+        case Attribute(value=value, name=word):
             receiver = value
         case _:
             return ""
