@@ -28,7 +28,10 @@ ROWS = [
     for table, key in TABLES.items()
     for number, row in enumerate(read_table(f"{table}.toml")[key])
 ]
-CACHES = (tables.seeders, tables.consumers, tables.frameworks, third_party.foreign, frameworks.rows_named)
+CACHES = (
+    *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
+    *(third_party.foreign, frameworks.rows_named),
+)
 
 
 # The rules that a line is about; others may have their say besides.
