@@ -57,6 +57,7 @@ class Modules:
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
         self.imports: Kept[str, tuple[str, ...]] = Kept(self.reads)
+        self._stars: Kept[str, tuple[tuple[str, str | None], ...]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
@@ -87,6 +88,7 @@ class Modules:
         """Forget what was worked out from anything that has changed."""
         self._memo.drop(changed)
         self.imports.drop(changed)
+        self._stars.drop(changed)
         self._behind.drop(changed)
         self._run_by.drop(changed)
 
@@ -252,12 +254,16 @@ class Modules:
     def _from_stars(self, path: str, word: str) -> Iterator[str]:
         if word.startswith("_"):
             return
-        for star in self.files[path].summary.stars:
-            file = self.loaded(path, star)
+        for star, file in self._stars.of(path, lambda: tuple(self._find_stars(path))):
             if file is not None and file != path:
                 yield from self._from_star(file, word)
             elif file is None and star[0] != "." and self.is_outside(path, star):
                 yield f"{star}.{word}"
+
+    def _find_stars(self, path: str) -> Iterator[tuple[str, str | None]]:
+        """The star imports of a file, each with the file of the project that it loads."""
+        for star in self.files[path].summary.stars:
+            yield star, self.loaded(path, star)
 
     def _from_star(self, file: str, word: str) -> tuple[str, ...]:
         return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
