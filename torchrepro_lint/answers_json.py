@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.all_calls import Calls
 from torchrepro_lint.entrypoints import Entry
@@ -13,7 +13,6 @@ from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.project import reached
 
 if TYPE_CHECKING:
-    from torchrepro_lint.kept import Kept
     from torchrepro_lint.link import Link
 
 
@@ -69,10 +68,18 @@ def take_up(into: Link, answers: list[Any], programs: list[Any]) -> None:
         into.reached.enter(key, tuple(reached(functions, accelerated=fast) for functions, fast in found), int(seen, 16))
 
 
+class _Answers(Protocol):
+    """Answers by words, as ``Kept`` has them."""
+
+    def known(self) -> Sequence[tuple[str, Any, int]]: ...
+
+    def enter(self, key: str, answer: Any, seen: int, /) -> None: ...
+
+
 class _Table(NamedTuple):
     """Answers by words: where a link has them, and what makes one of what JSON gave."""
 
-    of: Callable[[Link], Kept[str, Any]]
+    of: Callable[[Link], _Answers]
     read: Callable[[Any], Any]
 
 
@@ -82,6 +89,7 @@ TABLES: dict[str, _Table] = {
     "calls": _Table(lambda link: link.calls, lambda it: Calls(*it)),
     "decorated": _Table(lambda link: link.names.registry.decorated, _tuples),
     "imported": _Table(lambda link: link.names.modules.imports, tuple),
+    "runs": _Table(lambda link: link.names.calls_of.answers, _tuples),
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
@@ -101,14 +102,31 @@ class Callers:
         self._names.modules.reads.see(self._paths[number])
         known = self._walked.setdefault(number, {})
         if word not in known:
-            if word not in self._numbers_of:
-                self._numbers_of[word] = len(self._numbered)
-                self._numbered.append(word)
-            first = number * _PER_FILE + self._numbers_of[word] * _PER_WORD
+            first = self.first(number, word)
             found = list(self._look_for(number, word))
             known[word] = list(range(first, first + len(found)))
             self._calls.update(zip(known[word], found, strict=True))
         return known[word]
+
+    def first(self, number: int, word: str) -> int:
+        """The number of the first call of a file by a word."""
+        if word not in self._numbers_of:
+            self._numbers_of[word] = len(self._numbered)
+            self._numbered.append(word)
+        return number * _PER_FILE + self._numbers_of[word] * _PER_WORD
+
+    def path(self, number: int) -> str:
+        """The file of a number."""
+        return self._paths[number]
+
+    def number(self, path: str) -> int:
+        """The number of a file."""
+        return bisect_left(self._paths, path)
+
+    @property
+    def answers(self) -> CallAnswers:
+        """What calls run, as far as it is known."""
+        return CallAnswers(self, self._memo)
 
     def _look_for(self, number: int, word: str) -> Iterator[_Placed]:
         """The calls of a file by a word, of the bodies that may hold any."""
@@ -248,16 +266,13 @@ class Callers:
         having = self._having(word)
         if not self._names.secluded:
             among = {path_of(each) for each in self._names.heirs_of(owner)}
-            having = [number for number in map(self._number, sorted(among)) if _holds(having, number)]
+            having = [number for number in map(self.number, sorted(among)) if _holds(having, number)]
         for number in having:
             yield from _fitting(self._runs_in(word, number), name)
 
-    def _number(self, path: str) -> int:
-        return bisect_left(self._paths, path)
-
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
-        return _fitting(self._memo.solve(("calls", word), lambda: self._runs_by(word)), name)
+        return _fitting(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
 
     def _runs_by(self, word: str) -> Iterator[str]:
         for file in self._having(word):
@@ -265,7 +280,9 @@ class Callers:
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
         """What the calls by a word in one file run: when the file changes, only they are worked out again."""
-        return self._memo.solve(("calls", word, file), lambda: self._runs(self._in(file, word)), firm=True)
+        if not self._memo.secluded:
+            self._names.modules.reads.recall("runs")
+        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)), firm=True)
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""
@@ -273,9 +290,9 @@ class Callers:
             path, call = self._call(number)
             for target in self._names.names(path, call.func):
                 if ":" in target:
-                    yield f"{target} {number:020}"
+                    yield run(target, number)
                     if self._names.classes(target):
-                        yield from (f"{each} {number:020}" for each in self._names.methods(target, "__init__"))
+                        yield from (run(each, number) for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]

@@ -69,6 +69,22 @@ class Memo:
             return answer
         return self._compute(key, compute, firm)
 
+    def answers(self) -> Iterator[tuple[Hashable, tuple[str, ...], int]]:
+        """What has been answered and what each answer was worked out from, but for answers on a cycle; where answers are
+        firm, nothing.
+        """
+        if not self._reads.firm:
+            yield from (
+                (key, answer, self._seen.get(key, 0)) for key, answer in self._known.items() if key not in self._cycles
+            )
+
+    def enter(self, key: Hashable, answer: tuple[str, ...], seen: int) -> None:
+        """Take over one of the ``answers`` that were given in the same state."""
+        if key not in self._known and not self._reads.firm:
+            self._known[key] = answer
+            if self._reads.keeps:
+                self._keep(key, seen)
+
     @contextmanager
     def apart(self) -> Iterator[None]:
         """For what is worked out once for the whole project, perhaps in the midst of a question: nothing counts as asked.
