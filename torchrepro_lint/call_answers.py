@@ -36,7 +36,7 @@ class CallAnswers:
 
     def enter(self, key: str, answer: tuple[tuple[str, int], ...], seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
-        path, _, word = key.partition(_BETWEEN)
+        path, _, word = key.rpartition(_BETWEEN)
         file = self._callers.number(path)
         first = self._callers.first(file, word)
         self._memo.enter((QUESTION, word, file), tuple(sorted(run(target, first + at) for target, at in answer)), seen)

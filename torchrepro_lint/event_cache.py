@@ -28,6 +28,38 @@ class Outcome(NamedTuple):
     handed: tuple[str, ...]
 
 
+class Happens(NamedTuple):
+    """What tells the events of a project apart, as far as their outcomes differ: the file, what happens, and to what."""
+
+    path: str
+    kind: str
+    value: str
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, path: str, event: Event) -> Happens:
+        """That of an event of a file."""
+        assert event.value is not None
+        return cls(path, event.kind, type(event.value).__name__, event.value.start, event.value.end)
+
+
+class Outcomes:
+    """What runs have found of events, as a table that can be carried from one run to the next (see ``answers_json``)."""
+
+    def __init__(self, kept: Kept[Happens, Outcome]) -> None:
+        self._kept = kept
+
+    def known(self) -> list[tuple[str, Outcome, int]]:
+        """What has been found, and from what."""
+        return [("\n".join(map(str, key)), outcome, seen) for key, outcome, seen in self._kept.known()]
+
+    def enter(self, key: str, outcome: Outcome, seen: int) -> None:
+        """Take over what ``known`` gave of a project in the same state."""
+        path, kind, value, start, end = key.rsplit("\n", 4)
+        self._kept.enter(Happens(path, kind, value, int(start), int(end)), outcome, seen)
+
+
 class EventCache:
     """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code."""
 
@@ -37,8 +69,7 @@ class EventCache:
         self._started = Setting(True, torch, properties)
         self._known: dict[tuple[int, bool], tuple[Event, ...]] = {}
         self._mutations: dict[str, Mutations] = {}
-        # What runs have found of events, by their files and identities.
-        self.outcomes: Kept[tuple[str, int], Outcome] = Kept(definitions.reads)
+        self.outcomes: Kept[Happens, Outcome] = Kept(definitions.reads)
         # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
         # class of its object, and whether it waits until its result is used.
         self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(

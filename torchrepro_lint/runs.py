@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.beginnings import Beginning
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.event_cache import EventCache, Outcome
+from torchrepro_lint.event_cache import EventCache, Happens, Outcome
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import (
     Attribute,
@@ -346,10 +346,12 @@ class Run:
         """What an event calls and hands over; remembered for all runs where that does not hang on an object's class."""
         if frame.receiver:
             return self._find_outcome(frame, event, called)
-        return self._cache.outcomes.of((frame.path, id(event)), lambda: self._find_outcome(frame, event, called))
+        self._names.modules.reads.recall("outcomes")
+        key = Happens.of(frame.path, event)
+        return self._cache.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
 
     def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
-        self._names.modules.reads.see(frame.path)  # what is remembered by identity goes with its file
+        self._names.modules.reads.see(frame.path)  # what is remembered by its place goes with its file
         found, assumed = self._found(frame, called)
         handed: tuple[str, ...] = ()
         runs = False
