@@ -9,6 +9,7 @@ import pytest
 from one_file import project_of
 from page_examples import examples
 from torchrepro_lint.facts import Expression
+from torchrepro_lint.order import barren
 from torchrepro_lint.order.barren import Barren
 from torchrepro_lint.order.goings import goings
 from torchrepro_lint.order.likely import may_be_set
@@ -67,10 +68,10 @@ def _gone_along(project: Project) -> list[tuple[str, Expression]]:
 def _check(project: Project) -> None:
     """Whatever is asked first."""
     asked = _gone_along(project)
-    barren, again = Barren(project.resolver), Barren(project.resolver)
-    said = [barren.holds(*each) for each in asked]
+    known, again = Barren(project.resolver), Barren(project.resolver)
+    said = [known.holds(*each) for each in asked]
     assert said == [again.holds(*each) for each in reversed(asked)][::-1]
-    assert said == [barren.holds(*each) for each in asked]
+    assert said == [known.holds(*each) for each in asked]
     assert not any(none and may_be_set(project.resolver, *each) for none, each in zip(said, asked, strict=True))
 
 
@@ -79,8 +80,8 @@ def test_a_set_is_found_by_each_way_and_a_list_is_none(files: dict[str, str]) ->
     for text, none in (("{1, 2}", False), ("[1, 2]", True)):
         project = project_of({path: each.replace("{}", text) for path, each in files.items()})
         _check(project)
-        barren = Barren(project.resolver)
-        assert all(barren.holds(*each) for each in _gone_along(project)) is none
+        known = Barren(project.resolver)
+        assert all(known.holds(*each) for each in _gone_along(project)) is none
 
 
 @pytest.mark.parametrize("text", PROMISES)
@@ -94,3 +95,22 @@ def test_what_is_declared_to_be_a_set_may_be_one(text: str) -> None:
 def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
     for example in examples(page):
         _check(project_of({path: text for path, text in example.files.items() if path.endswith(".py")}))
+
+
+@pytest.mark.parametrize("most", ["_MOST_VALUES", "_MOST_STEPS"])
+def test_what_has_too_many_values_may_be_anything(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
+    project = project_of({"a.py": "".join(f"y = [{number}]\n" for number in range(9)) + "for x in y: f(x)\n"})
+    assert all(Barren(project.resolver).holds(*each) for each in _gone_along(project))
+    monkeypatch.setattr(barren, most, 8)
+    assert not any(Barren(project.resolver).holds(*each) for each in _gone_along(project))
+
+
+def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "y = {1}\nz = [2]\nfor x in y: f(x)\nfor x in z: f(x)\n"
+    project = project_of({"a.py": text})
+    first, second = sorted(_gone_along(project), key=lambda each: each[1].start)
+    monkeypatch.setattr(barren, "_MOST_STEPS", 1)
+    known = Barren(project.resolver)
+    assert not known.holds(*first)
+    assert not known.holds(*second)
+    assert Barren(project.resolver).holds(*second)

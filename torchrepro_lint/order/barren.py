@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
 _Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
+# What has more values may be anything; so many are looked at for one question, and in vain for all.
+_MOST_VALUES = 1000
+_MOST_STEPS = 100_000
+# Stands for what has no key.
+_UNNAMED = -1
 # Stands for a set among values.
 _SET = Collection(0, 0, "set", ())
 
@@ -30,35 +35,50 @@ class Barren:
         self._names = names
         self._barren: set[_Key] = set()
         self._fertile: set[_Key] = set()
+        # So many more values may be looked at in vain: what was found to be barren is remembered, what led to a set is not.
+        self._left = _MOST_STEPS
 
     def holds(self, path: str, expression: Expression) -> bool:
-        """Whether nothing that an expression may stand for is written like a set."""
+        """Whether nothing that an expression may stand for is written like a set; false where that takes too long to tell."""
         if (known := _key(path, expression)) in self._barren:
             return True
-        if known in self._fertile:
+        if known in self._fertile or self._left <= 0 or _is_set(expression):
             return False
         came: dict[_Key, _Key | None] = {}
+        last, steps = self._followed(path, expression, came)
+        if last is None:
+            self._barren.update(came)
+            return True
+        self._left -= steps
+        self._note(came, last)
+        return False
+
+    def _followed(self, path: str, expression: Expression, came: dict[_Key, _Key | None]) -> tuple[_Key | None, int]:
+        """What leads to a set, or to more than is followed, and how many values were looked at; ``came`` is for what they are
+        and what led to each.
+        """
         left: list[tuple[str, Expression, _Key | None]] = [(path, expression, None)]
+        steps = 0
         while left:
             file, value, to = left.pop()
-            if _is_set(value):
-                self._note(came, to)
-                return False
             key = _key(file, value)
             if key is not None:
                 if key in self._fertile:
-                    self._note(came, to)
-                    return False
+                    return to or _UNNAMED, steps
                 if key in came or key in self._barren:
                     continue
                 came[key] = to
-            left += [(*each, key or to) for each in self._behind(file, value)]
-        self._barren.update(came)
-        return True
+                to = key
+            found = list(self._behind(file, value))
+            steps += len(found)
+            if len(found) > _MOST_VALUES or steps > _MOST_STEPS or any(_is_set(each) for _, each in found):
+                return to or _UNNAMED, steps
+            left += [(at, each, to) for at, each in found]
+        return None, steps
 
     def _note(self, came: dict[_Key, _Key | None], to: _Key | None) -> None:
         """All that has led to a set does."""
-        while to is not None:
+        while to is not None and to != _UNNAMED:
             self._fertile.add(to)
             to = came[to]
 
