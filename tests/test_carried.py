@@ -116,6 +116,79 @@ def test_a_text_from_standard_input_leaves_what_is_stored(project: Maker, lint: 
     assert {path: path.read_bytes() for path in _cached()} == stored
 
 
+def test_a_few_changed_files_are_stored_when_something_was_worked_out_anew(project: Maker, lint: Lint) -> None:
+    """What is stored stays the ground on which the next runs begin: each sees all that has changed since."""
+    folder = project(FILES)
+    lint()
+    stored = {path: path.read_bytes() for path in _cached()}
+    Path(folder, "notes.py").write_text(f"{DATA}\n# Nothing runs it.\n".replace("loader", "other"))
+    assert "TRL307" in lint("notes.py").out
+    Path(folder, "data.py").write_text(f"# One line more.\n{DATA}")
+    for asked in ("notes.py", "data.py", "train.py", "layers.py"):
+        assert lint(asked) == lint(asked, "--no-cache")
+    Path(folder, "notes.py").write_text(FILES["notes.py"])
+    Path(folder, "data.py").write_text(DATA)
+    assert lint() == lint("--no-cache")
+    Path(folder, "train.py").write_text(TRAIN.replace(".cuda()", ""))
+    assert lint("layers.py").out == ""
+    assert _facts() not in stored.values()
+
+
+def test_a_change_that_nothing_rests_on_rewrites_nothing(project: Maker, lint: Lint) -> None:
+    folder = project(FILES)
+    lint()
+    facts = _facts()
+    for number in range(3):
+        Path(folder, "notes.py").write_text(f"def note(text):\n    return {number}\n")
+        assert lint("notes.py") == lint("notes.py", "--no-cache")
+    assert _facts() == facts
+
+
+def test_many_changed_files_are_stored(project: Maker, lint: Lint) -> None:
+    folder = project({f"module_{number}.py": "x = 1\n" for number in range(12)})
+    lint()
+    facts = _facts()
+    for number in range(9):
+        Path(folder, f"module_{number}.py").write_text("x = 2\n")
+    lint()
+    assert _facts() != facts
+
+
+PART = """from layers import Pick
+
+
+class Part{0}(Pick):
+    def go(self, value):
+        return self.forward(value, {0})
+
+
+def start(part=None):
+    part = part or Part{0}()
+    return part.go(1)
+"""
+
+
+def test_tables_are_taken_up_by_the_next_runs(project: Maker, lint: Lint) -> None:
+    files = {**FILES, **{f"part_{number}.py": PART.format(number) for number in range(50)}}
+    starts = "".join(f"import part_{number}\npart_{number}.start()\n" for number in range(50))
+    files["train.py"] = starts + TRAIN
+    folder = project(files)
+    lint()
+    assert {path.name for path in _cached()} > {"above", "calls", "imported", "outcomes", "runs"}
+    dice = random.Random(5)
+    for _ in range(10):
+        path = dice.choice(["part_7.py", "part_30.py", "layers.py", "train.py", "data.py"])
+        files[path] = _changed(files[path], dice)
+        Path(folder, path).write_text(files[path])
+        asked = dice.choice(["part_7.py", "layers.py", "train.py"])
+        assert lint(asked, "--verbose") == lint(asked, "--verbose", "--no-cache")
+
+
+def _facts() -> bytes:
+    (found,) = (path for path in _cached() if path.name == "facts")
+    return found.read_bytes()
+
+
 def _cached() -> list[Path]:
     import os
 
