@@ -52,6 +52,7 @@ class Modules:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._mentioned: dict[str, set[str]] = {}
         self._stems = _stems(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
@@ -81,7 +82,8 @@ class Modules:
         assert isinstance(self.files, Files)
         self.files[path] = facts
         self._exports.pop(path, None)
-        for each in ("_mentioned", "aliases"):
+        self._mentioned.clear()
+        for each in ("_importers", "aliases"):
             vars(self).pop(each, None)
 
     def drop(self, changed: int) -> None:
@@ -95,17 +97,25 @@ class Modules:
     def mentions(self, package: str, word: str) -> bool:
         """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
         self.reads.words.update((package, word))
-        return word in self._mentioned.get(package, ())
+        return word in self._words_beside(package)
+
+    def _words_beside(self, package: str) -> set[str]:
+        """The words that files mention which import a package from outside."""
+        if package not in self._mentioned:
+            found = self._mentioned[package] = set()
+            for path in self._importers.get(package, ()):
+                if self.is_outside(path, package):
+                    summary = self.summary(path)
+                    found.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))
+        return self._mentioned[package]
 
     @cached_property
-    def _mentioned(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+    def _importers(self) -> dict[str, list[str]]:
+        """The files that import by a first word, as written."""
+        found: dict[str, list[str]] = {}
         for path, summary in self.summaries():
-            imported = {name.rpartition(".")[2] for name in summary.imports}
             for package in {name.partition(".")[0] for name in summary.imports} - {""}:
-                words = found.setdefault(package, set())
-                if self.is_outside(path, package):
-                    words.update(summary.calls, summary.values, imported)
+                found.setdefault(package, []).append(path)
         return found
 
     @cached_property

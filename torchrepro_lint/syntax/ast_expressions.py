@@ -20,20 +20,22 @@ from torchrepro_lint.syntax.tree import Convert, ToExpression, Untrusted, typed
 
 if TYPE_CHECKING:
     from torchrepro_lint.collector import Collector
+    from torchrepro_lint.syntax.columns import Columns
 
 _BLANKS = frozenset(" \t\f\r\n")
 
 
-def quick(collector: Collector, starts: list[int]) -> Convert:
+def quick(collector: Collector, columns: Columns) -> Convert:
     """What converts the nodes of a text whose columns are code points: the commonest at once, the others by the table."""
+    starts, numbers = columns.starts, columns.numbers
 
     def convert(scope: Scope, node: ast.expr) -> Expression:
         kind = type(node)
-        start = starts[node.lineno] + node.col_offset
+        start = numbers[starts[node.lineno] + node.col_offset]
         if kind is ast.Name:
-            end = start + len(node.id)  # type: ignore[attr-defined]  # narrowed by exact type
+            end = numbers[start + len(node.id)]  # type: ignore[attr-defined]  # narrowed by exact type
             return record(Ref, (start, end, scope.resolve(node.id), (), end))  # type: ignore[attr-defined, no-any-return]
-        end = starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]  # the parser sets both
+        end = numbers[starts[node.end_lineno] + node.end_col_offset]  # type: ignore[index, operator]  # the parser sets both
         return EXPRESSIONS.get(kind, other)(collector, scope, node, start, end)
 
     return convert
@@ -48,7 +50,7 @@ def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: i
     word = node.attr
     dot = end - len(word) - 1
     if tree.text[dot] == "." and tree.text[dot - 1] not in _BLANKS:
-        base_end = dot
+        base_end = tree.columns.numbers[dot]  # type: ignore[attr-defined]  # an AstTree has them
     else:
         base_end = closed(tree.text, tree.span(node.value)[1])
     base = node.value

@@ -59,7 +59,7 @@ class AstTree(SyntaxTree):
         self.columns, self.span = columns, columns.span
 
     def converter(self, collector: Collector) -> Convert:
-        return quick(collector, self.columns.starts) if self.columns.narrow else super().converter(collector)
+        return quick(collector, self.columns) if self.columns.narrow else super().converter(collector)
 
     def body(self, block: Node) -> Sequence[Node]:
         found: Sequence[Node] = block if isinstance(block, list) else block.body

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 # The line ends of the Python tokenizer.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+
+# Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
+_SHARED = 1 << 17
 
 ToSpan: TypeAlias = Callable[[Any], tuple[int, int]]
 
@@ -17,10 +21,10 @@ class Columns:
     """Where the lines of a text begin, and the spans of its nodes.
 
     ``starts`` has the offsets of the lines, which count from 1; ``base`` is added to all: where the text stands in a longer
-    one. ``narrow`` says that every column of the text is a code point.
+    one. ``narrow`` says that every column of the text is a code point. ``numbers`` has each offset at its place.
     """
 
-    __slots__ = ("narrow", "span", "starts")
+    __slots__ = ("narrow", "numbers", "span", "starts")
 
     def __init__(self, text: str, base: int = 0) -> None:
         self.narrow = text.isascii()
@@ -28,33 +32,43 @@ class Columns:
         newline = 0 if "\r" in text else 1
         # The first entry stands for a line 0.
         starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
-        self.span = _narrow(starts) if self.narrow else _wide(starts, lines)
+        most = base + len(text) + 1
+        self.numbers: Sequence[int] = _numbers() if most < _SHARED else range(most + 1)
+        self.span = _narrow(starts, self.numbers) if self.narrow else _wide(starts, self.numbers, lines)
 
 
 # These are no methods: an object that holds its own method stays in memory until garbage is collected.
-def _narrow(starts: list[int]) -> ToSpan:
+def _narrow(starts: list[int], numbers: Sequence[int]) -> ToSpan:
     def span(node: Any) -> tuple[int, int]:
-        return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset
+        return (
+            numbers[starts[node.lineno] + node.col_offset],
+            numbers[starts[node.end_lineno] + node.end_col_offset],
+        )
 
     return span
 
 
-def _wide(starts: list[int], lines: list[str]) -> ToSpan:
+def _wide(starts: list[int], numbers: Sequence[int], lines: list[str]) -> ToSpan:
     wide = {row: line for row, line in enumerate(lines, 1) if not line.isascii()}
     known: dict[int, list[int]] = {}
 
     def offset(row: int, column: int) -> int:
         if row not in wide:
-            return starts[row] + column
+            return numbers[starts[row] + column]
         columns = known.get(row)
         if columns is None:
             columns = known[row] = list(_columns(wide[row]))
-        return starts[row] + columns[column]
+        return numbers[starts[row] + columns[column]]
 
     def span(node: Any) -> tuple[int, int]:
         return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
 
     return span
+
+
+@cache
+def _numbers() -> Sequence[int]:
+    return [*range(_SHARED)]
 
 
 def _columns(line: str) -> Iterator[int]:
