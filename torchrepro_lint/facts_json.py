@@ -47,11 +47,11 @@ def summary_from(value: Any) -> Summary:
     *plain, (words, classes) = value
     reader = Reader(words)
     found = [(name, reader.all(bases)) for name, bases in classes]
-    return Summary._make([*map(_frozen, plain), tuple(found)])
+    return Summary._make([*(_frozen(each) if type(each) is list else each for each in plain), tuple(found)])
 
 
-def _frozen(value: Any) -> Any:
-    return tuple([_frozen(each) for each in value]) if type(value) is list else value
+def _frozen(value: list[Any]) -> tuple[Any, ...]:
+    return tuple([_frozen(each) if type(each) is list else each for each in value])
 
 
 class Writer:

@@ -26,6 +26,10 @@ class Tree(NamedTuple):
     files: tuple[str, ...]
     given: tuple[tuple[str, Given], ...]
 
+    def place(self, path: str) -> str:
+        """The absolute path of a file."""
+        return os.path.join(self.root.path, path.replace("/", os.sep))
+
 
 class Plan(NamedTuple):
     """What a run is about, in order; ``errors`` are the given paths that do not exist, ``stdin`` what was piped in."""

@@ -63,7 +63,7 @@ def recall(record: Record) -> Outcome | None:
 
 def keep(record: Record, seen: dict[str, tuple[State, str]], outcome: Outcome) -> None:
     """Remember what a run found in files that were seen so; a run with errors, or one that missed a file, is not."""
-    paths = {str(Path(tree.root.path, path)) for tree in record.plan.trees for path in tree.files}
+    paths = {tree.place(path) for tree in record.plan.trees for path in tree.files}
     if outcome.errors or outcome.changes or paths != seen.keys():
         return
     files = {path: [*known, name] for path, (known, name) in sorted(seen.items())}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class StoredReading(Reading):
     """A reading of a file whose bytes have a digest; ``unpack`` gives its facts, or raises ``ValueError``."""
 
-    def __init__(self, path: Path, digest: str, summary: Summary, unpack: Callable[[], Facts]) -> None:
+    def __init__(self, path: str, digest: str, summary: Summary, unpack: Callable[[], Facts]) -> None:
         super().__init__(None, None, None)
         self._path = path
         self._digest = digest
@@ -28,9 +28,9 @@ class StoredReading(Reading):
     @cached_property
     def source(self) -> Source | None:
         """The source, read again; nothing where the file has vanished or changed meanwhile."""
-        notebook = is_notebook(self._path.name)
+        notebook = is_notebook(self._path)
         try:
-            data = self._path.read_bytes()
+            data = Path(self._path).read_bytes()
         except OSError:
             return None
         if digest(data, notebook) != self._digest:
@@ -48,7 +48,7 @@ class StoredReading(Reading):
         try:
             return self._unpack()
         except ValueError:
-            found = read(self._path.read_bytes(), is_notebook(self._path.name)).facts
+            found = read(Path(self._path).read_bytes(), is_notebook(self._path)).facts
             if found is None:
                 raise OSError("the file changed while it was read") from None
             return found

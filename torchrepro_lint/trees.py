@@ -124,7 +124,7 @@ class _Reader:
             self._store_all()
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
         files = {path: self._found[path] for path in self._tree.files if path in self._found}
-        seen = {str(self._place(path)): known for path, known in self._seen.items()}
+        seen = {self._place(path): known for path, known in self._seen.items()}
         digests = {path: self._digests[path] for path, each in files.items() if each.facts is not None}
         return Readings(files, tuple(errors), seen, digests, before, self._store_all)
 
@@ -175,7 +175,7 @@ class _Reader:
         """The answers of files, in no promised order; the large ones come first."""
         sizes = {path: self._size(path) for path in paths}
         ordered = sorted(paths, key=lambda path: (-sizes[path], path))
-        tasks = [_Task(str(self._place(path)), self._piped(path)) for path in ordered]
+        tasks = [_Task(self._place(path), self._piped(path)) for path in ordered]
         work = partial(_answer, self._pack.digests if self._pack else None)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
         if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE):
@@ -207,8 +207,8 @@ class _Reader:
     def _piped(self, path: str) -> bytes | None:
         return self._given[path].data if path in self._given else None
 
-    def _place(self, path: str) -> Path:
-        return Path(self._tree.root.path, path)
+    def _place(self, path: str) -> str:
+        return self._tree.place(path)
 
     def _size(self, path: str) -> int:
         data = self._piped(path)
