@@ -29,11 +29,17 @@ class Reads:
     def __init__(self, project: Project, files: Sequence[str]) -> None:
         self._project = project
         self._files = files
-        known = _KNOWN.setdefault(project, {})
-        for path in files:
-            if path not in known:
-                known[path] = tuple(_read_in(project, path))
-        self._expressions = [(path, each) for path in files for each in known[path]]
+        self._known = _KNOWN.setdefault(project, {})
+
+    def _in(self, path: str) -> tuple[Expression, ...]:
+        if path not in self._known:
+            self._known[path] = tuple(_read_in(self._project, path))
+        return self._known[path]
+
+    @property
+    def _expressions(self) -> Iterator[tuple[str, Expression]]:
+        """What is read, file by file: most questions are answered by one of the first."""
+        return ((path, each) for path in self._files for each in self._in(path))
 
     def word(self, word: str, declaration: Expression | None) -> bool:
         """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
@@ -47,9 +53,8 @@ class Reads:
             if word not in names:
                 return True
             variable = f"{definition.name}.<locals>.{word}"
-            if any(
-                variable in each.roots for file, each in self._expressions if file == path and isinstance(each, Ref)
-            ):
+            read = self._in(path) if path in self._files else ()
+            if any(variable in each.roots for each in read if isinstance(each, Ref)):
                 return True
         return False
 
@@ -87,36 +92,31 @@ def reads_of(project: Project, files: Sequence[str]) -> Reads:
     return Reads(project, files)
 
 
-def _read_in(project: Project, path: str) -> Iterator[Expression]:
-    for body in bodies(project.files[path]):
-        for statement in statements(body):
-            yield from _read_by(statement)
+def _read_in(project: Project, path: str) -> list[Expression]:
+    """What is read in a file, in no order: expressions and what they are made of, without what is only logged, and without
+    the names of what is called.
+    """
+    found: list[Expression] = []
+    left = [each for body in bodies(project.files[path]) for one in statements(body) for each in _read_by(one)]
+    while left:
+        expression = left.pop()
+        if not isinstance(expression, Call):
+            left += parts(expression)
+        elif _is_logging(expression.func):
+            continue
+        else:
+            left += (arg.value for arg in expression.args)
+            if isinstance(expression.func, Ref):
+                found.append(expression.func._replace(path=expression.func.path[:-1]))
+            else:
+                left.append(expression.func.value if isinstance(expression.func, Attribute) else expression.func)
+        found.append(expression)
+    return found
 
 
 def _read_by(statement: Statement) -> Iterator[Expression]:
     targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
-    for expression in expressions(statement):
-        if not any(expression is target for target in targets):
-            yield from _read(expression)
-
-
-def _read(expression: Expression) -> Iterator[Expression]:
-    """An expression and what it is made of, without what is only logged, and without the name of what is called."""
-    if isinstance(expression, Call):
-        if _is_logging(expression.func):
-            return
-        if isinstance(expression.func, Attribute):
-            yield from _read(expression.func.value)
-        elif isinstance(expression.func, Ref):
-            yield expression.func._replace(path=expression.func.path[:-1])
-        else:
-            yield from _read(expression.func)
-        for arg in expression.args:
-            yield from _read(arg.value)
-    else:
-        for part in parts(expression):
-            yield from _read(part)
-    yield expression
+    return (each for each in expressions(statement) if not any(each is target for target in targets))
 
 
 def _is_logging(func: Expression) -> bool:
