@@ -107,6 +107,14 @@ def reached(functions: Iterable[str], *, accelerated: bool) -> Reached:
     return Reached(frozenset(functions), frozenset(map(path_of, functions)), accelerated)
 
 
+class _Place(NamedTuple):
+    """A program by its file and its number among those of the file, and whether it may run on an accelerator."""
+
+    path: str
+    number: int
+    accelerated: bool
+
+
 class Work(NamedTuple):
     """What the workers of a loader run, and what that does."""
 
@@ -156,6 +164,8 @@ class Project:
         self._placed: dict[str, tuple[Placed, ...]] = {}
         self._loaders: dict[str, tuple[Loader, ...]] = {}
         self._switching: dict[int, tuple[Touch, ...]] = {}
+        # Which programs reach a function, or any of a file, and from what that is known.
+        self._reaching: dict[str, tuple[tuple[_Place, ...], int]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
@@ -268,7 +278,7 @@ class Project:
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run anything of a file."""
-        return self._programs_with(lambda each: path in each.paths)
+        return self._programs(self._where(f"in {path}", lambda each: path in each.paths))
 
     def programs_of(self, path: str) -> tuple[Program, ...]:
         """What the entry points of a file run."""
@@ -540,16 +550,27 @@ class Project:
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
-        return self._programs_with(lambda each: function in each.functions)
+        return self._programs(self._where(function, lambda each: function in each.functions))
 
-    def _programs_with(self, wanted: Callable[[Reached], bool]) -> tuple[Program, ...]:
-        """The programs that reach what is wanted; those of other entry points are not run for that."""
-        return tuple(
-            self.programs_of(entries[0].path)[number]
-            for entries in self._entries
-            for number, each in enumerate(self._reached(entries))
-            if wanted(each)
-        )
+    def _programs(self, places: tuple[_Place, ...]) -> tuple[Program, ...]:
+        return tuple(self.programs_of(each.path)[each.number] for each in places)
+
+    def _where(self, what: str, wanted: Callable[[Reached], bool]) -> tuple[_Place, ...]:
+        """Which programs reach what is wanted; those of other entry points are not run for that."""
+        reads = self.resolver.modules.reads
+        if what not in self._reaching:
+            outer, reads.seen = reads.seen, 0
+            found = tuple(
+                _Place(entries[0].path, number, each.accelerated)
+                for entries in self._entries
+                for number, each in enumerate(self._reached(entries))
+                if wanted(each)
+            )
+            self._reaching[what] = found, reads.seen
+            reads.seen |= outer
+        found, seen = self._reaching[what]
+        reads.seen |= seen
+        return found
 
     @cached_property
     def _entries(self) -> tuple[tuple[Entry, ...], ...]:
@@ -595,5 +616,5 @@ class Project:
         """
         if self._settings.device != "auto":
             return self._settings.device != "cpu"
-        reached = [each for entries in self._entries for each in self._reached(entries) if function in each.functions]
+        reached = self._where(function, lambda each: function in each.functions)
         return not reached or any(each.accelerated for each in reached)
