@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from torchrepro_lint.cache import Cache
 from torchrepro_lint.project import Project
 
 Maker = Callable[[Mapping[str, str]], Path]
@@ -152,6 +153,26 @@ def test_many_changed_files_are_stored(project: Maker, lint: Lint) -> None:
         Path(folder, f"module_{number}.py").write_text("x = 2\n")
     lint()
     assert _facts() != facts
+
+
+def test_many_changed_files_are_stored_once_and_answers_with_them(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({**FILES, **{f"module_{number}.py": "x = 1\n" for number in range(12)}})
+    written: list[str] = []
+    replace = Cache.replace
+
+    def noted(self: Cache, name: str, data: bytes) -> bool:
+        written.append(name)
+        return replace(self, name, data)
+
+    monkeypatch.setattr(Cache, "replace", noted)
+    lint()
+    assert written.count("facts") == 1
+    for number in range(9):
+        Path(folder, f"module_{number}.py").write_text("x = 2\n")
+    lint("notes.py")
+    assert (written.count("facts"), written.count("answers")) == (2, 2)
 
 
 PART = """from layers import Pick

@@ -56,7 +56,7 @@ class Carried:
         """Write down what is known now, if it is more than what still held of what was there before: otherwise the next run
         begins where this one did. Nothing about texts that are not on disk.
         """
-        if self._is_new or _count(self._link) > self._taken:
+        if self._is_new or self._readings.stored or _count(self._link) > self._taken:
             self._readings.store()
             self._write()
 

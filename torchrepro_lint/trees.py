@@ -59,8 +59,9 @@ class Readings(NamedTuple):
     """The files of a tree that could be read, by path from the root, and an error for each given one that could not.
 
     ``seen`` has, by absolute path, how each file was when it was read, ``digests`` those of all files with facts, by path;
-    ``before`` has what the last run stored of changed files, if they are few: digests and facts. ``store`` stores the facts
-    of a few changed files, which is left to whoever knows whether it pays.
+    ``before`` has what the last run stored of changed files, if they are few: digests and facts. ``stored`` says that
+    the facts of many changed files are stored already; ``store`` stores those of a few, which is left to whoever knows whether
+    it pays.
     """
 
     files: dict[str, Reading]
@@ -68,6 +69,7 @@ class Readings(NamedTuple):
     seen: dict[str, tuple[State, str]]
     digests: dict[str, str]
     before: dict[str, tuple[str, Facts]]
+    stored: bool
     store: Callable[[], None]
 
 
@@ -120,17 +122,19 @@ class _Reader:
             self._take(path, answer)
             advance()
         before = self._before(changed)
-        if len(changed) > _FEW:
+        stored = len(changed) > _FEW
+        if stored:
             self._store_all()
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
         files = {path: self._found[path] for path in self._tree.files if path in self._found}
         seen = {self._place(path): known for path, known in self._seen.items()}
         digests = {path: self._digests[path] for path, each in files.items() if each.facts is not None}
-        return Readings(files, tuple(errors), seen, digests, before, self._store_all)
+        return Readings(files, tuple(errors), seen, digests, before, stored, self._store_all)
 
     def _store_all(self) -> None:
         if self._pack:
-            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), self._fresh)
+            fresh, self._fresh = self._fresh, {}
+            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), fresh)
 
     def _stored_now(self) -> dict[str, tuple[State, str]]:
         return {path: self._seen[path] for path in self._stored}

@@ -64,7 +64,10 @@ def work_through(
     turns = _Turns(len(tasks), min(jobs, len(tasks)) if apart else 1)
     crew = _Crew(work, tasks, deadline, turns)
     try:
-        for lane in range(min(max(jobs - bool(own), own < len(tasks)), len(tasks))):
+        others = jobs - 1 if own else jobs
+        if own < len(tasks):  # some tasks are not for this process
+            others = max(others, 1)
+        for lane in range(min(others, len(tasks))):
             crew.hire(lane)
         while (number := turns.last(len(tasks) - own)) is not None:
             yield number, work(tasks[number])

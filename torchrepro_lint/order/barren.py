@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import Attribute, Call, Collection, Expression, Operation, Ref, Subscript
 from torchrepro_lint.order.likely import ALGEBRA, HANDING, LOOKING_UP
-from torchrepro_lint.order.set_words import MAKERS, names_set
+from torchrepro_lint.order.set_words import annotates_set, makes_set, names_set, returns_set, takes_set
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.walk import last_word
 
@@ -42,7 +42,7 @@ class Barren:
         """Whether nothing that an expression may stand for is written like a set; false where that takes too long to tell."""
         if (known := _key(path, expression)) in self._barren:
             return True
-        if known in self._fertile or self._left <= 0 or _is_set(expression):
+        if known in self._fertile or self._left <= 0 or makes_set(expression):
             return False
         came: dict[_Key, _Key | None] = {}
         last, steps = self._followed(path, expression, came)
@@ -71,7 +71,7 @@ class Barren:
                 to = key
             found = list(self._behind(file, value))
             steps += len(found)
-            if len(found) > _MOST_VALUES or steps > _MOST_STEPS or any(_is_set(each) for _, each in found):
+            if len(found) > _MOST_VALUES or steps > _MOST_STEPS or any(makes_set(each) for _, each in found):
                 return to or _UNNAMED, steps
             left += [(at, each, to) for at, each in found]
         return None, steps
@@ -107,10 +107,9 @@ class Barren:
                 yield path, value
             elif how == "|=" or (how == ":" and names_set(value)):
                 yield path, _SET
-        if (found := self._names.parameter(name)) is not None:
-            if found.param.annotation is not None and names_set(found.param.annotation):
-                yield path, _SET
-            yield from self._names.passed(name)
+        if takes_set(self._names, name):
+            yield path, _SET
+        yield from self._names.passed(name)
 
     def _of_attribute(self, path: str, ref: Ref, word: str) -> Iterator[tuple[str, Expression]]:
         names = self._names
@@ -120,9 +119,7 @@ class Barren:
                 for target in names.modules.attribute(file, word) or ():
                     yield from self._of_variable(target)
             elif colon:
-                if any(
-                    how == ":" and names_set(each) for how, each in names.assigned(f"{owner.removesuffix('()')}.{word}")
-                ):
+                if annotates_set(names, f"{owner.removesuffix('()')}.{word}"):
                     yield file, _SET
                 if owner.endswith("()"):
                     yield from names.attribute_values(owner[:-2], word)
@@ -136,18 +133,9 @@ class Barren:
                 yield path, _SET if names_set(arg.value) else arg.value
         for name in self._names.names(path, func):
             if ":" in name:
-                if any(each.returns is not None and names_set(each.returns) for each in self._names.functions(name)):
+                if returns_set(self._names, name):
                     yield path, _SET
                 yield from ((path_of(name), each) for each in self._names.return_expressions(name))
-
-
-def _is_set(value: Expression) -> bool:
-    match value:
-        case Collection(kind=kind) | Comprehension(kind=kind):
-            return kind == "set"
-        case Call(func=func):
-            return last_word(func) in MAKERS
-    return False
 
 
 def _key(path: str, value: Expression) -> _Key | None:

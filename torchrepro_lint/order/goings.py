@@ -76,10 +76,7 @@ def _of_call(it: Call, found: list[Expression]) -> Sequence[Expression]:
     func, args = it.func, it.args
     if not args:
         return () if type(func) is Ref else (func,)
-    if last_word(func) in _TAKERS:
-        found += taken_by(it)
-    else:
-        found += [arg.value for arg in args if arg.star == "*"]
+    found += taken_by(it)
     values = [arg.value for arg in args]
     return values if type(func) is Ref else (func, *values)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Operation, Ref, Subscript
-from torchrepro_lint.order.set_words import MAKERS, names_set
+from torchrepro_lint.facts import Attribute, Call, Expression, Operation, Ref, Subscript
+from torchrepro_lint.order.set_words import annotates_set, makes_set, names_set, returns_set, takes_set
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
@@ -46,25 +46,19 @@ class _Look:
     def _shape(self, path: str, value: Expression) -> bool:
         names = self.names
         match value:
-            case Collection(kind="set") | Comprehension(kind="set"):
-                return True
-            case Call(func=func) if last_word(func) in MAKERS:
+            case _ if makes_set(value):
                 return True
             case Call(func=Ref(path=(*words, word)) as func) if word in LOOKING_UP:
                 return self.may_be(path, func._replace(path=tuple(words)))
             case Call(func=func, args=args):
                 if last_word(func) in HANDING:
                     return any(self.may_be(path, arg.value) or names_set(arg.value) for arg in args)
-                return any(_returns_set(names, name) for name in names.names(path, func) if ":" in name)
+                return any(returns_set(names, name) for name in names.names(path, func) if ":" in name)
             case Operation(op=op, operands=operands) if op in ALGEBRA:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
         return _is_annotated(names, path, value)
-
-
-def _returns_set(names: Names, name: str) -> bool:
-    return any(each.returns is not None and names_set(each.returns) for each in names.functions(name))
 
 
 def _is_annotated(names: Names, path: str, value: Expression) -> bool:
@@ -73,14 +67,12 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
         return False
     for root in value.roots:
         if not value.path:
-            parameter = names.parameter(f"{path}{root}")
-            if parameter and parameter.param.annotation and names_set(parameter.param.annotation):
+            if takes_set(names, f"{path}{root}"):
                 return True
             if any(how == "|=" or (how == ":" and names_set(each)) for how, each in names.assigned(f"{path}{root}")):
                 return True
     if len(value.path) == 1:
         for owner in names.names_of(path, value._replace(path=())):
-            declared = names.assigned(f"{owner.removesuffix('()')}.{value.path[0]}")
-            if any(how == ":" and names_set(each) for how, each in declared):
+            if annotates_set(names, f"{owner.removesuffix('()')}.{value.path[0]}"):
                 return True
     return False
