@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.effects import called_value
 from torchrepro_lint.facts import (
@@ -47,6 +48,7 @@ _OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST = 16
 # Events that may lead to what the run does not show.
 _USING = frozenset({"call", "index", "iterate"})
+_DISPLAYS = (Collection, Comprehension, Constant)
 # Steps to take for what is indexed or iterated, which is nearly always an array.
 _FEW = 40
 
@@ -176,24 +178,33 @@ class Transforming:
             return NOTHING  # by way of itself it draws nothing more
         self._asked.add(asked)
         try:
-            return self._worked(self._project.work_of(methods), scope)
+            return self._worked(methods, scope)
         finally:
             self._asked.discard(asked)
 
-    def _worked(self, work: Work, scope: Scope) -> Draws:
+    def _worked(self, methods: Sequence[str], scope: Scope) -> Draws:
+        work = self._project.work_of(methods)
+        arrivals = Arrivals(self._origins, work.run, methods, scope)
         found: set[str] = set()
         known: set[int] = set()
-        for happening in work.run.happenings:
-            if happening.event.kind not in _USING or _is_known(happening, known) or not self._runs(happening, scope):
-                continue
-            seen = self._happens(work, happening, scope)
-            if seen is not None:
-                found |= seen
-                known.add(id(happening.event))
+        free: frozenset[str] = frozenset()
+        left = [each for each in work.run.happenings if each.event.kind in _USING]
+        while left:
+            behind = []
+            for happening in left:
+                if _is_known(happening, known, free):
+                    behind.append(happening)
+                elif self._runs(happening, scope):
+                    seen = self._seen(work, happening, arrivals)
+                    if seen is not None:
+                        found |= seen
+                        known.add(id(happening.event))
+            free = arrivals.reached_without(known) if behind else free
+            left = behind if len(behind) < len(left) else []
         drawn = (
             each
             for each in own_draws(work)
-            if not _is_known(each.happening, known) and self._runs(each.happening, scope)
+            if not _is_known(each.happening, known, free) and self._runs(each.happening, scope)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
 
@@ -210,8 +221,24 @@ class Transforming:
                 return False
         return True
 
+    def _seen(self, work: Work, happening: Happening, arrivals: Arrivals) -> Draws | None:
+        """What an event draws from that the run does not show; None where what the run shows is all.
+
+        Asked first with whatever the project passes for parameters, and where that draws, with what is passed on the way.
+        """
+        seen = self._happens(work, happening, arrivals.scope)
+        assumes = happening.assumed and any(":" in name for name in happening.names)
+        if not happening.way or not (seen or assumes):
+            return seen
+        found: set[str] = set()
+        for scope in arrivals.scopes(happening.function):
+            one = self._happens(work, happening, scope)
+            if one is None and not (assumes and self._is_no_dataset(happening, scope)):
+                return seen
+            found |= one or NOTHING
+        return frozenset(found)
+
     def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
-        """What an event draws from that the run does not show; None where what the run shows is all."""
         value = happening.event.value
         if value is None:
             return None
@@ -227,8 +254,6 @@ class Transforming:
         return self._called(happening, value.func, scope)
 
     def _called(self, happening: Happening, func: Expression, scope: Scope) -> Draws | None:
-        if self._is_left_out(happening, func):
-            return NOTHING
         known = [
             name
             for name in happening.names
@@ -242,26 +267,10 @@ class Transforming:
             return None if drawn == UNKNOWN and happening.names and not known else drawn
         return None
 
-    def _is_left_out(self, happening: Happening, func: Expression) -> bool:
-        """Whether a parameter is called that is None by default, and that the call on the way does not pass."""
-        if not isinstance(func, Ref) or func.path or not happening.way:
-            return False
-        call = happening.way[-1].event.value
-        for root in func.roots:
-            found = self._project.resolver.parameter(happening.path + root)
-            if found is None or not isinstance(call, Call) or self._origins.assignments(happening.path).get(root):
-                return False
-            default = found.param.default
-            places = sum(arg.keyword is None for arg in call.args) + bool(found.function.owner)
-            passed = any(arg.star or arg.keyword == found.param.name for arg in call.args) or places > found.position
-            if passed or not (isinstance(default, Constant) and default.value is None):
-                return False
-        return True
-
     def _fetched(self, holder: Scoped) -> Draws | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
         key = key_of(holder)
-        if key in self._others:
+        if key in self._others and self._unbound.is_one(holder):
             return None
         found = self._of_dataset(holder)
         if found is None and self._unbound.is_one(holder):
@@ -276,6 +285,16 @@ class Transforming:
                 if any(self._is_dataset(name) for name in names):
                     found = (found or NOTHING) | self._datasets.draws(each)
         return found
+
+    def _is_no_dataset(self, happening: Happening, scope: Scope) -> bool:
+        """Whether what is indexed or iterated is known, and none of the project's objects."""
+        if happening.event.kind == "call" or happening.event.value is None:
+            return False
+        for each in self._origins.of(Scoped(happening.path, happening.event.value, scope), _FEW):
+            names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
+            if not isinstance(each.value, _DISPLAYS) and not (names and all(":" not in name for name in names)):
+                return False
+        return True
 
     def _is_dataset(self, name: str) -> bool:
         if self._project.resolver.classes(name):
@@ -311,9 +330,11 @@ class Transforming:
         return any(path + each.name in work.run.functions for each in inner)
 
 
-def _is_known(happening: Happening, known: set[int]) -> bool:
-    """Whether it is known what an event, or one on the way to it, draws from."""
-    return id(happening.event) in known or any(id(step.event) in known for step in happening.way)
+def _is_known(happening: Happening, known: set[int], free: frozenset[str]) -> bool:
+    """Whether it is known what an event draws from, or one on the way to it, to whose function no other leads."""
+    if id(happening.event) in known:
+        return True
+    return happening.function not in free and any(id(step.event) in known for step in happening.way)
 
 
 def own_draws(work: Work) -> Iterator[Draw]:

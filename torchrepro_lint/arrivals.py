@@ -1,0 +1,111 @@
+"""What the functions of a run are given by those that enter them, and which of them are entered by certain events alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.facts import Call, Function, Ref
+from torchrepro_lint.origins import is_static
+from torchrepro_lint.passing import bind
+from torchrepro_lint.qualified import path_of
+from torchrepro_lint.scoped import Scope, Scoped
+
+if TYPE_CHECKING:
+    from torchrepro_lint.events import Event
+    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.runs import Run
+
+# A function that is entered in more ways, or by a longer one, or by itself, is given whatever any call of the project passes.
+_MOST = 8
+_DEEPEST = 24
+
+
+class Arrivals:
+    """Answers for the functions of one run, which begins with ``starts`` in a scope."""
+
+    def __init__(self, origins: Origins, run: Run, starts: Iterable[str], scope: Scope) -> None:
+        self._origins = origins
+        self._run = run
+        self._starts = frozenset(starts)
+        self.scope = scope
+        self._known: dict[str, tuple[Scope, ...]] = {}
+        self._depth = 0
+
+    def scopes(self, function: str) -> tuple[Scope, ...]:
+        """What a function runs with, once for each way into it; that of the run alone where there are too many."""
+        if function not in self._known:
+            if self._depth > _DEEPEST:
+                return (self.scope,)
+            self._depth += 1
+            try:
+                self._known[function] = self._find(function)
+            finally:
+                self._depth -= 1
+        return self._known[function]
+
+    def reached_without(self, events: Collection[int]) -> frozenset[str]:
+        """The functions that the run comes to by other events than these, which are known by their identity."""
+        ways: dict[str, list[str]] = {}
+        for function, entries in self._run.entries.items():
+            for by, event in entries:
+                if id(event) not in events:
+                    ways.setdefault(by, []).append(function)
+        found, queue = set(self._starts), [*self._starts]
+        while queue:
+            for function in ways.get(queue.pop(), ()):
+                if function not in found:
+                    found.add(function)
+                    queue.append(function)
+        return frozenset(found)
+
+    def _find(self, function: str) -> tuple[Scope, ...]:
+        if self._leads_back(function):
+            return (self.scope,)
+        found = [self.scope] if function in self._starts else []
+        for by, event in self._run.entries.get(function, ()):
+            found += (self._entered(function, by, event, scope) for scope in self.scopes(by))
+            if len(found) > _MOST:
+                return (self.scope,)
+        return tuple(found) or (self.scope,)
+
+    def _leads_back(self, function: str) -> bool:
+        """Whether a function may enter itself, by way of others, too: each time it may be given something else."""
+        seen: set[str] = set()
+        queue = [function]
+        while queue:
+            for by, _ in self._run.entries.get(queue.pop(), ()):
+                if by == function:
+                    return True
+                if by not in seen:
+                    seen.add(by)
+                    queue.append(by)
+        return False
+
+    def _entered(self, function: str, by: str, event: Event, scope: Scope) -> Scope:
+        call = event.value
+        if event.kind != "call" or not isinstance(call, Call):
+            return scope
+        for each in self._origins.project.resolver.functions(function):
+            if self._is_called(function, each, path_of(by), call):
+                skip = self._skips(each, path_of(by), call)
+                return bind(self._origins, Scoped(path_of(by), call, scope), function, each, skip=skip, outer=scope)
+        return scope
+
+    def _is_called(self, name: str, function: Function, path: str, call: Call) -> bool:
+        """Whether the arguments of a call are those of the function, not of one that the function is handed to."""
+        word = name.rpartition(".")[2]
+        names = self._origins.project.names(path, call.func)
+        if name in names or not function.owner:
+            return name in names
+        own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
+        return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
+
+    def _skips(self, function: Function, path: str, call: Call) -> bool:
+        """Whether the first parameter is the object, and not passed by hand as in ``Base.fetch(self, index)``."""
+        if not function.owner or is_static(function.decorators):
+            return False
+        if isinstance(call.func, Ref) and call.func.path and not function.decorators:
+            names = self._origins.project.names(path, call.func._replace(path=call.func.path[:-1]))
+            return not any(self._origins.project.resolver.classes(name) for name in names)
+        return True
