@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
 _SEEDER_WORD = re.compile(
-    r"(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
-    r"seed_\w+|seeding|\w*(determinis|reproduc)\w*"
+    r"(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those ask or convert, and set nothing
+    r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
+    r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
 )
 
 
@@ -327,7 +328,21 @@ def _follows_the_mode(value: Expression | None) -> bool:
 
 # Whose functions are known: one that is called like a seeder and is not in the catalogue seeds none of our families.
 _KNOWN_PACKAGES = frozenset(
-    {"torch", "numpy", "random", "tensorflow", "jax", "dgl", "gym", "gymnasium", "builtins", "os", "time", "cupy"}
+    {
+        "torch",
+        "numpy",
+        "random",
+        "tensorflow",
+        "jax",
+        "dgl",
+        "gym",
+        "gymnasium",
+        "builtins",
+        "os",
+        "time",
+        "cupy",
+        "imgaug",
+    }
 )
 
 

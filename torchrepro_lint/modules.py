@@ -252,8 +252,24 @@ class Modules:
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
             submodule = self._stems.get(_join(posixpath.dirname(path), word))
-            found = (f"{submodule}:",) if submodule else ()
+            found = (self._over(path, submodule, word) or (f"{submodule}:",)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
+
+    def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
+        """What a package has under the word of a submodule: a star import loads ``net``, and then binds its ``net``."""
+        stars = self._stars.of(path, lambda: tuple(self._find_stars(path)))
+        return self._from_star(submodule, word) if submodule in (file for _, file in stars) else ()
+
+    def starred(self, path: str) -> tuple[str, ...]:
+        """A file, and those whose names it has by star imports, directly or not."""
+        found, waiting = [path], [path]
+        while waiting:
+            file = waiting.pop()
+            stars = self._stars.of(file, lambda file=file: tuple(self._find_stars(file)))  # type: ignore[misc]
+            new = [each for _, each in stars if each and each not in found]
+            found += new
+            waiting += new
+        return tuple(found)
 
     def _exported(self, path: str) -> dict[str, tuple[str, ...]]:
         self.reads.see(path)

@@ -504,9 +504,10 @@ class Names:
 
     def defined_in(self, path: str) -> Iterator[str]:
         """The functions and classes that a module has, its own and imported ones."""
-        for _, names in self.modules.files[path].exports:
-            for name in names:
-                yield from (found for found in self.modules.resolve(path, name) if self._definitions.defines(found))
+        for file in self.modules.starred(path):
+            for _, names in self.modules.files[file].exports:
+                for name in names:
+                    yield from (found for found in self.modules.resolve(file, name) if self._definitions.defines(found))
 
     def _imported(self, path: str, key: Expression) -> Iterator[str]:
         for word in self._texts(path, key):

@@ -40,6 +40,13 @@ QUIET = frozenset(
     | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
 )
 
+# Methods and attributes of tensors and arrays that give all that is in them once more, in another form.
+_WHOLE = frozenset(
+    {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
+    | {"contiguous", "clone", "detach", "requires_grad_", "to", "cuda", "cpu", "numpy", "tolist", "type", "astype"}
+    | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data"}
+)
+
 
 class Methods:
     """Steps through attributes, methods and subscripts."""
@@ -55,10 +62,12 @@ class Methods:
             return
         if not rest and isinstance(spot.parent, Call) and spot.parent.func is here.node:
             yield from self._called(here, word, spot.parent)
-        elif here.shape.kind == "scalar" and word not in _TRAITS and not spot.written:
-            yield Here(here.path, here.node, SCALAR, ())
-        elif here.shape.kind == "sequence" and not spot.written:
+        elif spot.written:
+            return
+        elif here.shape.kind == "sequence":
             yield Here(here.path, here.node, here.shape, ())
+        elif word in _WHOLE if here.shape.kind == "plain" else here.shape.kind == "scalar" and word not in _TRAITS:
+            yield Here(here.path, here.node, SCALAR, ())
 
     def _called(self, here: Here, word: str, call: Call) -> Iterator[Step]:
         path, shape = here.path, here.shape
@@ -71,7 +80,7 @@ class Methods:
             case "mapping":
                 yield from self._mapping(here, word, call)
             case "plain":
-                if (inner := _taken_out(shape, word)) is not None:
+                if (inner := SCALAR if word in _WHOLE else _taken_out(shape, word)) is not None:
                     yield Here(path, call, inner)
             case "scalar":
                 yield from () if word in _TRAITS else (Here(path, call, SCALAR),)
