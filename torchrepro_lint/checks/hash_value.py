@@ -9,8 +9,8 @@ from torchrepro_lint.facts import Call, Constant, Ref, Subscript, span
 from torchrepro_lint.hashes import decided_by
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.new_imports import ensure_import
+from torchrepro_lint.order.numbers import is_steady
 from torchrepro_lint.order.numerals import elements_are_numerals
-from torchrepro_lint.order.sets import is_steady
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix, Span

@@ -57,6 +57,8 @@ class Arguments:
                 yield from _freed(here, call)
             case "enumerate" | "zip" | "mapping" | "keep":
                 yield from self._along(here, call, what)
+            case "collate":
+                yield from self._collated(here, call)
             case "next":
                 yield from self._next(here, call)
             case "text" if not is_pattern(self._orders.names.names(path, call.func), _position(here, call)):
@@ -96,6 +98,14 @@ class Arguments:
         if inner.kind == "plain" and not inner.inner:
             return
         yield from ordered(here, call, [Here(path, call, inner)])
+
+    def _collated(self, here: Here, call: Call) -> Iterator[Step]:
+        """A batch of dictionaries is one dictionary, in the order of theirs."""
+        inner = here.shape.item(None) if here.shape.kind == "plain" else None
+        if inner is not None and inner.kind == "mapping":
+            yield Here(here.path, call, inner)
+        else:
+            yield from self._along(here, call, "keep")
 
     def _next(self, here: Here, call: Call) -> Iterator[Step]:
         shape = here.shape

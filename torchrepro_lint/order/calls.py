@@ -64,6 +64,8 @@ _KEPT = re.compile(
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
     r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
+# A batch of samples: what each of them holds, from all.
+_COLLATING = re.compile(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
 # The same value again, a set a set.
 _SAME = frozenset(
     {"copy.copy", "copy.deepcopy", "typing.cast", "typing_extensions.cast", "builtins.frozenset", "builtins.set"}
@@ -84,8 +86,8 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call of these names does to an argument's order.
 
     ``free`` (nothing depends on it), ``keep`` (the result is in that order), ``same``, ``enumerate``, ``zip``, ``next``,
-    ``mapping``, ``text`` (a value made of all of it), ``draw``, ``extend`` and ``append`` (to the receiver), ``project``, else
-    ``unknown``. ``word`` is the last word of what is called; ``written`` says that the call has a receiver.
+    ``mapping``, ``collate`` (a batch of what it holds), ``text`` (a value made of all of it), ``draw``,
+    ``extend`` and ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word of what is called; ``written`` says that the call has a receiver.
     """
     for name in names:
         if name.startswith("builtins.") and name in _BUILTINS:
@@ -141,4 +143,4 @@ _RECEIVING = {
     "join": "text",
     "format": "text",
 }
-_PATTERNS = ((_FREE, "free"), (_DRAWS, "draw"), (_KEPT, "keep"), (_TEXTS, "text"))
+_PATTERNS = ((_FREE, "free"), (_COLLATING, "collate"), (_DRAWS, "draw"), (_KEPT, "keep"), (_TEXTS, "text"))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _GROWING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 _TRAINING = frozenset({"backward", "train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
+_ENDING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
 
@@ -123,7 +124,7 @@ class _Body:
         reads = list(self.orders.reads(self.path, target, LISTING, spot, statement.end))
         if self._repeats(statement, target):
             if self._is_outside(target):
-                if _is_count(statement.value):
+                if _is_count(statement.value) or self._turns(statement.value, target, tests):
                     yield from self._counter(reads, statement)
                 else:
                     yield from reads
@@ -149,6 +150,21 @@ class _Body:
             yield from self._counter(reads, statement)
         elif kind == "float":
             yield from (read._replace(shape=SCALAR) for read in reads)
+
+    def _turns(self, value: Expression, target: Ref, tests: tuple[Expression, ...]) -> bool:
+        """Whether rounds do the same to a variable, ``sign = -sign``, and the elements alone say which: how many do decides."""
+        others = self.varying.difference(target.roots)
+        kept = self.varying - self.fresh
+        leaves = any(isinstance(each, Leave) and each.kind in _ENDING for each in statements(self.loop.body))
+        return (
+            not leaves
+            and all(_named(test).isdisjoint(kept) for test in tests)
+            and all(
+                (isinstance(each, Ref) and not each.path and others.isdisjoint(each.roots))
+                or isinstance(each, Constant | Operation)
+                for each in within(value)
+            )
+        )
 
     def _counter(self, reads: list[Here], statement: Assign) -> Iterator[Step]:
         """A running number: what it is inside the loop depends on the order, what it is in the end does not."""

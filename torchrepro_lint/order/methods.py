@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Operation, Ref, Subscript
+from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import gives_a_set
 from torchrepro_lint.order.shapes import LISTING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import Here, Order, Step, first_constant, ordered
@@ -117,7 +118,7 @@ class Methods:
             yield Here(path, subscript, SCALAR)
         elif shape.kind == "walk" and index == 0 and (inner := shape.item(None)):
             yield Here(path, subscript, inner)
-        elif shape.kind != "set" and not self.is_single(here):
+        elif shape.kind != "set" and not self.is_single(here) and not is_aligned(self._orders.project, path, subscript):
             result = LISTING if _is_whole(subscript) else SCALAR
             yield from ordered(here, subscript, [Here(path, subscript, result)])
 

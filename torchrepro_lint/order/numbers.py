@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.infer.what import What
     from torchrepro_lint.project import Project
     from torchrepro_lint.spots import Spot
 
+# Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
+_STEADY = frozenset({"int", "float", "bool", "none"})
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
@@ -66,7 +72,9 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
             return _holds(project, path, arg.value, seen)
         case Call(func=func) if last_word(func) in ("tolist", "unique"):
             return is_of_tensor(project, path, func)
-        case Comprehension() | Ref() if elements_are_numerals(project, path, expression):
+        case Comprehension() | Ref() | Call() if elements_are_numerals(project, path, expression):
+            return True
+        case Call(func=func) if _is_said_to_return(project, path, func):
             return True
         case Ref() if _is_declared(project, path, expression):
             return True
@@ -82,12 +90,26 @@ def _is_declared(project: Project, path: str, ref: Ref) -> bool:
         [name for root in ref.roots for name in project.resolver.modules.resolve(path, root)] if not ref.path else []
     )
     return any(
-        how == ":" and isinstance(value, Subscript) and all(_is_number(each) for each in value.indices)
+        how == ":" and is_steady(annotated(kinds_of(project), path_of(name), value).element)
         for name in names
         if ":" in name
         for how, value in project.resolver.assigned(name)
     )
 
 
-def _is_number(annotation: Expression) -> bool:
-    return isinstance(annotation, Ref) and annotation.roots in (("builtins.int",), ("builtins.float",))
+def _is_said_to_return(project: Project, path: str, func: Expression) -> bool:
+    """``def cycles(...) -> Set[Tuple[int, ...]]``, whatever its body says no more of."""
+    names = project.names(path, func)
+    said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
+    return bool(said) and all(
+        returns is not None and is_steady(annotated(kinds_of(project), path_of(name), returns).element)
+        for name, returns in said
+    )
+
+
+def is_steady(element: What) -> bool:
+    """Whether values hash the same in every run: numbers, and tuples of them."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.of,) if element.of else ())
+        return bool(parts) and all(is_steady(each) for each in parts)
+    return element.kind in _STEADY

@@ -29,11 +29,16 @@ _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
 # Methods that only tensors have: what they are called on is one.
 _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
 _ADDING = ("add", "append")
+# Methods of a set that give some of its elements.
+_SELECTING = ("intersection", "difference", "copy")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 _MOST = 60
 _MOST_HOPS = 3
 # Arrays of whole numbers, whatever they are made of.
-_INDICES = re.compile(r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)")
+_INDICES = re.compile(
+    r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
+    r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
+)
 
 _Places: TypeAlias = "tuple[int | None, ...]"
 
@@ -121,6 +126,8 @@ class _Look:
         match whole:
             case Call(func=func) if last_word(func) == "tolist":
                 return is_of_tensor(self._project, self._path, func)
+            case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
+                return self.at(value, places)
             case Call():
                 return self._called(whole, places)
             case Operation(op="&" | "|" | "-" | "^" | "+" | "or" | "and", operands=operands):
@@ -152,6 +159,8 @@ class _Look:
             case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "reversed", _) if args:
                 return self.at(args[0], places)
         names = self._project.names(self._path, call.func)
+        if places[0] == 0 and "scipy.signal.find_peaks" in names:
+            return True  # the other is a dictionary
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
 
     def _returned(self, names: tuple[str, ...], places: _Places) -> bool:
@@ -169,7 +178,7 @@ def _of_sets(call: Call) -> list[Expression] | None:
     match call.func:
         case Ref(path=(*words, "union" | "symmetric_difference")) as func:
             return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
-        case Ref(path=(*words, "intersection" | "difference" | "copy")) as func:
+        case Ref(path=(*words, word)) as func if word in _SELECTING:
             return [func._replace(path=tuple(words))]
     return None
 

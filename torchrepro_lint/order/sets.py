@@ -20,7 +20,7 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_by
 from torchrepro_lint.order.likely import may_be_set
-from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers
+from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers, is_steady
 from torchrepro_lint.order.shapes import SET
 from torchrepro_lint.order.steps import Here, Order, Taken, steps
 from torchrepro_lint.walk import last_word
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.spots import Spot
 
 _SETS = frozenset({"set", "frozenset"})
-# Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
-_STEADY = frozenset({"int", "float", "bool", "none"})
 # Calls that are not looked at for sets: they make none.
 _ELSEWHERE = frozenset(
     {"range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "tqdm", "glob", "split", "listdir"}
@@ -86,14 +84,6 @@ def _may_make(node: Expression) -> bool:
         case Call(func=func):
             return last_word(func) not in _ELSEWHERE
     return True
-
-
-def is_steady(element: What) -> bool:
-    """Whether values hash the same in every run: numbers, and tuples of them."""
-    if element.kind == "tuple":
-        parts = element.items or ((element.of,) if element.of else ())
-        return bool(parts) and all(is_steady(each) for each in parts)
-    return element.kind in _STEADY
 
 
 def _is_passed_lists(project: Project, path: str, ref: Ref) -> bool:

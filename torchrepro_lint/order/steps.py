@@ -20,6 +20,7 @@ from torchrepro_lint.facts import (
     Subscript,
     With,
 )
+from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import is_asked
 from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held
 
@@ -168,7 +169,7 @@ def _in_expression(orders: Orders, here: Here, spot: Spot, parent: Expression) -
             if spot.written or _is_stored(orders, path, parent):
                 if shape.kind == "scalar":
                     yield Taken(path, parent, "stored")
-            else:
+            elif not is_aligned(orders.project, path, parent):
                 yield Here(path, parent, shape.along() if shape.is_arbitrary else shape)
         case Collection():
             yield from _displayed(here, parent)
