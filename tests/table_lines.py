@@ -184,6 +184,7 @@ TRAINING = (
     Line("matters", "lightning.Trainer().validate(x)", "101"),
     Line("matters", "pytorch_lightning.trainer.trainer.Trainer().test(x)", "101"),
     Line("matters", "transformers.Trainer(x).train()", "104"),
+    Line("matters", "transformers.Trainer(x).training_step(x, x)", "104"),
     Line("matters", "transformers.Trainer(x).evaluate()", "104"),
     Line("matters", "stable_baselines3.PPO(x, y, seed=7).learn(7)", "104"),
     Line("matters", "sentence_transformers.SentenceTransformer(x).fit(y)", "101"),

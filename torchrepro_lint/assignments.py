@@ -44,14 +44,14 @@ def assignments(facts: Facts) -> Assignments:
     return found
 
 
-def set_attributes(facts: Facts) -> Iterator[tuple[str, Expression]]:
-    """What is set as an attribute of an object other than ``self``, by the attribute's name."""
+def set_attributes(facts: Facts) -> Iterator[tuple[Ref, Expression]]:
+    """What is set as an attribute of an object other than ``self``: the object, with the attribute, and what it gets."""
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
                 for target in statement.targets:
                     if isinstance(target, Ref) and target.path and not any(r.endswith(".self") for r in target.roots):
-                        yield target.path[-1], statement.value
+                        yield target, statement.value
 
 
 def _bindings(statement: Statement) -> Iterator[tuple[str, Expression]]:

@@ -99,7 +99,10 @@ class Fetching:
     def _part(self, whole: Scoped, depth: int) -> Draws:
         """A part of what is known to be like its whole: of a split, of a dataset of graphs that is indexed by many."""
         found: set[str] = set()
-        for each in self._origins.of(whole):
+        for each in self._origins.of(whole) if depth <= _MOST else ():
+            if isinstance(each.value, Subscript):
+                found |= self._part(each._replace(value=each.value.value), depth + 1)
+                continue
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
             known = bool(names) and all(self._has_parts(name) for name in names)
             found |= self._one(each, depth + 1) if known else UNKNOWN
@@ -146,7 +149,7 @@ class Fetching:
         if any(self._project.is_called(word) for word in row.unless) or not self._holds(call, row):
             return UNKNOWN
         if not row.wraps:
-            return row.draws | self._transforming.passed(call, row.calls) | self._set_later(call.path, row.calls)
+            return row.draws | self._transforming.passed(call, row.calls) | self._set_later(call, row.calls)
         first = next((arg.value for arg in call.value.args if not arg.star), None)
         if first is None:
             return UNKNOWN
@@ -171,10 +174,10 @@ class Fetching:
             return all(self._holds(each, row) for each in made)
         return evaluate(row.when, row.spelling, arguments(row.spelling, call.value)) is Truth.HOLDS
 
-    def _set_later(self, path: str, words: Sequence[str]) -> Draws:
-        """What the callables draw from that a file sets as attributes of some object: ``dataset.transform = ...``."""
+    def _set_later(self, call: Scoped, words: Sequence[str]) -> Draws:
+        """What the callables draw from that a file sets as attributes of what may be this one: ``dataset.transform = ...``."""
         found: set[str] = set()
-        for each in self._origins.set_attributes(path, words):
+        for each in self._origins.set_attributes(call.path, words, call):
             found |= self._transforming.draws(each)
         return frozenset(found)
 
@@ -192,7 +195,7 @@ class Fetching:
             if row is None or row.wraps or row.unless:
                 return UNKNOWN
             made = outside.get(base)
-            found |= self._set_later(call.path, row.calls) if call is not None else NOTHING
+            found |= self._set_later(call, row.calls) if call is not None else NOTHING
             found |= row.draws | (
                 self._transforming.passed(made, row.calls) if made is not None or not row.calls else UNKNOWN
             )

@@ -26,7 +26,8 @@ _MOVES = frozenset({"to", "cuda", "cpu", "eval"})
 _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
+    r"(transformers|trl|sentence_transformers)\b.*\.training_step"
 )
 
 

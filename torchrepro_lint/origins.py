@@ -45,7 +45,7 @@ class Origins:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
-        self._attributes: dict[str, tuple[tuple[str, Expression], ...]] = {}
+        self._attributes: dict[str, tuple[tuple[Ref, Expression], ...]] = {}
         self._mutations: dict[str, Mutations] = {}
         self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
         self._idle: _Idle = {}
@@ -63,11 +63,22 @@ class Origins:
             self._assignments[path] = assignments(self.project.files[path])
         return self._assignments[path]
 
-    def set_attributes(self, path: str, words: Sequence[str]) -> list[Scoped]:
-        """What a file sets as attributes of these names, of objects other than ``self``."""
+    def set_attributes(self, path: str, words: Sequence[str], made: Scoped | None = None) -> list[Scoped]:
+        """What a file sets as attributes of these names, of objects other than ``self``; with ``made``, a call, not those
+        of what other calls are known to have made.
+        """
         if path not in self._attributes:
             self._attributes[path] = tuple(set_attributes(self.project.files[path]))
-        return [Scoped(path, value) for word, value in self._attributes[path] if word in words]
+        set_ = [(target, value) for target, value in self._attributes[path] if target.path[-1] in words]
+        return [Scoped(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
+
+    def _may_be(self, path: str, target: Ref, made: Scoped) -> bool:
+        """Whether an attribute may be set of what a call has made."""
+        objects = self.of(Scoped(path, target._replace(path=target.path[:-1])))
+        return any(
+            not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)
+            for each in objects
+        )
 
     def mutations(self, path: str) -> Mutations:
         """What the statements of a file do to dictionaries and lists."""

@@ -43,6 +43,13 @@ _GENERATORS = re.compile(
 )
 # What a table gives of itself is an array, whatever the table was read from.
 _ARRAYS = (".values", ".to_numpy()", ".numpy()", ".to_pandas()")
+# Whose items are no samples that are fetched: containers, and the records that libraries make of one sample or a batch.
+_RECORDS = re.compile(
+    r"builtins\.(dict|list|tuple|str|bytes)|collections\.(UserDict|UserList|OrderedDict|defaultdict|Counter|deque|ChainMap)|"
+    r"typing\.(NamedTuple|TypedDict)|torch\.(Tensor|nn\.\w+)|numpy\.ndarray|tensordict\.\w+|"
+    r"torch_geometric\.data\.(\w+\.)*(Data|HeteroData|Batch|TemporalData)|dgl\.\w*Graph|"
+    r"transformers\.(\w+\.)*(BatchEncoding|BatchFeature)"
+)
 # The method of what a transform has made of a sample: ``Compose()().clone``.
 _OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST = 16
@@ -298,7 +305,8 @@ class Transforming:
 
     def _is_dataset(self, name: str) -> bool:
         if self._project.resolver.classes(name):
-            return bool(self._project.resolver.methods(name, "__getitem__"))
+            methods = self._project.resolver.methods(name, "__getitem__")
+            return any(":" in each or not _RECORDS.fullmatch(each.removesuffix("().__getitem__")) for each in methods)
         return not name.endswith(_ARRAYS) and dataset(_plain(name)) is not None
 
     # --- generators that are kept ------------------------------------------------------------------------------------
