@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.candidates import readings
 from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable, refuted
+from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.facts import Arg, Call, Expression, Ref
@@ -155,7 +156,7 @@ def _no_backward(context: Context, site: Site, row: Row) -> bool:
         if made_for_inference(site) or used_without_gradient(project, context.path, site):
             return True
         return gives_only_weights(project, context.path, site)
-    return forward_only(project, site.function)
+    return forward_only(project, site.function) or cut_off(project, context.path, site.call)
 
 
 def _inputs(site: Site, row: Row) -> Iterator[Expression]:

@@ -125,6 +125,12 @@ class Uses:
         definitions = self._names.functions(function)[:1]
         return [found for definition in definitions for found in self._names.calls_of.of(function, definition)]
 
+    def of_definition(self, path: str, function: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The references to a function of a module, in its own file and in others: file, reference, further attributes."""
+        for ref in self.spots(path).reads(function):
+            yield path, ref, ref.path
+        yield from self._from_outside(f"{path}{function}", path)
+
     def single(self, path: str, ref: Ref) -> bool:
         """Whether the function around makes sure that a variable holds one element, which then is no choice."""
         spots = self.spots(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.distinct import distinct
 from torchrepro_lint.facts import Constant, span
@@ -45,7 +46,9 @@ def _counts(context: Context, site: Site, parts: Selecting) -> bool:
         return False  # it has no backward at all
     if distinct(project, context.path, parts.by.value) or forward_only(project, site.function):
         return False
-    return not (_has_deterministic_version(context) and enabled(project, site.function))
+    if _has_deterministic_version(context) and enabled(project, site.function):
+        return False
+    return not cut_off(project, context.path, site.call)
 
 
 def _has_deterministic_version(context: Context) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.candidates import readings
 from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Constant, span
 from torchrepro_lint.gradients import forward_only, without_gradient
@@ -38,6 +39,8 @@ def _counts(context: Context, site: Site, row: Foreign) -> bool:
     if row.argument and not _is_off(site, row):
         return False
     if row.phase == "backward" and (without_gradient(project, site) or forward_only(project, site.function)):
+        return False
+    if row.phase == "backward" and cut_off(project, context.path, site.call):
         return False
     subjects = {condition.of for condition in row.when}
     truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site, subjects))
