@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
@@ -147,7 +147,7 @@ def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> l
         case Ref(path=()):
             found = [each for one in _passed(origins, path, operand, scope) for each in one]
             return found if ... not in found else []
-        case Ref(path=(word,)) if scope.owner and not _is_set_outside(origins, path, word, scope):
+        case Ref(path=(word,)) if scope.owner and not is_set_outside(origins, path, word, scope):
             found = [_constant(each.value) for each in origins.of(Scoped(path, operand, scope))]
             return found if ... not in found else []
     return []
@@ -162,10 +162,12 @@ def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[lis
             yield [_constant(one.value) for one in origins.of(each)]
 
 
-def _is_set_outside(origins: Origins, path: str, word: str, scope: Scope) -> bool:
-    """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``."""
+def is_set_outside(origins: Origins, path: str, word: str, scope: Scope, others: Iterable[str] = ()) -> bool:
+    """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``;
+    ``others`` are looked into, too.
+    """
     makers = {each.path for given in scope.given.values() for each in given}
-    return any(origins.set_attributes(file, (word,)) for file in sorted({path, *makers}))
+    return any(origins.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
 
 
 def _constant(value: Expression) -> object:

@@ -115,10 +115,10 @@ class Run:
         self._waiting: dict[int | str, Waiting] = {}
         self._absent: list[_Absent] = []
         self.beginning = after.beginning if after else Beginning()
-        self._starts = tuple(starts)
+        self.starts = tuple(starts)
         if after:
             self._go_on(after.run)
-        for name in self._starts:
+        for name in self.starts:
             self._execute(Target(name, mode), (), main=main and name.endswith(":"))
         self._run_the_rest()
 
@@ -133,7 +133,7 @@ class Run:
     def of_module(cls, path: str, names: Names, cache: EventCache) -> Begun:
         """A run of a module, with which the runs of its commands begin: what waits is not run yet."""
         run = cls(names, cache, ())
-        run._starts = (f"{path}:",)
+        run.starts = (f"{path}:",)
         run._execute(Target(f"{path}:", ""), ())
         return Begun(run, Beginning(run.happenings))
 
@@ -263,7 +263,7 @@ class Run:
         while True:
             while self._waiting:
                 waiting = self._waiting.pop(next(iter(self._waiting)))
-                maker = waiting.way[-1].into if waiting.way else self._starts[0]
+                maker = waiting.way[-1].into if waiting.way else self.starts[0]
                 self._run_later(waiting.targets, waiting, maker)
             came = [each for each in self._absent if self._is_made(self._class_of(each.name))]
             if not came:

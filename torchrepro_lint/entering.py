@@ -1,0 +1,125 @@
+"""What functions run with where an event of a run enters them: the arguments, and the object whose methods they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.branches import is_set_outside
+from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Function, Lambda, Ref
+from torchrepro_lint.passing import bind
+from torchrepro_lint.qualified import path_of
+from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.events import Event
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.runs import Run
+
+# Objects that were made by functions are looked for so deep.
+_DEEPEST = 10
+
+
+class Entering:
+    """Answers for the events of a run."""
+
+    def __init__(self, project: Project, run: Run) -> None:
+        self._project = project
+        self._run = run
+
+    def scopes(self, function: str, definition: Function, caller: str, event: Event, outer: Scope) -> Iterator[Scope]:
+        """The scopes of a function that an event enters; nothing is known of one that is entered in another way."""
+        scoped = Scoped(path_of(caller), event.value or _NOTHING, outer)
+        call = scoped.value
+        if isinstance(call, Call) and definition.name.endswith(".__init__"):
+            made = [name for name in self._names(scoped, call.func) if self._project.resolver.classes(name)]
+            yield self._project.origins.construct(scoped, made[0]).scope if len(made) == 1 else Scope()
+            return
+        called = isinstance(call, Call) and function in self._names(scoped, call.func)
+        if not definition.owner:
+            yield self._bound(scoped, function, definition, Scope()) if called else Scope()
+            return
+        word = function.rpartition(".")[2]
+        if isinstance(call, Call) and _is_on_self(call, caller, word):
+            objects = [outer]
+        else:
+            objects = list(self._objects(scoped, function, 0))
+            if not objects and not self._is_of_others(scoped, word):
+                objects = [Scope()]
+        yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
+
+    def _bound(self, call: Scoped, function: str, definition: Function, same: Scope) -> Scope:
+        return bind(self._project.origins, call, function, definition, skip=bool(definition.owner), outer=same)
+
+    def _objects(self, used: Scoped, method: str, depth: int) -> Iterator[Scope]:
+        """What is known of the objects with a method that an expression uses: what it calls, goes along, or is given."""
+        word = method.rpartition(".")[2]
+        for part in used_by(used.value, word):
+            for each in self._project.origins.of(used._replace(value=part)):
+                if not isinstance(each.value, Call) or depth > _DEEPEST:
+                    continue
+                classes = [name for name in self._names(each, each.value.func) if self._project.resolver.classes(name)]
+                fitting = [name for name in classes if method in self._project.resolver.methods(name, word)]
+                if fitting:
+                    yield self._project.origins.construct(each, fitting[0]).scope
+                elif not classes and each.value is not used.value:
+                    yield from self._objects(each, method, depth + 1)
+
+    def _is_of_others(self, used: Scoped, word: str) -> bool:
+        """Whether what an event goes along, calls, or calls a method of, is known: functions and objects of the project's
+        classes alone.
+        """
+        holder = _holder(used.value, word)
+        if isinstance(holder, Ref) and holder.path and self._is_set_outside(used, holder.path[-1]):
+            return False
+        behind = self._project.origins.of(used._replace(value=holder)) if holder is not None else ()
+        return bool(behind) and all(map(self._is_known, behind))
+
+    def _is_set_outside(self, used: Scoped, word: str) -> bool:
+        begun = map(path_of, self._run.starts)
+        return is_set_outside(self._project.origins, used.path, word, used.scope, begun)
+
+    def _is_known(self, each: Scoped) -> bool:
+        match each.value:
+            case Lambda() | Constant():
+                return True
+            case Call(func=func):
+                return any(map(self._project.resolver.classes, self._names(each, func)))
+        return False
+
+    def _names(self, scoped: Scoped, called: Expression) -> tuple[str, ...]:
+        return self._project.names(scoped.path, called)
+
+
+def used_by(value: Expression, word: str = "") -> Iterator[Expression]:
+    """What an event may be about that runs a method, if any: what has that, and what is passed."""
+    if (holder := _holder(value, word)) is not None:
+        yield holder
+    if isinstance(value, Call):
+        yield from (arg.value for arg in value.args)
+
+
+def _holder(value: Expression, word: str) -> Expression | None:
+    """What is gone along, or called, or has the method that is called."""
+    match value:
+        case Call(func=func) if word in _CALLED and last_word(func) != word:
+            return func
+        case Call(func=Ref(path=(*before, _)) as func):
+            return func._replace(path=tuple(before))
+        case Call(func=Attribute(value=holder)):
+            return holder
+        case Call():
+            return None
+    return value
+
+
+_NOTHING = Constant(0, 0, None)
+# What runs where the object itself is called.
+_CALLED = frozenset({"__call__", "forward"})
+
+
+def _is_on_self(call: Call, caller: str, word: str) -> bool:
+    """``self.method(...)``."""
+    own = caller[len(path_of(caller)) :]
+    return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (f"{own}.<locals>.self",)

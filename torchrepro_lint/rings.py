@@ -1,0 +1,38 @@
+"""Functions of a run that lead to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchrepro_lint.events import Event
+
+
+def ring(entries: Mapping[str, Sequence[tuple[str, Event]]], function: str) -> frozenset[str]:
+    """The functions that lead to one and that it leads to, itself among them; none where it does not lead to itself.
+
+    ``entries`` has the functions that enter each, as ``Run`` has them.
+    """
+    leading: dict[str, list[str]] = {}
+    queue, above = [function], {function}
+    while queue:
+        inner = queue.pop()
+        for caller, _ in entries.get(inner, ()):
+            leading.setdefault(caller, []).append(inner)
+            if caller not in above:
+                above.add(caller)
+                queue.append(caller)
+    found = _behind(function, leading)
+    return frozenset(found if function in found else ())
+
+
+def _behind(function: str, leading: Mapping[str, Sequence[str]]) -> set[str]:
+    found: set[str] = set()
+    queue = [function]
+    while queue:
+        for each in leading.get(queue.pop(), ()):
+            if each not in found:
+                found.add(each)
+                queue.append(each)
+    return found
