@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import Arg, Assign, Call, Constant, Function, Ref
+from torchrepro_lint.facts import Arg, Assign, Call, Constant, Do, Function, Ref, Statement
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache
@@ -59,6 +60,47 @@ def _loaded_here(call: Call) -> _Roots | None:
     return None
 
 
+def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Roots | None:
+    """``self.net.load_state_dict(weights)`` in a method, where the constructor makes nothing else."""
+    match call:
+        case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
+            owner = names.owner(name)
+            own = f"{name[len(path_of(name)) :]}.<locals>.self"
+            inner = _loaded_here(call._replace(func=func._replace(path=("load_state_dict",))))
+            return roots if inner == (own,) and owner and _is_all(owner, word, names, cache) else None
+    return None
+
+
+def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
+    """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
+    makers = names.methods(owner, "__init__")[:1]
+    if [each for each in names.ancestry(owner) if ":" in each] != [owner] or names.heirs_of(owner):
+        return False
+    return all(names.functions(each) for each in makers) and all(
+        _keeps(event.statement, word) or _is_of_base(event.statement)
+        for each in makers
+        for event in cache.of(each)
+        if event.kind == "call"
+    )
+
+
+def _keeps(statement: Statement, word: str) -> bool:
+    """``self.word = ...``."""
+    return isinstance(statement, Assign) and all(
+        isinstance(target, Ref) and target.path == (word,) and target.roots[0].endswith(".self")
+        for target in statement.targets
+    )
+
+
+def _is_of_base(statement: Statement) -> bool:
+    """``super().__init__()``."""
+    return (
+        isinstance(statement, Do)
+        and isinstance(statement.value, Call)
+        and (last_word(statement.value.func) == "__init__" and not statement.value.args)
+    )
+
+
 def _is_strict(arg: Arg) -> bool:
     return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
 
@@ -67,8 +109,10 @@ def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Roo
     """The variables that a call passes for what a function of the project loads always."""
     loads: _Loads = {}
     for event in cache.of(name):
-        if event.kind == "call" and isinstance(event.value, Call) and (roots := _loaded_here(event.value)) is not None:
-            loads.setdefault(roots, set()).add(_doubtful(event.guards))
+        if event.kind == "call" and isinstance(event.value, Call):
+            roots = _loaded_here(event.value) or _loaded_whole(event.value, name, names, cache)
+            if roots is not None:
+                loads.setdefault(roots, set()).add(_doubtful(event.guards))
     own = name[len(path_of(name)) :]
     always = {roots for roots, guards in loads.items() if _always(guards, ())}
     found: list[_Roots] = []
