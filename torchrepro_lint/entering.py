@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.branches import is_set_outside
+from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Function, Lambda, Ref
-from torchrepro_lint.passing import bind
+from torchrepro_lint.passing import bind, is_partial
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import last_word
@@ -33,8 +34,7 @@ class Entering:
         scoped = Scoped(path_of(caller), event.value or _NOTHING, outer)
         call = scoped.value
         if isinstance(call, Call) and definition.name.endswith(".__init__"):
-            made = [name for name in self._names(scoped, call.func) if self._project.resolver.classes(name)]
-            yield self._project.origins.construct(scoped, made[0]).scope if len(made) == 1 else Scope()
+            yield from self._constructed(scoped, call, function, definition)
             return
         called = isinstance(call, Call) and function in self._names(scoped, call.func)
         if not definition.owner:
@@ -48,6 +48,34 @@ class Entering:
             if not objects and not self._is_of_others(scoped, word):
                 objects = [Scope()]
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
+
+    def _constructed(self, at: Scoped, call: Call, function: str, definition: Function) -> Iterator[Scope]:
+        """What a constructor is given by the call of its class, or by that of an heir's: ``super().__init__(...)``."""
+        resolver = self._project.resolver
+        if last_word(call.func) == "__init__":
+            skip = not passes_self(call)
+            yield bind(self._project.origins, at, function, definition, skip=skip, outer=at.scope)
+            return
+        made = [name for name in self._names(at, call.func) if resolver.classes(name)]
+        if len(made) > 1 and (known := self._classes(at._replace(value=call.func), 0)) is not None:
+            made = [name for name in known if function in resolver.methods(name, "__init__")]
+            if not made:
+                return
+        yield self._project.origins.construct(at, made[0]).scope if len(made) == 1 else Scope()
+
+    def _classes(self, called: Scoped, depth: int) -> list[str] | None:
+        """The classes of the project that a variable stands for, by itself or by a partial; None where it may be another."""
+        found: dict[str, None] = {}
+        for each in self._project.origins.of(called):
+            inner: list[str] | None = None
+            if isinstance(each.value, Ref):
+                inner = [name for name in self._names(each, each.value) if self._project.resolver.classes(name)]
+            elif is_partial(self._project.origins, each) and isinstance(each.value, Call) and depth < _DEEPEST:
+                inner = self._classes(each._replace(value=each.value.args[0].value), depth + 1)
+            if not inner:
+                return None
+            found.update(dict.fromkeys(inner))
+        return list(found)
 
     def _bound(self, call: Scoped, function: str, definition: Function, same: Scope) -> Scope:
         return bind(self._project.origins, call, function, definition, skip=bool(definition.owner), outer=same)
