@@ -16,6 +16,7 @@ from torchrepro_lint.happenings import Happening, guards
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
+from torchrepro_lint.names import ANYTHING, Names
 from torchrepro_lint.runs import Run
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Consumer, Scalar, Seeder
     from torchrepro_lint.kept import Kept
-    from torchrepro_lint.names import Names
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
 _SEEDER_WORD = re.compile(
@@ -393,6 +393,8 @@ _SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.da
 def label(name: str) -> str:
     """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
     plain = name.replace("()", "")
+    if plain.endswith(f".{ANYTHING}"):
+        return f"what is looked up in {plain.removesuffix(f'.{ANYTHING}')}"
     for prefix, short in _SHORT:
         if plain.startswith(prefix):
             return short + plain[len(prefix) :]

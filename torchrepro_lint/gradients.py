@@ -61,8 +61,13 @@ def _only_used_in_calls(project: Project, path: str, function: Function, root: s
         if root in ref.roots and _MOVES.isdisjoint(ref.path)
     }
     calls = [site for site in project.calls(path) if function.start <= site.call.start < function.end]
+    off = forward_only(project, path + function.name)
     free = {
-        ref.start for site in calls if switched_off(project, site) for ref in _given(site.call) if root in ref.roots
+        ref.start
+        for site in calls
+        if off or switched_off(project, site)
+        for ref in _given(site.call)
+        if root in ref.roots
     }
     return bool(read) and read <= free
 

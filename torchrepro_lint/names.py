@@ -54,6 +54,8 @@ _TRANSPARENT = frozenset(
         "torch.nn.DataParallel",
         "torch.nn.parallel.DataParallel",
         "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.data_parallel.DataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
         "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
         "builtins.iter",
         "builtins.next",
@@ -461,14 +463,14 @@ class Names:
 
     def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
         """What a call may return where what is called has this name."""
-        if name in _TRANSPARENT and call.args:
+        if call.args and (name in _TRANSPARENT or self._only_wraps(name)):
             yield from self.names(path, call.args[0].value)
         elif self.classes(name) or name.endswith(".<super>"):
             yield f"{name}()"
         elif self.functions(name):
             yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
         elif name == "builtins.getattr" and len(call.args) > 1:
-            yield from self._looked_up(path, self.names(path, call.args[0].value), call.args[1].value)
+            yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
         elif ":" not in name:
@@ -487,6 +489,19 @@ class Names:
                         yield from self._follow(name, words[:-1])
             case Attribute(value=value):
                 yield from self.names(path, value)
+
+    def _only_wraps(self, name: str) -> bool:
+        """Whether a class of the project inherits how it runs a module from one that stands for that module."""
+        if not self.classes(name) or _TRANSPARENT.isdisjoint(self.ancestry(name)):
+            return False
+        return not self._call_methods(name)
+
+    def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
+        """What a name is looked up in; of a parameter, the modules that are passed for it."""
+        if owners := self.names(path, value):
+            return owners
+        passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
+        return tuple(sorted(name for name in passed if name.endswith(":")))
 
     def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: what a literal key, or the option's default or choices,

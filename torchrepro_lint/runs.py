@@ -380,6 +380,9 @@ class Run:
         if any("()" in name and names.heirs_of(name.partition("()")[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             return tuple(sorted({*found, *names.through_calls(frame.path, called)})), False
+        if len(called.path) == 1 and all(name[-1] in ")]" and ":" not in name for name in found):
+            # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
+            return tuple(sorted({*found, *names.through_calls(frame.path, called)})), False
         return found, False
 
     def _receivers(self, frame: _Frame, called: Expression) -> tuple[str, ...]:
