@@ -45,17 +45,22 @@ class Loader(NamedTuple):
 
     @property
     def shuffles(self) -> bool:
-        """Whether its order may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
-        if self.passes("sampler") or self.passes("batch_sampler") or not self.kind.shuffles:
-            return False
-        known = self.constants("shuffle")
-        return known is None or any(known)
+        """Whether its order may be drawn."""
+        return shuffles(self.origins, self.kind, self.arguments)
 
     @property
     def has_workers(self) -> bool:
         """Whether ``num_workers`` is passed and not known to be 0."""
         known = self.constants("num_workers")
         return known is None or any(value != 0 for value in known)
+
+
+def shuffles(origins: Origins, kind: LoaderKind, arguments: Arguments) -> bool:
+    """Whether the order of a loader may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
+    if passes(origins, arguments, "sampler") or passes(origins, arguments, "batch_sampler") or not kind.shuffles:
+        return False
+    known = constants(origins, arguments, "shuffle")
+    return known is None or any(known)
 
 
 def loaders(project: Project, path: str) -> Iterator[Loader]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.entering import Entering, used_by
 from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.loader_kinds import loader_names
+from torchrepro_lint.loaders import kind_of, shuffles
+from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rings import ring
 from torchrepro_lint.runs import fetches
@@ -41,7 +43,22 @@ class _Look:
         self._modes: dict[tuple[str, int], frozenset[bool]] = project.kept.setdefault("loader modes", {})
 
     def gets_to(self, function: str, event: Event, depth: int) -> bool:
-        return any(True for _ in self._scopes_at(function, event, depth))
+        found = self._scopes_at(function, event, depth)
+        return any(event.kind != "iterate" or self._may_draw(path_of(function), event, scope) for scope in found)
+
+    def _may_draw(self, path: str, event: Event, scope: Scope) -> bool:
+        """Whether what is gone along may be a loader that shuffles."""
+        assert event.value is not None
+        behind = self._project.origins.of(Scoped(path, event.value, scope))
+        return not behind or any(map(self._may_shuffle, behind))
+
+    def _may_shuffle(self, made: Scoped) -> bool:
+        names = self._names(made, made.value.func) if isinstance(made.value, Call) else ()
+        kind = next(filter(None, map(kind_of, names)), None)
+        if kind is None:
+            return True
+        passed = read_arguments(self._project.origins, made, kind.parameters)
+        return not passed.complete or shuffles(self._project.origins, kind, passed)
 
     def _scopes_at(self, function: str, event: Event, depth: int) -> Iterator[Scope]:
         """The scopes in which a function comes to one of its events."""

@@ -370,8 +370,11 @@ class Run:
         (then true).
         """
         names = self._names
-        if isinstance(called, Ref) and called.path and frame.receiver and _is_self(names, frame.function, called):
-            return names.follow(f"{frame.receiver}()", called.path), False
+        if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
+            if called.path:
+                return names.follow(f"{frame.receiver}()", called.path), False
+            if names.names(frame.path, called) == (names.owner(frame.function),):
+                return (frame.receiver,), False  # ``cls(...)`` in a class method
         found = names.names(frame.path, called)
         if not isinstance(called, Ref):
             return found, False
@@ -393,7 +396,11 @@ class Run:
             own = frame.receiver or self._names.owner(frame.function)
             return (own,) if own else ()
         found = sorted(set(self._names.receiver(frame.path, called)))
-        return tuple(name[:-2] for name in found if ":" in name and name.endswith("()"))
+        return tuple(
+            name.removesuffix("()")
+            for name in found
+            if ":" in name and (name.endswith("()") or self._names.classes(name))
+        )
 
     def _is_of_base(self, frame: _Frame, called: Expression) -> bool:
         """Whether the method of a base class is called on the same object: ``super().m``, ``Base.__init__``."""
