@@ -34,6 +34,11 @@ def random_splits(project: Project, path: str) -> Iterator[tuple[Site, str]]:
                 break
 
 
+def takes_generator(site: Site) -> bool:
+    """Whether all that may be called takes a generator, as far as it is known: ``DistributedSampler`` takes none."""
+    return all(name in _KNOWN for name in site.names if name.startswith("torch."))
+
+
 def _drawing(project: Project, path: str, site: Site, name: str) -> str | None:
     """The function or class that a call leads to without a generator, where what it calls is known."""
     made = project.resolver.owner(site.function) if name.endswith(".__init__") else name

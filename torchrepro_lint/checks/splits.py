@@ -9,7 +9,7 @@ from torchrepro_lint.checks.dataloader import seeded_first
 from torchrepro_lint.facts import span
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.splitting import random_splits
+from torchrepro_lint.splitting import random_splits, takes_generator
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
@@ -25,5 +25,5 @@ def check(context: Context) -> Iterator[Finding]:
         message = f"{word} {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"
         if seeded:
             message += "; as it is, it repeats only while every earlier draw stays the same"
-        fix = fix_generator(context.project, context.path, site.call)
+        fix = fix_generator(context.project, context.path, site.call) if takes_generator(site) else None
         yield Finding(CODE, span(site.call), message, fix, severity="note" if seeded else "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.possible import possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
+from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
@@ -46,7 +47,12 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     else:
         message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
     steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
-    missing = [(each.key, found) for each in FAMILIES if (found := _unseeded(context, program, each))]
+    missing = [
+        (each.key, found)
+        for each in FAMILIES
+        if (found := _unseeded(context, program, each))
+        and spawning(context.project, found.happening) == spawning(context.project, draw.happening)
+    ]
     fix = None if family.key in effects.entropic else fix_program(context.project, program, missing)
     yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
 

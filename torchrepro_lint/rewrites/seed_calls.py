@@ -31,6 +31,7 @@ _CALLS = {
 }
 # What starts a function in another process, whose generators are its own.
 _SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+_ABOUT_SEEDS = re.compile(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 # The seeds that numpy takes are below this.
 _HIGHEST = 2**32
 
@@ -92,6 +93,7 @@ def existing(project: Project, effects: Effects, draw: Happening, order: int, fa
         for seed in seeds
         if seed.order < order
         and is_plain(seed.happening)
+        and not _is_incidental(seed.happening, draw)
         and spawning(project, draw) <= spawning(project, seed.happening)
     ]
     return min(found, key=lambda each: each[:3], default=(None,))[-1]
@@ -115,6 +117,16 @@ def spawning(project: Project, happening: Happening) -> frozenset[Step]:
         if isinstance(step.event.value, Call)
         and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
     )
+
+
+def _is_incidental(happening: Happening, draw: Happening) -> bool:
+    """Whether a constant seeds on a test that is about something else: a split that is always the same, where there is one."""
+    call = happening.event.value
+    if not (isinstance(call, Call) and isinstance(call.args[0].value, Constant) and is_conditional(happening, draw)):
+        return False
+    tests = [guard.value for guard in guards(happening) if guard.kind in ("if", "else") and guard.value is not None]
+    read = (each for test in tests for each in within(test) if isinstance(each, Ref))
+    return not any(_ABOUT_SEEDS.search(word) for each in read for word in (*each.roots, *each.path))
 
 
 def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
