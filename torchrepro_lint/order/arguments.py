@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Function, Ref
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
-from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held
+from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held, valued
 from torchrepro_lint.order.steps import Here, Step, Taken, ordered
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
@@ -78,9 +78,12 @@ class Arguments:
             return
         if what == "mapping" and not _is_first(call, here.node):
             if not is_asked(_keyword(call, here.node)):
-                yield Here(path, call, held(shape))
+                yield Here(path, call, valued(shape))
             return
-        element = shape.item(None)
+        if shape.kind == "table" and (what == "mapping" or self._makes_columns(here.path, call)):
+            yield Here(path, call, shape)
+            return
+        element = shape.element()
         inner: Shape
         if what == "mapping":
             inner = MAPPING if shape.is_arbitrary else shape
@@ -99,6 +102,10 @@ class Arguments:
             return
         yield from ordered(here, call, [Here(path, call, inner)])
 
+    def _makes_columns(self, path: str, call: Call) -> bool:
+        """Whether a call takes a dictionary for its values, as ``pandas.DataFrame(columns)`` does."""
+        return any(name.startswith("pandas.") for name in self._orders.names.names(path, call.func))
+
     def _collated(self, here: Here, call: Call) -> Iterator[Step]:
         """A batch of dictionaries is one dictionary, in the order of theirs."""
         inner = here.shape.item(None) if here.shape.kind == "plain" else None
@@ -111,8 +118,8 @@ class Arguments:
         shape = here.shape
         if call.args[0].value is not here.node:
             return  # what is given where there is no more
-        if shape.kind in ("walk", "plain"):
-            if inner := shape.item(None):
+        if shape.kind in ("walk", "plain", "table"):
+            if inner := shape.element():
                 yield Here(here.path, call, inner)
         elif shape.kind == "scalar" or not self._orders.methods.is_single(here):
             yield from ordered(here, call, [Here(here.path, call, SCALAR)])
@@ -131,7 +138,7 @@ class Arguments:
         """``f(*listing)``."""
         names = self._orders.names.names(here.path, call.func)
         what = effect(names, last_word(call.func), _receiver(call.func) is not None)
-        if what in ("free", "sorted", "same"):
+        if what in ("free", "sorted", "same") or here.shape.kind == "table":
             return
         if what in ("keep", "zip", "text"):
             result = SCALAR if what == "text" else LISTING
@@ -151,7 +158,8 @@ class Arguments:
                 word = _parameter(function, call, here.node)
                 if word is not None and function.body:
                     came = (*(here.came or ())[-_MOST_CALLS:], (target, here.path, call))
-                    shape = held(here.shape) if word.startswith("*") else here.shape
+                    shape = valued(here.shape) if word.startswith("**") else here.shape
+                    shape = held(shape) if word.startswith("*") and not word.startswith("**") else shape
                     for file, ref, words in self._orders.uses.of_parameter(path, function, word.lstrip("*")):
                         if not is_kept_from(self._orders.uses.spots(file), ref, shape):
                             yield Here(file, ref, shape, words, came)

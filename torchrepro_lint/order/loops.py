@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Comprehension, Loop, Ref, Statement
 from torchrepro_lint.order.effects import effects
-from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, Shape, held
+from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, Shape, held, valued
 from torchrepro_lint.order.steps import Here, Step, bind, ordered
 from torchrepro_lint.spots import Block, bound
 from torchrepro_lint.walk import expressions, last_word, within
@@ -80,11 +80,11 @@ def _contained(here: Here, parent: Comprehension) -> Iterator[Step]:
         return  # in a test, or its order is lost
     if parent.kind == "dict" and places == [0] and here.shape.kind != "scalar":
         return
-    yield Here(here.path, parent, held(here.shape))
+    yield Here(here.path, parent, valued(here.shape) if parent.kind == "dict" and places == [1] else held(here.shape))
 
 
 def _element(shape: Shape) -> Shape | None:
-    return SCALAR if shape.kind == "scalar" else shape.item(None)
+    return SCALAR if shape.kind == "scalar" else shape.element()
 
 
 def _mentions(parent: Comprehension, names: set[str]) -> bool:

@@ -67,7 +67,11 @@ class Methods:
             return
         elif here.shape.kind == "sequence":
             yield Here(here.path, here.node, here.shape, ())
-        elif word in _WHOLE if here.shape.kind == "plain" else here.shape.kind == "scalar" and word not in _TRAITS:
+        elif (
+            word in _WHOLE
+            if here.shape.kind in ("plain", "table")
+            else here.shape.kind == "scalar" and word not in _TRAITS
+        ):
             yield Here(here.path, here.node, SCALAR, ())
 
     def _called(self, here: Here, word: str, call: Call) -> Iterator[Step]:
@@ -80,7 +84,7 @@ class Methods:
                     yield Here(path, call, SET)
             case "mapping":
                 yield from self._mapping(here, word, call)
-            case "plain":
+            case "plain" | "table":
                 if (inner := SCALAR if word in _WHOLE else _taken_out(shape, word)) is not None:
                     yield Here(path, call, inner)
             case "scalar":
@@ -109,7 +113,7 @@ class Methods:
         shape, path = here.shape, here.path
         index = first_constant(subscript.indices)
         sliced = any(isinstance(each, Operation) and each.op == ":" for each in subscript.indices)
-        if shape.kind in ("plain", "mapping"):
+        if shape.kind in ("plain", "table", "mapping"):
             inner = shape.item(index)
             whole = Here(path, subscript, shape) if sliced and shape.kind == "plain" else None
             if whole or inner:
@@ -133,7 +137,7 @@ class Methods:
 def _taken_out(shape: Shape, word: str) -> Shape | None:
     """What a method of a container in order gives of what it holds."""
     if word in ("values", "copy"):
-        return shape
+        return Shape("plain", shape.inner) if word == "values" else shape
     inner = shape.item(None)
     if inner is not None and word == "items":
         return held(held(inner, 1))

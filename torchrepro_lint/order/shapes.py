@@ -10,7 +10,8 @@ class Shape(NamedTuple):
 
     ``kind`` is ``set``, ``sequence`` (anything that is gone along: a list, an iterator), ``completion`` (the same, where
     even a sum depends on the order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in such an order), ``scalar`` (a value that such an order has picked, or
-    a position in it), ``plain`` (a container that is in order itself). ``inner`` are the shapes of what it holds, by
+    a position in it), ``plain`` (a container that is in order itself), ``table`` (a dict that is, and whose values are known: who goes
+    along it gets its keys). ``inner`` are the shapes of what it holds, by
     position, None for any.
     """
 
@@ -25,19 +26,25 @@ class Shape(NamedTuple):
     @property
     def is_decided(self) -> bool:
         """Whether an order was taken for it, there or in what it holds; who gets a set may still sort it."""
-        return self.kind not in ("set", "plain") or any(inner.is_decided for _, inner in self.inner)
+        return self.kind not in ("set", "plain", "table") or any(inner.is_decided for _, inner in self.inner)
 
     def item(self, index: int | None) -> Shape | None:
         """The shape of the element at a position; None as the position means any element."""
         found = [shape for at, shape in self.inner if at is None or index is None or at == index]
         return found[0] if found else None
 
+    def element(self) -> Shape | None:
+        """The shape of any element that it gives to who goes along it."""
+        return None if self.kind == "table" else self.item(None)
+
     def holding(self) -> Shape | None:
         """The same in a certain order."""
-        return Shape("plain", self.inner) if self.inner else None
+        return Shape("plain", self.inner) if self.inner and self.kind != "table" else None
 
     def along(self) -> Shape:
         """The list of its elements in the order in which it gives them."""
+        if self.kind == "table":
+            return Shape("plain")
         return self if self.kind in ("plain", "completion") else Shape("sequence", self.inner)
 
 
@@ -54,6 +61,11 @@ WALK = Shape("walk", ((None, Shape("plain", ((1, LISTING), (2, LISTING)))),))
 def held(shape: Shape, at: int | None = None) -> Shape:
     """A container that holds a value of that shape, at a position or anywhere."""
     return Shape("plain", ((at, shape),))
+
+
+def valued(shape: Shape) -> Shape:
+    """A dict that holds a value of that shape under some key."""
+    return Shape("table", ((None, shape),))
 
 
 def depth(shape: Shape) -> int:

@@ -22,7 +22,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import is_asked
-from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held
+from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held, valued
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
@@ -103,8 +103,10 @@ def bind(orders: Orders, here: Here, target: Expression, spot: Spot, after: int)
             yield from orders.reads(here.path, target, here.shape, spot, after)
         case Subscript(value=Ref() as whole, indices=(Operation(op=":"),)):
             yield from orders.reads(here.path, whole, here.shape, spot, after)
-        case Subscript(value=Ref() as whole):
-            yield from orders.reads(here.path, whole, held(here.shape), spot, after)
+        case Subscript(value=Ref() as whole, indices=indices):
+            named = len(indices) == 1 and isinstance(indices[0], Constant) and isinstance(indices[0].value, str)
+            shape = valued(here.shape) if named else held(here.shape)
+            yield from orders.reads(here.path, whole, shape, spot, after)
         case Collection(kind="tuple" | "list", items=items):
             yield from _unpack(orders, here, [item for item in items if item is not None], spot, after)
 
@@ -118,6 +120,8 @@ def _unpack(orders: Orders, here: Here, items: list[Expression], spot: Spot, aft
         target: Expression = item
         if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
             target, inner = item.operands[0], here.shape.along()
+        elif here.shape.kind == "table":
+            inner = None  # its keys
         elif here.shape.kind == "plain":
             inner = here.shape.item(index)
         elif here.shape.kind == "scalar":
@@ -192,7 +196,7 @@ def _displayed(here: Here, parent: Collection) -> Iterator[Step]:
     places = [index for index, item in enumerate(parent.items) if item is here.node]
     if parent.kind == "dict":
         if here.shape.kind == "scalar" or (places[0] % 2 and not _is_asked(parent.items[places[0] - 1])):
-            yield Here(here.path, parent, held(here.shape))
+            yield Here(here.path, parent, valued(here.shape) if places[0] % 2 else held(here.shape))
     else:
         starred = any(isinstance(item, Operation) and item.op == "*" for item in parent.items)
         yield Here(here.path, parent, held(here.shape, None if starred else places[0]))
@@ -218,7 +222,7 @@ def _operated(  # noqa: C901  a line or two per kind
             yield Here(path, parent, shape)
         case "-" | "|" | "&" | "^" if shape.kind == "set":
             yield Here(path, parent, SET)
-        case "*" | "|" if shape.is_arbitrary or shape.kind == "plain":
+        case "*" | "|" if shape.is_arbitrary or shape.kind in ("plain", "table"):
             yield Here(path, parent, shape)
         case "f" | "%":
             then = [Here(path, parent, SCALAR)]
