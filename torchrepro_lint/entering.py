@@ -23,14 +23,27 @@ _DEEPEST = 10
 
 
 class Entering:
-    """Answers for the events of a run."""
+    """Answers for the events of a run. With ``likely`` a call that passes what cannot be read leaves out all that it does not name."""
 
-    def __init__(self, project: Project, run: Run) -> None:
+    def __init__(self, project: Project, run: Run, *, likely: bool) -> None:
+        self._likely = likely
         self._project = project
         self._run = run
 
     def scopes(self, function: str, definition: Function, caller: str, event: Event, outer: Scope) -> Iterator[Scope]:
         """The scopes of a function that an event enters; nothing is known of one that is entered in another way."""
+        found = self._entered(function, definition, caller, event, outer)
+        return map(self._with_defaults, found) if self._likely else found
+
+    def _with_defaults(self, scope: Scope) -> Scope:
+        given = dict(scope.given)
+        for name in [name for name, values in given.items() if not values]:
+            found = self._project.resolver.parameter(name)
+            if found is not None and found.param.default is not None:
+                given[name] = (Scoped(path_of(name), found.param.default),)
+        return scope._replace(given=given)
+
+    def _entered(self, function: str, definition: Function, caller: str, event: Event, outer: Scope) -> Iterator[Scope]:
         scoped = Scoped(path_of(caller), event.value or _NOTHING, outer)
         call = scoped.value
         if isinstance(call, Call) and definition.name.endswith(".__init__"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.entering import Entering, used_by
@@ -16,6 +17,7 @@ from torchrepro_lint.runs import fetches
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
+    from torchrepro_lint.effects import Draw
     from torchrepro_lint.events import Event
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
@@ -24,18 +26,37 @@ if TYPE_CHECKING:
 # What is known of so many calls, each from so many others above, is looked at; beyond, anything may be passed.
 _DEEPEST = 10
 _MOST = 60
+# So many draws are compared.
+_MOST_DRAWS = 8
 
 
-def possible(project: Project, run: Run, happening: Happening) -> bool:
-    """Whether some way of a run leads to an event, as far as literal arguments and defaults tell."""
-    return _Look(project, run, happening.mode).gets_to(happening.function, happening.event, 0)
+def first_possible(project: Project, run: Run, draws: Iterable[Draw]) -> Draw | None:
+    """The first draw to which some way of a run leads, as far as literal arguments and defaults tell.
+
+    Where a call passes what cannot be read, options may be on that it does not name: one of the first draws for which none need
+    be goes before those.
+    """
+    found = (each for each in draws if _is_possible(project, run, each.happening, likely=False))
+    first = next(found, None)
+    if first is None:
+        return None
+    likely = (
+        each
+        for each in chain((first,), islice(found, _MOST_DRAWS))
+        if _is_possible(project, run, each.happening, likely=True)
+    )
+    return next(likely, first)
+
+
+def _is_possible(project: Project, run: Run, happening: Happening, *, likely: bool) -> bool:
+    return _Look(project, run, happening.mode, likely=likely).gets_to(happening.function, happening.event, 0)
 
 
 class _Look:
-    def __init__(self, project: Project, run: Run, mode: str) -> None:
+    def __init__(self, project: Project, run: Run, mode: str, *, likely: bool) -> None:
         self._project, self._run, self._mode = project, run, mode
         self._left = _MOST
-        self._entering = Entering(project, run)
+        self._entering = Entering(project, run, likely=likely)
         self._rings: dict[str, frozenset[str]] = {}
         # What has been found of each function, and the rest that has not been looked for yet.
         self._came: dict[str, tuple[list[Scope], Iterator[Scope]]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.happenings import guards
-from torchrepro_lint.possible import possible
+from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_late import fix_late
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
@@ -36,7 +36,7 @@ def _late(context: Context, program: Program, family: Family) -> tuple[Draw, See
     if not every:
         return None
     early = (each for each in program.effects.draws.get(family.key, ()) if each.order <= every[0].order)
-    draw = next((each for each in early if possible(context.project, program.run, each.happening)), None)
+    draw = first_possible(context.project, program.run, early)
     if draw is None:
         return None
     # What stands in the other branch of the same test is neither before nor after.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
-from torchrepro_lint.possible import possible
+from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
@@ -64,4 +64,4 @@ def _unseeded(context: Context, program: Program, family: Family) -> Draw | None
         return None
     draws = effects.draws.get(family.key, ())
     own = (each for each in draws if not belongs_elsewhere(context.project, program.entry, each.happening, family.key))
-    return next((each for each in own if possible(context.project, program.run, each.happening)), None)
+    return first_possible(context.project, program.run, own)
