@@ -148,7 +148,7 @@ class Modules:
         else:
             parts = name.split(".")
             folder = self._folder(path)
-            home = self._home(folder, parts[0])
+            home = self._home_for(path, parts[0])
             if home is not None:
                 yield from self._walk(home, parts)
             else:
@@ -157,12 +157,21 @@ class Modules:
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
         folder, word = self._folder(path), name.partition(".")[0]
-        return self._home(folder, word) is None and not self._beside(folder, [word])
+        return self._home_for(path, word) is None and not self._beside(folder, [word])
 
     def _folder(self, path: str) -> str:
         """The directory of a file; it is asked for at every name."""
         known = self._folders.get(path)
         return posixpath.dirname(path) if known is None else known
+
+    def _home_for(self, path: str, word: str) -> str | None:
+        """``_home`` for a file, which does not import itself: ``utils/model.py`` means the package ``model`` by that word."""
+        folder = self._folder(path)
+        home = self._home(folder, word)
+        if home is None or self._stems[_join(home, word)] != path:
+            return home
+        others = (each for each in self._searched[folder] if self._stems.get(_join(each, word), path) != path)
+        return next(others, home)
 
     def _home(self, folder: str, word: str) -> str | None:
         """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
@@ -217,7 +226,7 @@ class Modules:
                 folder = posixpath.dirname(folder)
             stem = _join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
         else:
-            home = self._home(folder, name.partition(".")[0])
+            home = self._home_for(path, name.partition(".")[0])
             if home is None:
                 return next((path_of(each) for each in self._beside(folder, name.split("."))), None)
             stem = _join(home, name.replace(".", "/"))

@@ -13,7 +13,7 @@ from torchrepro_lint.loaders import kind_of, shuffles
 from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rings import ring
-from torchrepro_lint.runs import fetches
+from torchrepro_lint.runs import fetches, samplers_of
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project
     from torchrepro_lint.runs import Run
 
+# What a loader runs of a sampler itself, before any worker is asked.
+_ORDERING = frozenset({"__iter__", "__next__", "__len__"})
 # What is known of so many calls, each from so many others above, is looked at; beyond, anything may be passed.
 _DEEPEST = 10
 _MOST = 60
@@ -61,7 +63,7 @@ class _Look:
         # What has been found of each function, and the rest that has not been looked for yet.
         self._came: dict[str, tuple[list[Scope], Iterator[Scope]]] = {}
         # By files and identities of expressions, which stay as long as the project.
-        self._modes: dict[tuple[str, int], frozenset[bool]] = project.kept.setdefault("loader modes", {})
+        self._modes: dict[tuple[str, int], frozenset[bool | str]] = project.kept.setdefault("loader modes", {})
 
     def gets_to(self, function: str, event: Event, depth: int) -> bool:
         found = self._scopes_at(function, event, depth)
@@ -118,7 +120,7 @@ class _Look:
             yield Scope()
             return
         for caller, event in entries:
-            if caller in around or self._is_in_other_mode(caller, event):
+            if caller in around or self._is_in_other_mode(function, caller, event):
                 continue
             self._left -= 1
             if self._left < 0:
@@ -134,7 +136,7 @@ class _Look:
     def _from_inside(self, function: str, around: frozenset[str], depth: int) -> Iterator[Scope]:
         definitions = self._project.resolver.functions(function)
         for caller, event in self._run.entries.get(function, ()):
-            if caller not in around or self._is_in_other_mode(caller, event):
+            if caller not in around or self._is_in_other_mode(function, caller, event):
                 continue
             for outer in self._from_elsewhere(caller, around, depth):
                 if len(definitions) != 1:
@@ -147,7 +149,7 @@ class _Look:
             self._rings[function] = ring(self._run.entries, function)
         return self._rings[function]
 
-    def _is_in_other_mode(self, caller: str, event: Event) -> bool:
+    def _is_in_other_mode(self, function: str, caller: str, event: Event) -> bool:
         """Whether workers of the loader that an event makes or uses do what is looked for in the program itself, or the
         other way round.
         """
@@ -156,8 +158,16 @@ class _Look:
         key = path_of(caller), id(event.value)
         if key not in self._modes:
             used = Scoped(key[0], event.value)
-            self._modes[key] = frozenset(map(self._is_fetching, self._loaders(used)))
-        return self._modes[key] == {self._mode != "worker"}
+            self._modes[key] = frozenset(self._modes_of(used))
+        orders = not self._mode and function.rpartition(".")[2] in _ORDERING and "orders" in self._modes[key]
+        return not orders and self._modes[key] - {"orders"} == {self._mode != "worker"}
+
+    def _modes_of(self, used: Scoped) -> Iterator[bool | str]:
+        """Whether the loaders that an event makes or uses fetch in workers, and whether any is given a sampler."""
+        for loader in self._loaders(used):
+            yield self._is_fetching(loader)
+            assert isinstance(loader.value, Call)
+            yield from ("orders" for _ in samplers_of(loader.value))
 
     def _loaders(self, used: Scoped) -> Iterator[Scoped]:
         if isinstance(used.value, Call) and self._is_loader(used):

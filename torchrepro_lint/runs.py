@@ -483,7 +483,8 @@ class Run:
             return
         inside = "worker" if fetches(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
-        handed = self._wrapped(path, call, inside) if _fetch(found) else []
+        ordering = self._ordering(path, call, found)
+        handed = self._wrapped(path, call, inside, mode) if _fetch(found) else []
         if not call.args and _COMMAND_LINES.intersection(found):
             handed += (Target(name, inside) for name in self._names.defined_in(path))
         for name in given:
@@ -492,7 +493,8 @@ class Run:
             elif self._names.functions(name):
                 handed.append(Target(name, inside))
             elif not followed:
-                handed += (Target(target, inside) for target in self._used(name, found, inside))
+                where = mode if name in ordering else inside
+                handed += (Target(target, where) for target in self._used(name, found, where))
         if followed:
             for target in handed:
                 self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
@@ -501,11 +503,21 @@ class Run:
         else:
             yield from handed
 
-    def _wrapped(self, path: str, call: Call, mode: str) -> list[Target]:
-        """What waits for the wrappers that a loader or another wrapper is handed: it fetches in the mode of the outer one."""
+    def _ordering(self, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str]:
+        """What is handed to a loader as its sampler, whose order is drawn before any worker is asked."""
+        if loader_names().isdisjoint(found):
+            return frozenset()
+        return frozenset(name for each in samplers_of(call) for name in self._names.names(path, each))
+
+    def _wrapped(self, path: str, call: Call, inside: str, outside: str) -> list[Target]:
+        """What waits for the wrappers that a loader or another wrapper is handed: it fetches in the mode of the outer one,
+        but for what gives the order, which runs where the loader does.
+        """
         found: list[Target] = []
         if any(isinstance(key, int) for key in self._waiting):
+            ordering = samplers_of(call)
             for each in handed_values(call):
+                mode = outside if any(each is sampler for sampler in ordering) else inside
                 for value in self._made(path, each):
                     if id(value) in self._waiting:
                         found += (target._replace(mode=mode) for target in self._waiting.pop(id(value)).targets)
@@ -524,7 +536,7 @@ class Run:
             yield from self._names.public_methods(name)
         elif name.endswith("()"):
             yield from self._names.call_methods(name)
-            if mode == "worker" or not loader_names().isdisjoint(found):
+            if mode == "worker" or _fetch(found):
                 yield from entered(self._names, name, "iterate")
 
 
@@ -603,7 +615,15 @@ def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool
         return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
     if any(arg.keyword in _FETCHED for arg in call.args):
         return True
-    return any("datasets." in name or "transforms." in name or name.startswith("torch.utils.data") for name in found)
+    return any(
+        "datasets." in name or "transforms." in name or (name.startswith("torch.utils.data") and name[-7:] != "Sampler")
+        for name in found
+    )
+
+
+def samplers_of(call: Call) -> list[Expression]:
+    """What a loader is given to order its samples or batches by."""
+    return [arg.value for arg in call.args if arg.keyword in ("sampler", "batch_sampler")]
 
 
 def entered(names: Names, name: str, kind: str) -> Iterator[str]:
