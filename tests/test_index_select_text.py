@@ -133,7 +133,7 @@ UNFIXED = [
     "x.index_select((0  # c\n        ), i)",
     "(x.  # c\n        index_select(0, i))",
     "(x.index_select)(0, i)",
-    "f'{x.index_select(0, i)=}'",
+    "(f'{(k := x.index_select(0, i))=}', k)",
 ]
 
 
