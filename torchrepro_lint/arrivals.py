@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Call, Function, Ref
 from torchrepro_lint.origins import is_static
 from torchrepro_lint.passing import bind
@@ -44,12 +45,12 @@ class Arrivals:
                 self._depth -= 1
         return self._known[function]
 
-    def reached_without(self, events: Collection[int]) -> frozenset[str]:
-        """The functions that the run comes to by other events than these, which are known by their identity."""
+    def reached_without(self, events: Collection[tuple[str, int]]) -> frozenset[str]:
+        """The functions that the run comes to by other events than these, which are known by their marks."""
         ways: dict[str, list[str]] = {}
         for function, entries in self._run.entries.items():
             for by, event in entries:
-                if id(event) not in events:
+                if mark(event) not in events:
                     ways.setdefault(by, []).append(function)
         found, queue = set(self._starts), [*self._starts]
         while queue:

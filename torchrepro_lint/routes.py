@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.events import mark
 from torchrepro_lint.qualified import parted
 from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
@@ -103,7 +104,10 @@ def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, fami
             for name in entered
         )
         and any(name == other.entry.function or name in other.run.started for name in entered)
-        and (not family or any(draw.happening.event is happening.event for draw in other.effects.draws.get(family, ())))
+        and (
+            not family
+            or any(mark(draw.happening.event) == mark(happening.event) for draw in other.effects.draws.get(family, ()))
+        )
         for other in project.programs
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.effects import called_value
+from torchrepro_lint.events import mark
 from torchrepro_lint.facts import (
     Call,
     Collection,
@@ -193,7 +194,7 @@ class Transforming:
         work = self._project.work_of(methods)
         arrivals = Arrivals(self._origins, work.run, methods, scope)
         found: set[str] = set()
-        known: set[int] = set()
+        known: set[tuple[str, int]] = set()
         free: frozenset[str] = frozenset()
         left = [each for each in work.run.happenings if each.event.kind in _USING]
         while left:
@@ -205,7 +206,7 @@ class Transforming:
                     seen = self._seen(work, happening, arrivals)
                     if seen is not None:
                         found |= seen
-                        known.add(id(happening.event))
+                        known.add(mark(happening.event))
             free = arrivals.reached_without(known) if behind else free
             left = behind if len(behind) < len(left) else []
         drawn = (
@@ -338,11 +339,11 @@ class Transforming:
         return any(path + each.name in work.run.functions for each in inner)
 
 
-def _is_known(happening: Happening, known: set[int], free: frozenset[str]) -> bool:
+def _is_known(happening: Happening, known: set[tuple[str, int]], free: frozenset[str]) -> bool:
     """Whether it is known what an event draws from, or one on the way to it, to whose function no other leads."""
-    if id(happening.event) in known:
+    if mark(happening.event) in known:
         return True
-    return happening.function not in free and any(id(step.event) in known for step in happening.way)
+    return happening.function not in free and any(mark(step.event) in known for step in happening.way)
 
 
 def own_draws(work: Work) -> Iterator[Draw]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Assign, Constant, If, Import, span
 from torchrepro_lint.insertions import insert_below, insert_statement
 from torchrepro_lint.layout import newline
@@ -33,7 +34,7 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
     """Ask below the seeding that a run always does first, else where the program starts."""
     word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
     happenings = program.run.happenings
-    order = next((n for n, each in enumerate(happenings) if each.event is first.event), len(happenings))
+    order = next((n for n, each in enumerate(happenings) if mark(each.event) == mark(first.event)), len(happenings))
     seed = existing(project, program.effects, first, order, "torch")
     if seed is not None and not is_conditional(seed.happening, first):
         path, function = seed.happening.path, parted(seed.happening.function)[2]
