@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from sys import intern
 
 from torchrepro_lint.bindings import bind_body, bind_globals, target_words
 from torchrepro_lint.facts import (
@@ -124,7 +125,7 @@ class Collector:
         inner = Scope("class", f"{name}.", scope)
         bind_body(tree, inner, node.body)
         body = self.body(inner, node.body)
-        methods = {f.name.rpartition(".")[2]: f.name for f in self.functions if f.owner == name}
+        methods = {intern(f.name.rpartition(".")[2]): f.name for f in self.functions if f.owner == name}
         self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))
         return (*decorators, *(base.value for base in bases)), body
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from torchrepro_lint.firm import Again, Compute, Firm, others
 from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
+from torchrepro_lint.shared import words
 
 _NEVER = 1 << 60
 
@@ -129,7 +130,7 @@ class Memo:
         read, self._reads.seen = self._reads.seen, 0
         try:
             found = set(compute())
-            answer = tuple(sorted(found) if len(found) > 1 else found)
+            answer = words(tuple(found)) if len(found) == 1 else tuple(sorted(found))
         except BaseException:
             self._forget(mark)
             raise

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import builtins
 
+from torchrepro_lint.shared import words
+
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
 
@@ -28,16 +30,16 @@ class Scope:
 
     def own(self, word: str) -> str:
         """The name of a variable, function or class that this scope binds."""
-        return f"{self.name}{word}"
+        return _of_all(f"{self.name}{word}", self.bound.get(word))
 
     def bind(self, word: str, name: str | None = None) -> None:
         """Bind a word, to a variable of its own unless a name is given."""
         scope = self.redirected.get(word, self) if self.redirected else self
         known, added = scope.bound.get(word), name or f"{scope.name}{word}"
         if not known:
-            scope.bound[word] = (added,)
+            scope.bound[word] = words((added,))
         elif added not in known:
-            scope.bound[word] = tuple(sorted((*known, added)))
+            scope.bound[word] = words(tuple(sorted((*known, added))))
 
     def unbind(self, word: str, name: str) -> None:
         """Take back that a word may stand for a name."""
@@ -47,8 +49,7 @@ class Scope:
     def variable(self, word: str) -> str:
         """The name of the variable that an assignment to a word in this scope writes."""
         scope = self.redirected.get(word, self) if self.redirected else self
-        name, names = f"{scope.name}{word}", scope.bound.get(word)
-        return names[0] if names and names[0] == name else name  # one text for all that name it
+        return _of_all(f"{scope.name}{word}", scope.bound.get(word))
 
     def redirect(self, word: str, scope: Scope) -> None:
         """``global`` and ``nonlocal``: the word belongs to another scope; at the top level, ``global`` says nothing."""
@@ -69,7 +70,7 @@ class Scope:
             if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
                 return names
             scope = scope.parent
-        return _BUILTINS.get(word) or (f"?{word}",)
+        return _BUILTINS.get(word) or words((f"?{word}",))
 
     def function(self) -> Scope:
         """The nearest scope that is no comprehension: the one that a walrus binds in."""
@@ -91,3 +92,8 @@ class Scope:
         while scope.parent is not None:
             scope = scope.parent
         return scope
+
+
+def _of_all(name: str, bound: tuple[str, ...] | None) -> str:
+    """A name as the text that all have who name it."""
+    return bound[0] if bound and bound[0] == name else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from sys import intern
 
 from torchrepro_lint.evaluating import events
 from torchrepro_lint.facts import (
@@ -45,16 +46,16 @@ def summarise(
     return Summary(
         exports=exports,
         stars=stars,
-        imports=tuple(sorted(words.imports)),
-        calls=tuple(sorted(words.calls)),
-        values=tuple(sorted(words.values)),
-        inner=tuple(sorted(words.inner)),
-        keywords=tuple(sorted(words.keywords)),
+        imports=_in_order(words.imports),
+        calls=_in_order(words.calls),
+        values=_in_order(words.values),
+        inner=_in_order(words.inner),
+        keywords=_in_order(words.keywords),
         decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
         partials=tuple(sorted(words.partials)),
-        options=tuple(sorted(words.options)),
-        entered=tuple(sorted(words.entered)),
-        properties=tuple(sorted({each.name.rpartition(".")[2] for each in functions if is_property(each)})),
+        options=_in_order(words.options),
+        entered=_in_order(words.entered),
+        properties=_in_order({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
         tables=tuple(sorted(tables)),
         holds=tuple(_holds(assigned, functions)),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
@@ -62,6 +63,11 @@ def summarise(
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
+
+
+def _in_order(words: Iterable[str]) -> tuple[str, ...]:
+    """Words, each one text for all files."""
+    return tuple(sorted(map(intern, words)))
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:
@@ -95,7 +101,7 @@ def _holds(
             )
     for word, words in sorted(found.items()):
         if words:
-            yield word, tuple(sorted(words))
+            yield intern(word), _in_order(words)
 
 
 def _tables(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import time
@@ -16,6 +15,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Generic, NamedTuple, TypeVar
+
+from torchrepro_lint.sending import packed, unpacked
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -153,7 +154,7 @@ class _Crew(Generic[_Task, _Result]):
             self.hire(worker.lane)
             return Death(f"it takes longer than {self._deadline:g} seconds")
         try:
-            result: _Result | _Unsent = pickle.loads(worker.pipe.recv_bytes())  # noqa: S301  of our own process
+            result: _Result | _Unsent = unpacked(worker.pipe.recv_bytes())
         except (EOFError, OSError):
             _end(worker)
             self.hire(worker.lane)
@@ -186,9 +187,9 @@ def _serve(pipe: Connection, work: Callable[[_Task], _Result], other: Connection
         while True:
             result = work(pipe.recv())
             try:
-                data = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+                data = packed(result)
             except RecursionError:
-                data = pickle.dumps(_Unsent())
+                data = packed(_Unsent())
             # A connection's own pickler would look up the type of each record by Python code.
             pipe.send_bytes(data)
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
     func = called(scope, collector.convert(scope, node.func))
-    text, at = collector.tree.text, func.end
+    tree, at = collector.tree, func.end
+    text = tree.text
     at = at + 1 if text[at] == "(" else opening(text, at)
     args = arguments(collector, scope, node.args, node.keywords, at) if node.args or node.keywords else ()
+    at = tree.columns.numbers[at]  # type: ignore[attr-defined]  # an AstTree has them
     return record(Call, (start, end, func, args, at))  # type: ignore[no-any-return]
 
 

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import ast
+from sys import intern
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import expressions
 from torchrepro_lint.expressions import LONGEST_TEXT
 from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript, record
 from torchrepro_lint.scopes import Scope
+from torchrepro_lint.shared import words
 from torchrepro_lint.syntax.ast_calls import call
 from torchrepro_lint.syntax.ast_displays import dict_, enclosed, generator_, list_, set_, tuple_
 from torchrepro_lint.syntax.ast_operators import binary, boolean, unary
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.collector import Collector
     from torchrepro_lint.syntax.columns import Columns
 
+# Shorter texts are most often keys and names, which many files have alike.
+_WORD = 40
 _BLANKS = frozenset(" \t\f\r\n")
 
 
@@ -55,13 +59,13 @@ def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: i
         base_end = closed(tree.text, tree.span(node.value)[1])
     base = node.value
     if type(base) is ast.Name:
-        return record(Ref, (start, end, scope.resolve(base.id), (word,), base_end))  # type: ignore[no-any-return]
+        return record(Ref, (start, end, scope.resolve(base.id), words((word,)), base_end))  # type: ignore[no-any-return]
     path = [word]
     while type(base) is ast.Attribute:
         path.append(base.attr)
         base = base.value
     if type(base) is ast.Name:
-        return Ref(start, end, scope.resolve(base.id), tuple(reversed(path)), base_end)
+        return Ref(start, end, scope.resolve(base.id), words(tuple(reversed(path))), base_end)
     return Attribute(start, end, collector.convert(scope, node.value), word, base_end)
 
 
@@ -95,7 +99,8 @@ def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int
     value = node.value
     kind = type(value)
     if kind is str and end - start == len(value) + 2 <= LONGEST_TEXT:  # type: ignore[arg-type]  # narrowed by exact type
-        return record(Constant, (start, end, value))  # type: ignore[no-any-return]
+        text = intern(value) if len(value) < _WORD else value  # type: ignore[arg-type]
+        return record(Constant, (start, end, text))  # type: ignore[no-any-return]
     if isinstance(value, (str, bytes)):
         return string(collector, scope, value, start, end)
     if value is ...:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import accumulate, chain
 from typing import Any, TypeAlias
+
+from torchrepro_lint.shared import SHARED, numbers
 
 # The line ends of the Python tokenizer.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
-# Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
-_SHARED = 1 << 17
+# A longer text has too many offsets to make a number for each beforehand.
+_MOST = 1 << 22
 
 ToSpan: TypeAlias = Callable[[Any], tuple[int, int]]
 
@@ -33,7 +34,8 @@ class Columns:
         # The first entry stands for a line 0.
         starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
         most = base + len(text) + 1
-        self.numbers: Sequence[int] = _numbers() if most < _SHARED else range(most + 1)
+        own = [*range(most + 1)] if SHARED <= most < _MOST else range(most + 1)
+        self.numbers: Sequence[int] = numbers() if most < SHARED else own
         self.span = _narrow(starts, self.numbers) if self.narrow else _wide(starts, self.numbers, lines)
 
 
@@ -64,11 +66,6 @@ def _wide(starts: list[int], numbers: Sequence[int], lines: list[str]) -> ToSpan
         return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
 
     return span
-
-
-@cache
-def _numbers() -> Sequence[int]:
-    return [*range(_SHARED)]
 
 
 def _columns(line: str) -> Iterator[int]:

@@ -1,0 +1,58 @@
+"""Values on the way from one process to another: what many records of facts have alike arrives as one object."""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+from io import BytesIO
+from typing import Any
+
+from torchrepro_lint import facts
+from torchrepro_lint.facts import Call, Ref, record
+from torchrepro_lint.shared import SHARED, numbers, words
+
+
+def packed(value: Any) -> bytes:
+    """A value as bytes; raises ``RecursionError`` for one that is nested too deeply."""
+    data = BytesIO()
+    pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = _REDUCED
+    pickler.dump(value)
+    return data.getvalue()
+
+
+def unpacked(data: bytes) -> Any:
+    """The value that ``packed``, in a process of this run, was given."""
+    return pickle.loads(data)  # noqa: S301
+
+
+def _number(it: int) -> int:
+    return numbers()[it] if it < SHARED else it
+
+
+def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Any:
+    return record(Ref, (_number(start), _number(end), words(roots), words(path), _number(base_end)))
+
+
+def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
+    return record(Call, (_number(start), _number(end), func, args, _number(at)))
+
+
+def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
+    return record(kind, (_number(start), _number(end), *rest))
+
+
+def _reduce_placed(it: Any) -> tuple[Any, ...]:
+    return _placed, (type(it), *it)
+
+
+_REDUCED: dict[type, Any] = {
+    **copyreg.dispatch_table,
+    **{
+        kind: _reduce_placed
+        for kind in vars(facts).values()
+        if isinstance(kind, type) and getattr(kind, "_fields", ())[:2] == ("start", "end")
+    },
+    Ref: lambda it: (_ref, tuple(it)),
+    Call: lambda it: (_call, tuple(it)),
+}

@@ -1,0 +1,34 @@
+"""Small values that thousands of records have alike, each once in memory: offsets, and the words of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+# Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
+SHARED = 1 << 17
+# Of so many names the words are remembered here: as many as half a million lines have, and no more for ever.
+_MOST = 1 << 18
+
+_words: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+@cache
+def numbers() -> Sequence[int]:
+    """The numbers below ``SHARED``, each at its place."""
+    return [*range(SHARED)]
+
+
+def words(of: tuple[str, ...]) -> tuple[str, ...]:
+    """Equal words: the same object for all that ask."""
+    known = _words.get(of)
+    if known is None:
+        if len(_words) >= _MOST:
+            _words.clear()
+        known = _words[of] = of
+    return known
+
+
+def forget() -> None:
+    """Once all files are read: what they share stays with them."""
+    _words.clear()
