@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import compress, decompress
 
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.source import Problem, Source, decode
@@ -13,18 +14,38 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
 
 
+class _PutAway(NamedTuple):
+    """A source that is no notebook, its text compressed."""
+
+    text: bytes
+    encoding: str
+    bom: bytes
+
+    def unpacked(self) -> Source:
+        """The source as it was."""
+        return Source(decompress(self.text).decode("utf-8", "surrogatepass"), self.encoding, self.bom)
+
+
 class Reading:
     """A file that was read: its source and facts, or the problem that stood in the way."""
 
     def __init__(self, source: Source | None, facts: Facts | None, problem: Problem | None) -> None:
-        self._source = source
+        self._source: Source | _PutAway | None = source
         self._facts = facts
         self.problem = problem
 
     @property
     def source(self) -> Source | None:
         """None where the file could not be decoded."""
+        if isinstance(self._source, _PutAway):
+            return self._source.unpacked()
         return self._source
+
+    def put_away(self) -> None:
+        """Hold the text compressed: of a thousand files few are looked at again, and theirs take little time to read back."""
+        if isinstance(self._source, Source) and self._source.notebook is None:
+            text, encoding, bom, _ = self._source
+            self._source = _PutAway(compress(text.encode("utf-8", "surrogatepass"), 1), encoding, bom)
 
     @property
     def facts(self) -> Facts | None:

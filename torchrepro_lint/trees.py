@@ -13,6 +13,7 @@ from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
 from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.shared import forget
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.states import State, digest, state
 from torchrepro_lint.stored import StoredReading
@@ -121,6 +122,7 @@ class _Reader:
         for path, answer in self._collect(changed, jobs):
             self._take(path, answer)
             advance()
+        forget()
         before = self._before(changed)
         stored = len(changed) > _FEW
         if stored:
@@ -247,6 +249,7 @@ def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
     if known is not None and name in known:
         return _Answer(seen, name, None, None)
     reading = read(data, notebook)
+    reading.put_away()
     return _Answer(seen, name, reading, packed(reading.facts) if known is not None and reading.facts else None)
 
 
