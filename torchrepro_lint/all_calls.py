@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.together import Together
@@ -19,18 +19,20 @@ class Place(NamedTuple):
 
 class Calls(NamedTuple):
     """The calls of a file by the functions of the project that they enter, those of which nothing is known by their last
-    words, and the words of its methods.
+    words, the words of its methods, and the names of the project that are called.
     """
 
     told: Mapping[str, Sequence[Place]]
     untold: Mapping[str, Sequence[Place]]
     methods: Sequence[str]
+    named: Sequence[str]
 
 
 class AllCalls:
     """Those of all files, each with its file; ``methods`` says how many methods have a word."""
 
     def __init__(self) -> None:
+        self._named: Together[None] = Together()
         self.told: Together[Place] = Together()
         self.untold: Together[Place] = Together()
         self.methods = Counter[str]()
@@ -46,3 +48,8 @@ class AllCalls:
                 self._known[path] = calls
         self.told.update((path, each.told) for path, each in files)
         self.untold.update((path, each.untold) for path, each in files)
+        self._named.update((path, dict.fromkeys(each.named, ())) for path, each in files)
+
+    def naming(self, name: str) -> Iterator[str]:
+        """The files that call what has a name, sorted."""
+        return (path for path, _ in self._named.of(name))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # word in the file, so that other calls that come or go change none.
 _PER_WORD = 10_000_000
 _PER_FILE = 10_000_000 * _PER_WORD
-# The places of calls in a file are numbered likewise: the number of the body, then that of the call in it.
+# The places of calls in a file are numbered likewise: the number of the body, then that of the call in it; or through all.
 _PER_BODY = 1_000_000
 
 
@@ -33,6 +33,13 @@ class _Placed(NamedTuple):
 
     place: int
     call: Call
+
+
+class _Body(NamedTuple):
+    """The calls of a body, or of a whole file, in order, each with the word that it calls."""
+
+    calls: tuple[Call, ...]
+    words: tuple[str, ...]
 
 
 class _Given(NamedTuple):
@@ -57,8 +64,8 @@ class Callers:
             for word in names.modules.files[path].summary.calls:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
-        # The calls of bodies by word, by the numbers of their files and their own; under no number those of a whole file.
-        self._bodies: dict[int, dict[int | None, dict[str, list[_Placed]]]] = {}
+        # By the numbers of files and bodies; under no number the calls of a whole file.
+        self._bodies: dict[int, dict[int | None, _Body]] = {}
         self._calls: dict[int, _Placed] = {}
         self._numbers_of: dict[str, int] = {}
         self._numbered: list[str] = []
@@ -135,17 +142,17 @@ class Callers:
         for each in facts.calling(word):
             if each not in bodies:
                 bodies[each] = self._walk(facts, each)
-            yield from bodies[each].get(word, ())
+            calls, words = bodies[each]
+            if word in words:
+                first = (each or 0) * _PER_BODY
+                yield from (_Placed(first + at, calls[at]) for at, called in enumerate(words) if called == word)
 
-    def _walk(self, facts: Facts, number: int | None) -> dict[str, list[_Placed]]:
-        """The calls of a body, or of a whole file, by word."""
+    def _walk(self, facts: Facts, number: int | None) -> _Body:
         several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
-        found: dict[str, list[_Placed]] = {}
-        for each in several:
-            body = facts.functions[each - 1].body if each else facts.body
-            for place, call in enumerate(self._called(body), each * _PER_BODY):
-                found.setdefault(called_word(call.func), []).append(_Placed(place, call))
-        return found
+        found = [
+            call for each in several for call in self._called(facts.functions[each - 1].body if each else facts.body)
+        ]
+        return _Body(tuple(found), tuple([called_word(each.func) for each in found]))
 
     def _at(self, number: int) -> _Placed:
         """A call by its number; its file is looked into."""

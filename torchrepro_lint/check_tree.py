@@ -40,10 +40,10 @@ def check_tree(checker: Checker, files: Mapping[str, Reading], project: Project,
 
 def _prepare(project: Project) -> None:
     """Work out what nearly every file asks, and each process would work out for itself."""
-    from torchrepro_lint.gradients import forward_callers
+    from torchrepro_lint.found_calls import all_calls
 
     project.ask_all()
-    forward_callers(project).prepare()
+    all_calls(project)
 
 
 def _in_processes(
@@ -78,9 +78,13 @@ class _Checking:
 
     def check(self, path: str) -> Checked:
         """What is said of a file."""
+        from torchrepro_lint.infer.kinds import kinds_of
+
         try:
             with deadline(len(self._files)):
-                return check(self._checker, path, self._files[path], self._project_of(path))
+                found = check(self._checker, path, self._files[path], self._project_of(path))
+                kinds_of(self._project).rest()
+                return found
         except Late as late:
             # What was being worked out for the project is broken off, and the file need not be the cause.
             self._late += 1

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.all_calls import AllCalls, Calls, Place
 from torchrepro_lint.evaluation import in_evaluation
+from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
-from torchrepro_lint.runs import entered
-from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchrepro_lint.all_calls import Place
     from torchrepro_lint.project import Project
 
 
@@ -31,19 +28,6 @@ class ForwardCallers:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[str, bool] = {}
-
-    @cached_property
-    def _all(self) -> AllCalls:
-        """All calls of the project; whoever has to know them asks last."""
-        link = self._project.link
-        link.names.modules.reads.recall("calls")
-        files = sorted(self._project.files)
-        link.all_calls.update([(path, link.calls.of(path, partial(_calls_of, self._project, path))) for path in files])
-        return link.all_calls
-
-    def prepare(self) -> None:
-        """Work out what any answer may take."""
-        _ = self._all
 
     def forward_only(self, function: str) -> bool:
         """Whether some call of a function stands where no gradient is kept, and each does, on each way that leads there."""
@@ -79,29 +63,15 @@ class ForwardCallers:
 
     def _calls(self, function: str) -> Iterator[tuple[str, Sequence[Place]]]:
         """What may run a function, by file. A network's ``forward`` is run by torch, so that no name says who calls it."""
-        yield from self._all.told.of(function)
+        yield from all_calls(self._project).told.of(function)
         resolver = self._project.resolver
         owner, word = resolver.owner(function), function.rpartition(".")[2]
         if owner and not word.startswith(("__", "forward")):
-            yield from self._all.untold.of(word) if self._is_telling(word) else ()
+            yield from all_calls(self._project).untold.of(word) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if ":" in above else ():
-                    yield from self._all.told.of(method) if ":" in method else ()
+                    yield from all_calls(self._project).told.of(method) if ":" in method else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""
-        return self._all.methods[word] <= _MOST_METHODS
-
-
-def _calls_of(project: Project, path: str) -> Calls:
-    told: dict[str, list[Place]] = defaultdict(list)
-    untold: dict[str, list[Place]] = defaultdict(list)
-    for site in project.calls(path):
-        place = Place(site.function[len(path) :], site.call.start, site.call.end)
-        for name in site.names:
-            for target in entered(project.resolver, name, "call") if ":" in name else ():
-                told[target].append(place)
-        if not site.names:
-            untold[last_word(site.call.func)].append(place)
-    methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
-    return Calls(dict(told), dict(untold), tuple(methods))
+        return all_calls(self._project).methods[word] <= _MOST_METHODS

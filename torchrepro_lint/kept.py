@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 from torchrepro_lint.reads import Reads
+from torchrepro_lint.recent import Recent
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -75,18 +76,18 @@ class Groups(Generic[_Key]):
 
 
 class Kept(Generic[_Key, _Value]):
-    """Answers by their questions, each with what it was worked out from."""
+    """Answers by their questions, each with what it was worked out from; with ``most`` about so many that were asked for last."""
 
     __slots__ = ("_groups", "_known", "_reads")
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: Reads, most: int | None = None) -> None:
         self._reads = reads
-        self._known: dict[_Key, tuple[_Value, int]] = {}
+        self._known: Any = {} if most is None else Recent[_Key, tuple[_Value, int]](most)
         self._groups: Groups[_Key] = Groups()
 
     def of(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
         """The answer to a question; ``compute`` works it out."""
-        found = self._known.get(key)
+        found: tuple[_Value, int] | None = self._known.get(key)
         if found is None:
             outer, self._reads.seen = self._reads.seen, 0
             try:
@@ -112,7 +113,8 @@ class Kept(Generic[_Key, _Value]):
 
     def look(self, key: _Key) -> tuple[_Value, int] | None:
         """What is remembered, with its bits: whoever makes use of it has seen these."""
-        return self._known.get(key)
+        found: tuple[_Value, int] | None = self._known.get(key)
+        return found
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""

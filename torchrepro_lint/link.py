@@ -10,13 +10,16 @@ from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
-from torchrepro_lint.together import Together
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.project import Called, Program, Reached, Site
+
+# The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
+# asked for again.
+_MOST_FILES = 64
 
 
 class Link:
@@ -38,14 +41,13 @@ class Link:
     ) -> None:
         self.names = Names(Modules(files, source_roots, keeps=keeps, firm=firm), torch)
         reads = self.names.modules.reads
-        self.sites: Kept[str, tuple[Site, ...]] = Kept(reads)
-        self.called: Kept[str, tuple[Called, ...]] = Kept(reads)
+        most = None if firm else _MOST_FILES
+        self.sites: Kept[str, tuple[Site, ...]] = Kept(reads, most)
+        self.called: Kept[str, tuple[Called, ...]] = Kept(reads, most)
         self.calls: Kept[str, Calls] = Kept(reads)
         # What has changed since what is recalled was written down.
         self.changed = 0
         self.all_calls = AllCalls()
-        self.sites_by_name: Kept[str, dict[str, list[Site]]] = Kept(reads)
-        self.all_sites: Together[Site] = Together()
         # What is asked of each file, by the name of the question and the file.
         self.of_files: Kept[tuple[str, str], Any] = Kept(reads)
         # What the project asks of all files, by the name of the question.
@@ -90,7 +92,7 @@ class Link:
             return False
         self.changed |= changed
         for kept in (
-            *(self.sites, self.called, self.calls, self.sites_by_name, self.of_files, self.seeding, self.programs),
+            *(self.sites, self.called, self.calls, self.of_files, self.seeding, self.programs),
             *(self.reached, self.telling, self.entries, self.imports),
         ):
             kept.drop(changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.accelerator import names_accelerator
@@ -16,6 +16,7 @@ from torchrepro_lint.events import Event, Guard
 from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement, record
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
+from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.happenings import Happening
 from torchrepro_lint.index import plain
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.libraries import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
-    from torchrepro_lint.together import Together
 
 
 _Answer = TypeVar("_Answer")
@@ -222,22 +222,8 @@ class Project:
 
     def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
-        return tuple((path, site) for path, sites in self._sites_by_name.of(name) for site in sites)
-
-    @cached_property
-    def _sites_by_name(self) -> Together[Site]:
-        kept, found = self.link.sites_by_name, self.link.all_sites
-        found.update((path, kept.of(path, partial(self._named_sites, path))) for path in sorted(self.files))
-        return found
-
-    def _named_sites(self, path: str) -> dict[str, list[Site]]:
-        """The calls of a file by the names of the project that they call."""
-        found: dict[str, list[Site]] = {}
-        for site in self.calls(path):
-            for name in site.names:
-                if ":" in name:
-                    found.setdefault(name, []).append(site)
-        return found
+        naming = all_calls(self).naming(name)
+        return tuple((path, site) for path in naming for site in self.calls(path) if name in site.names)
 
     def settings(self, path: str) -> tuple[Placed, ...]:
         """The flags and variables that a module sets, function by function; what constant tests rule out is not there."""
@@ -273,8 +259,10 @@ class Project:
         )
         for entries in self._entries:
             self._reached(entries)
-        for path in self._seeding_files.paths:
+        seeding = self._seeding_files
+        for path in seeding.paths:
             self.resolver.modules.behind(path)
+            self._seeding_in(path, seeding.words)
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run anything of a file."""

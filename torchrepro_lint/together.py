@@ -13,7 +13,7 @@ class Together(Generic[_Value]):
 
     def __init__(self) -> None:
         self._parts: dict[str, Mapping[str, Sequence[_Value]]] = {}
-        self._paths: dict[str, dict[str, None]] = {}
+        self._paths: dict[str, list[str]] = {}
 
     def update(self, parts: Iterable[tuple[str, Mapping[str, Sequence[_Value]]]]) -> None:
         """Take over what all files say now, the same files each time; what is the same object is not looked into."""
@@ -22,11 +22,11 @@ class Together(Generic[_Value]):
             if before is part:
                 continue
             for name in before or ():
-                del self._paths[name][path]
+                self._paths[name].remove(path)
                 if not self._paths[name]:
                     del self._paths[name]
             for name in part:
-                self._paths.setdefault(name, {})[path] = None
+                self._paths.setdefault(name, []).append(path)
             self._parts[path] = part
 
     def of(self, name: str) -> Iterator[tuple[str, Sequence[_Value]]]:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Through so many calls of the project a value is followed, outwards and inwards.
 _HOPS = 3
+# The flows of so many files, and what was found there, take as much memory as the facts of a fifth of a thousand.
+_MOST_FILES = 100
 # Expressions are taken apart to this depth; what is deeper stays unknown.
 _DEEPEST = 60
 
@@ -44,6 +46,16 @@ class Kinds:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self._forget()
+
+    def rest(self) -> None:
+        """To be told between two files: once much is remembered it is forgotten. All at once, since answers are remembered
+        by the identity of others.
+        """
+        if len(self._places) > _MOST_FILES:
+            self._forget()
+
+    def _forget(self) -> None:
         self.solver = Solver()
         self._places: dict[str, Places] = {}
         self._depth = 0

@@ -1,0 +1,50 @@
+"""The calls of a project as they are found, file by file; of each file no more is left than what ``all_calls`` keeps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.all_calls import AllCalls, Calls, Place
+from torchrepro_lint.runs import entered
+from torchrepro_lint.walk import last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.project import Project
+
+
+def all_calls(project: Project) -> AllCalls:
+    """All calls of the project; whoever has to know them asks last."""
+    link = project.link
+    if "all calls" not in project.kept:
+        link.names.modules.reads.recall("calls")
+        files = sorted(project.files)
+        link.all_calls.update([(path, link.calls.of(path, partial(_calls_of, project, path))) for path in files])
+        project.kept["all calls"] = link.all_calls
+    return link.all_calls
+
+
+def _calls_of(project: Project, path: str) -> Calls:
+    told: dict[str, list[Place]] = defaultdict(list)
+    untold: dict[str, list[Place]] = defaultdict(list)
+    named: set[str] = set()
+    functions: dict[str, str] = {}
+    for site in project.calls(path):
+        own = functions.setdefault(site.function, site.function[len(path) :])  # one text for all calls of a function
+        place = Place(own, site.call.start, site.call.end)
+        for name in site.names:
+            if ":" in name:
+                named.add(name)
+                for target in entered(project.resolver, name, "call"):
+                    told[target].append(place)
+        if not site.names:
+            untold[last_word(site.call.func)].append(place)
+    methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
+    return Calls(_plain(told), _plain(untold), tuple(methods), tuple(sorted(named)))
+
+
+def _plain(places: Mapping[str, list[Place]]) -> dict[str, tuple[Place, ...]]:
+    """As what stays: lists keep room for more."""
+    return {name: tuple(each) for name, each in places.items()}
