@@ -14,6 +14,7 @@ from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
     from torchrepro_lint.events import Event
+    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.origins import Origins
     from torchrepro_lint.runs import Run
 
@@ -34,7 +35,9 @@ class Arrivals:
         self._depth = 0
 
     def scopes(self, function: str) -> tuple[Scope, ...]:
-        """What a function runs with, once for each way into it; that of the run alone where there are too many."""
+        """What a function runs with, once for each way into it that no branch rules out; that of the run alone where there
+        are too many.
+        """
         if function not in self._known:
             if self._depth > _DEEPEST:
                 return (self.scope,)
@@ -44,6 +47,10 @@ class Arrivals:
             finally:
                 self._depth -= 1
         return self._known[function]
+
+    def comes_to(self, happening: Happening) -> bool:
+        """Whether some way leads to what happens."""
+        return any(self._runs(happening.function, happening.event, scope) for scope in self.scopes(happening.function))
 
     def reached_without(self, events: Collection[tuple[str, int]]) -> frozenset[str]:
         """The functions that the run comes to by other events than these, which are known by their marks."""
@@ -64,11 +71,21 @@ class Arrivals:
         if self._leads_back(function):
             return (self.scope,)
         found = [self.scope] if function in self._starts else []
-        for by, event in self._run.entries.get(function, ()):
-            found += (self._entered(function, by, event, scope) for scope in self.scopes(by))
+        entries = self._run.entries.get(function, ())
+        for by, event in entries:
+            ways = (scope for scope in self.scopes(by) if self._runs(by, event, scope))
+            found += (self._entered(function, by, event, scope) for scope in ways)
             if len(found) > _MOST:
                 return (self.scope,)
-        return tuple(found) or (self.scope,)
+        return tuple(found) if entries else (self.scope,)
+
+    def _runs(self, function: str, event: Event, scope: Scope) -> bool:
+        """Whether a function gets to one of its events: no branch that a scope rules out is around that."""
+        place = event.value if event.value is not None else event.statement
+        return all(
+            self._origins.runs(path_of(function), each, place.start, scope)
+            for each in self._origins.project.resolver.functions(function)
+        )
 
     def _leads_back(self, function: str) -> bool:
         """Whether a function may enter itself, by way of others, too: each time it may be given something else."""

@@ -212,7 +212,9 @@ class Transforming:
         drawn = (
             each
             for each in own_draws(work)
-            if not _is_known(each.happening, known, free) and self._runs(each.happening, scope)
+            if not _is_known(each.happening, known, free)
+            and self._runs(each.happening, scope)
+            and arrivals.comes_to(each.happening)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
 
