@@ -41,6 +41,7 @@ from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.syspath import entries_of
+from torchrepro_lint.taken_apart import position
 from torchrepro_lint.walk import instance_assignments, statements
 
 # Calls whose result stands for their first argument.
@@ -586,12 +587,40 @@ class Names:
         """What a variable, or an attribute of one, may stand for by what the calls of the project pass for parameters."""
         found: set[str] = set()
         for file, value in self.values(path, reference._replace(path=())):
-            for name in self.names(file, value) if not isinstance(value, Ref) or value.path else ():
+            names = self.names(file, value) if not isinstance(value, Ref) or value.path else ()
+            if all(name.endswith("[]") for name in names):
+                wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
+                names = self.taken_apart(file, wrapped) or names
+            for name in names:
                 found.update(self._follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
                 found.update(self.names(file, value) if value is not reference else ())
         return tuple(sorted(found))
+
+    def taken_apart(self, path: str, value: Expression) -> tuple[str, ...]:
+        """The objects of the project that a variable gets of what a function returns: ``net, step = build()``."""
+        roots = value.roots if isinstance(value, Ref) and not value.path else ()
+        found: set[str] = set()
+        for root in roots:
+            assigned = self._definitions.assigned(path + root) or ()
+            values = [value for how, value in assigned if how == "[]" and isinstance(value, Call)]
+            if values:
+                found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
+        return tuple(sorted(found))
+
+    def _parts(self, path: str, root: str, values: Iterable[Call]) -> Iterator[str]:
+        for value in values:
+            if not any(self.functions(name) for name in self.names(path, value.func)):
+                continue
+            functions = self.functions(path + root.rpartition(".<locals>.")[0])
+            bodies = [each.body for each in functions] or [self.modules.files[path].body]
+            place = next((at for body in bodies if (at := position(body, root, value)) is not None), None)
+            for file, found in self.made(path, value) if place is not None else ():
+                if isinstance(found, Collection) and place is not None and place < len(found.items):
+                    item = found.items[place]
+                    names = self.names(file, item) if item is not None else ()
+                    yield from (each for each in names if ":" in each and self.classes(each.removesuffix("()")))
 
     def public_methods(self, name: str) -> Iterator[str]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""

@@ -378,6 +378,8 @@ class Run:
         found = names.names(frame.path, called)
         if not isinstance(called, Ref):
             return found, False
+        if all(name.endswith("[]") for name in found) and (parts := names.taken_apart(frame.path, called)):
+            return parts, False
         if not found:
             return names.through_calls(frame.path, called), True
         if any("()" in name and names.heirs_of(name.partition("()")[0]) for name in found):
