@@ -160,4 +160,63 @@ def made(index):
     with torch.cuda.device(index):
         torch.zeros(2)  # tensor floating cpu (2) contiguous no-grad
 """,
+    "what functions give back": """
+import torch
+
+def init(layer, gain=1.0):
+    torch.nn.init.ones_(layer.weight)
+    return layer
+
+def restore(model, optimizer, path):
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+    return model, optimizer, state["epoch"]
+
+def grown(rows, more=()):
+    fill(rows)
+    return rows
+
+def other(layer):
+    layer = layer.weight
+    return layer
+
+def either(layer, flag):
+    if flag:
+        layer = 3
+    return layer
+
+def wrapped(function):
+    def inner(*args):
+        return str(function(*args))
+    return inner
+
+@wrapped
+def decorated(layer):
+    return layer
+
+class Net:
+    def put(self, layer):
+        return layer
+
+    def two(self):
+        self.put(1)  # int
+        self.put("a")  # str
+
+init(torch.nn.Linear(3, 1))  # module Linear
+init(torch.nn.ReLU())  # module ReLU
+init(gain=2.0, layer=torch.zeros(2))  # tensor floating cpu (2) contiguous no-grad
+model, optimizer, epoch = restore(torch.nn.Linear(3, 1), 3, "a")
+model  # module Linear
+optimizer  # int
+again, _, _ = restore(torch.nn.ReLU(), 3.5, "b")
+again  # module ReLU
+grown([1, 2])  # list
+grown(torch.nn.ReLU())  # module ReLU
+other(torch.nn.Linear(3, 1))  # ?
+either(torch.nn.ReLU(), unknown)  # ?
+decorated(torch.nn.ReLU())  # ?
+init(*unknown)  # ?
+model = restore(model, 3, "c")[0]
+model  # module Linear
+""",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Leave, Ref
 from torchrepro_lint.infer import attributes, containers, functions, library, tensors
 from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.handed_back import given_back
 from torchrepro_lint.infer.handing import without_gradient
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
@@ -96,7 +97,8 @@ def _of_name(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
 
 def _of_function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     if ":" in name:
-        return without_gradient(kinds, name, call, spot, returned(kinds, name, spot))
+        found = given_back(kinds, name, call, spot, returned(kinds, name, spot))
+        return without_gradient(kinds, name, call, spot, found)
     if name.startswith("torch."):
         of_torch = tensors.function(kinds, name, call, spot)
         if of_torch is not None:

@@ -48,7 +48,7 @@ def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Para
         return UNKNOWN
     found = NOTHING
     for path, call in calls:
-        one = _argument(call, function, param, position)
+        one = argument(call, function, param, position)
         if one is None:
             return UNKNOWN
         there = kinds.spot(spot.path if one is param.default else path, one.start, spot.hops - 1)
@@ -60,7 +60,7 @@ def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Para
     return found
 
 
-def _argument(call: Call, function: Function, param: Param, position: int) -> Expression | None:
+def argument(call: Call, function: Function, param: Param, position: int) -> Expression | None:
     """What a call gives for a parameter, its default where that is left out; None where it can not be told."""
     if any(arg.star for arg in call.args):
         return None
