@@ -49,7 +49,7 @@ class Entering:
         if isinstance(call, Call) and definition.name.endswith(".__init__"):
             yield from self._constructed(scoped, call, function, definition)
             return
-        called = isinstance(call, Call) and function in self._names(scoped, call.func)
+        called = isinstance(call, Call) and function in self._called(scoped, call.func)
         if not definition.owner:
             yield self._bound(scoped, function, definition, Scope()) if called else Scope()
             return
@@ -61,6 +61,11 @@ class Entering:
             if not objects and not self._is_of_others(scoped, word):
                 objects = [Scope()]
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
+
+    def _called(self, at: Scoped, func: Expression) -> tuple[str, ...]:
+        """What is called, where nothing says it there: what the run takes it for."""
+        names = self._names(at, func)
+        return names if names or not isinstance(func, Ref) else self._project.resolver.through_calls(at.path, func)
 
     def _constructed(self, at: Scoped, call: Call, function: str, definition: Function) -> Iterator[Scope]:
         """What a constructor is given by the call of its class, or by that of an heir's: ``super().__init__(...)``."""
