@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Expression, Ref
+from torchrepro_lint.facts import Attribute, Call, Expression, Ref
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.tensors import Tensors
 
@@ -18,6 +18,8 @@ _SHARED = frozenset(
     {"cumsum", "cumsum_", "median", "nanmedian", "gather", "scatter", "put", "put_", "bincount", "resize_", "take"}
     | {"sort", "argsort"}
 )
+# What gives floating point numbers, as methods of nothing but tensors (and modules, which have none of the above).
+_FLOATING = frozenset({"float", "half", "double", "bfloat16"})
 
 
 def operation_names(context: Context, site: Site, listed: Callable[[str], object]) -> Iterator[str]:
@@ -46,6 +48,8 @@ def _is_method(context: Context, site: Site) -> bool:
         return kind in ("tensor", "parameter", "loaded")
     if site.names:
         return any(map(_is_of_result, site.names))
+    if isinstance(source, Call) and _word(source.func) in _FLOATING:
+        return True
     return _word(site.call.func) not in _SHARED and not _is_other(context, site)
 
 
