@@ -117,18 +117,18 @@ class Entering:
         classes alone.
         """
         holder = _holder(used.value, word)
-        if isinstance(holder, Ref) and holder.path and self._is_set_outside(used, holder.path[-1]):
-            return False
         behind = self._project.origins.of(used._replace(value=holder)) if holder is not None else ()
-        return bool(behind) and all(map(self._is_known, behind))
+        if not behind or not all(map(self._is_known, behind)):
+            return False
+        return not isinstance(holder, Ref) or not holder.path or not self._is_set_outside(used, holder.path[-1])
 
     def _is_set_outside(self, used: Scoped, word: str) -> bool:
-        begun = map(path_of, self._run.starts)
-        return is_set_outside(self._project.origins, used.path, word, used.scope, begun)
+        files = map(path_of, self._run.functions)
+        return is_set_outside(self._project.origins, used.path, word, used.scope, files)
 
     def _is_known(self, each: Scoped) -> bool:
         match each.value:
-            case Lambda() | Constant():
+            case Lambda():
                 return True
             case Call(func=func):
                 return any(map(self._project.resolver.classes, self._names(each, func)))
