@@ -71,6 +71,8 @@ class _Recording(NamedTuple):
 _IMPORTED = "import"
 # Likewise: a class of which objects are made.
 _MADE = "made"
+# So many classes may have class methods in common that are run for each of them.
+_MOST_HEIRS = 20
 
 
 class _Absent(NamedTuple):
@@ -401,7 +403,16 @@ class Run:
         return tuple(
             name.removesuffix("()")
             for name in found
-            if ":" in name and (name.endswith("()") or self._names.classes(name))
+            if ":" in name and (name.endswith("()") or self._is_one_of_few(name))
+        )
+
+    def _is_one_of_few(self, owner: str) -> bool:
+        """Whether a class is one of few that have class methods in common. What those make of hundreds of classes, as those of a
+        model zoo, would be run for each of them.
+        """
+        bases = [each for each in self._names.ancestry(owner)[1:] if ":" in each]
+        return bool(self._names.classes(owner)) and all(
+            len(self._names.heirs_of(each)) <= _MOST_HEIRS for each in bases
         )
 
     def _is_of_base(self, frame: _Frame, called: Expression) -> bool:
