@@ -78,6 +78,8 @@ _FLUENT = frozenset(
 _MOST_STEPS = 100
 # A variable that is given more values than that may be anything.
 _MOST_VALUES = 100
+# Modules that are passed to be looked into tell what is meant where they have no more names than that.
+_MOST_NAMES = 100
 # So many classes above one are known, nearest first.
 _MOST_ANCESTORS = 200
 
@@ -498,11 +500,13 @@ class Names:
         return not self._call_methods(name)
 
     def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
-        """What a name is looked up in; of a parameter, the modules that are passed for it."""
+        """What a name is looked up in; of a parameter, the modules that are passed for it, unless they have very many names."""
         if owners := self.names(path, value):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
-        return tuple(sorted(name for name in passed if name.endswith(":")))
+        modules = sorted(name for name in passed if name.endswith(":"))
+        few = sum(len(self.modules.files[name[:-1]].exports) for name in modules) <= _MOST_NAMES
+        return tuple(modules) if few else ()
 
     def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: what a literal key, or the option's default or choices,
