@@ -345,11 +345,35 @@ class Names:
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":
-                yield from self._elements(path, value, ())
+                row = self._of_row(path, name, value) if isinstance(value, Subscript) else ()
+                yield from (each for file, item in row for each in self.names(file, item))
+                yield from () if row else self._elements(path, value, ())
             elif how == ":":
                 yield from self._annotated(path, value)
         if parameter is None and assigned is None:
             yield from self._dangling(name)
+
+    def _of_row(self, path: str, name: str, value: Subscript) -> list[tuple[str, Expression]]:
+        """What a variable gets of the rows that a table holds: ``config, net = KINDS[args.kind]``."""
+        place = self._place(path, name[len(path) :], value)
+        if place is None or len(value.indices) != 1:
+            return []
+        found: list[tuple[str, Expression]] = []
+        for file, table in self.displays(path, value.value):
+            rows = table.items[1::2] if table.kind == "dict" else ()
+            words = self._texts(path, value.indices[0])
+            keyed = zip(table.items[::2], rows, strict=False)
+            picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
+            for row in picked or rows:
+                item = row.items[place] if isinstance(row, Collection) and place < len(row.items) else None
+                found += [(file, item)] if item is not None else []
+        return found
+
+    def _place(self, path: str, root: str, value: Expression) -> int | None:
+        """The position of a variable where a value is taken apart."""
+        functions = self.functions(path + root.rpartition(".<locals>.")[0])
+        bodies = [each.body for each in functions] or [self.modules.files[path].body]
+        return next((at for body in bodies if (at := position(body, root, value)) is not None), None)
 
     def _dangling(self, name: str) -> Iterator[str]:
         """``a.py:x.y.z`` that an import left together: the longest known beginning, then attributes."""
@@ -617,9 +641,7 @@ class Names:
         for value in values:
             if not any(self.functions(name) for name in self.names(path, value.func)):
                 continue
-            functions = self.functions(path + root.rpartition(".<locals>.")[0])
-            bodies = [each.body for each in functions] or [self.modules.files[path].body]
-            place = next((at for body in bodies if (at := position(body, root, value)) is not None), None)
+            place = self._place(path, root, value)
             for file, found in self.made(path, value) if place is not None else ():
                 if isinstance(found, Collection) and place is not None and place < len(found.items):
                     item = found.items[place]
