@@ -50,8 +50,13 @@ def set_attributes(facts: Facts) -> Iterator[tuple[Ref, Expression]]:
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
                 for target in statement.targets:
-                    if isinstance(target, Ref) and target.path and not any(r.endswith(".self") for r in target.roots):
+                    if isinstance(target, Ref) and target.path and not _is_own(target):
                         yield target, statement.value
+
+
+def _is_own(target: Ref) -> bool:
+    """``self.x``, but not ``self.x.y``."""
+    return len(target.path) == 1 and any(root.endswith(".self") for root in target.roots)
 
 
 def _bindings(statement: Statement) -> Iterator[tuple[str, Expression]]:
