@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Assign, Call, Function, Ref, Subscript
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
 from torchrepro_lint.order.steps import Step
 from torchrepro_lint.qualified import path_of
@@ -14,6 +14,9 @@ from torchrepro_lint.walk import expressions, last_word, statements, within
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.spots import Spot
+
+# A reference by what it says: its roots and its path.
+_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def outer_effects(
@@ -59,21 +62,44 @@ def _read(
 
 def _grown(function: Function) -> Iterator[tuple[Ref, Shape]]:
     """The references whose object a function makes longer, or numbers something in."""
-    for statement in statements(function.body):
-        if (
-            isinstance(statement, Assign)
-            and statement.value is not None
-            and any(map(_is_length, within(statement.value)))
-        ):
-            for target in statement.targets:
-                if isinstance(target, Subscript) and isinstance(target.value, Ref):
-                    yield target.value, held(SCALAR)
-        for expression in expressions(statement):
+    filled = {_plain(whole) for _, whole, _ in _filled(function)}
+    numbers = set(_numbers(function, filled))
+    for statement, whole, keys in _filled(function):
+        said = [*within(statement.value), *keys] if statement.value is not None else []
+        if any(_is_length(each, filled) or _plain(each) in numbers for each in said):
+            yield whole, held(SCALAR)
+    for body in statements(function.body):
+        for expression in expressions(body):
             for each in within(expression):
                 match each:
                     case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
                         yield func._replace(path=tuple(words)), LISTING
 
 
-def _is_length(expression: object) -> bool:
-    return isinstance(expression, Call) and last_word(expression.func) == "len"
+def _filled(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:
+    """The assignments ``whole[keys] = …`` of a function."""
+    for each in statements(function.body):
+        if isinstance(each, Assign):
+            for target in each.targets:
+                if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                    yield each, target.value, target.indices
+
+
+def _numbers(function: Function, filled: Container[_Plain | None]) -> Iterator[_Plain]:
+    """What a function counts by: ``number = len(self.ids)``, ``self.size += 1``."""
+    for statement in statements(function.body):
+        if isinstance(statement, Assign) and statement.value is not None:
+            counts = statement.op == "+=" and isinstance(statement.value, Constant) and statement.value.value == 1
+            if counts or (statement.op == "=" and _is_length(statement.value, filled)):
+                yield from (found for target in statement.targets if (found := _plain(target)) is not None)
+
+
+def _plain(expression: Expression) -> _Plain | None:
+    return (expression.roots, expression.path) if isinstance(expression, Ref) else None
+
+
+def _is_length(expression: Expression, filled: Container[_Plain | None]) -> bool:
+    """``len(self.ids)`` of what the function fills, which is longer the next time."""
+    if not isinstance(expression, Call) or last_word(expression.func) != "len":
+        return False
+    return any(_plain(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
