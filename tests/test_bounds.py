@@ -70,14 +70,26 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
     assert _checked(everything) == usual
 
 
-def test_who_calls_what_leaves_of_few_files_more_than_that(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_MOST_FILES", 5)
     checker, files = _tree(everything)
     project = linked(checker, files)
-    all_calls(project)
+    for path in files:
+        project.calls(path)
     assert len(files) > 100
-    assert sum(project.link.sites.look(path) is not None for path in files) < 10
-    assert all(project.link.calls.look(path) is not None for path in files)
+    assert 5 <= sum(project.link.sites.look(path) is not None for path in files) < 10
+
+
+def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
+    checker, files = _tree(everything)
+    project = linked(checker, files)
+    known = all_calls(project)
+    assert not any(project.link.sites.look(path) for path in files)
+    for path in files:
+        for site in project.calls(path):
+            for name in (each for each in site.names if ":" in each):
+                assert path in known.naming(name)
+                assert site in [each for file, each in project.sites_of(name) if file == path]
 
 
 def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:

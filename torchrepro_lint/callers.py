@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
@@ -36,10 +36,13 @@ class _Placed(NamedTuple):
 
 
 class _Body(NamedTuple):
-    """The calls of a body, or of a whole file, in order, each with the word that it calls."""
+    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` says how many are in
+    each of the bodies, of which the first is the top level.
+    """
 
     calls: tuple[Call, ...]
     words: tuple[str, ...]
+    counts: tuple[int, ...]
 
 
 class _Given(NamedTuple):
@@ -142,17 +145,27 @@ class Callers:
         for each in facts.calling(word):
             if each not in bodies:
                 bodies[each] = self._walk(facts, each)
-            calls, words = bodies[each]
+            calls, words, _ = bodies[each]
             if word in words:
                 first = (each or 0) * _PER_BODY
                 yield from (_Placed(first + at, calls[at]) for at, called in enumerate(words) if called == word)
 
     def _walk(self, facts: Facts, number: int | None) -> _Body:
         several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
-        found = [
-            call for each in several for call in self._called(facts.functions[each - 1].body if each else facts.body)
-        ]
-        return _Body(tuple(found), tuple([called_word(each.func) for each in found]))
+        found = [list(self._called(facts.functions[each - 1].body if each else facts.body)) for each in several]
+        calls = tuple(chain.from_iterable(found))
+        return _Body(calls, tuple([called_word(each.func) for each in calls]), tuple(map(len, found)))
+
+    def in_file(self, path: str) -> Iterator[tuple[str, Call]]:
+        """All calls of a file, each with its function: ``path:`` for the top level."""
+        facts = self._names.modules.files[path]
+        bodies = self._bodies.setdefault(self.number(path), {})
+        if None not in bodies:
+            bodies[None] = self._walk(facts, None)
+        left = iter(bodies[None].calls)
+        for function, count in zip((":", *(each.name for each in facts.functions)), bodies[None].counts, strict=True):
+            name = f"{path}{function}"
+            yield from ((name, call) for call in islice(left, count))
 
     def _at(self, number: int) -> _Placed:
         """A call by its number; its file is looked into."""

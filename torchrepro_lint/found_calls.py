@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.all_calls import AllCalls, Calls, Place
+from torchrepro_lint.facts import Call
 from torchrepro_lint.runs import entered
 from torchrepro_lint.walk import last_word
 
@@ -31,18 +32,24 @@ def _calls_of(project: Project, path: str) -> Calls:
     untold: dict[str, list[Place]] = defaultdict(list)
     named: set[str] = set()
     functions: dict[str, str] = {}
-    for site in project.calls(path):
-        own = functions.setdefault(site.function, site.function[len(path) :])  # one text for all calls of a function
-        place = Place(own, site.call.start, site.call.end)
-        for name in site.names:
+    for function, call in sorted(project.resolver.calls_of.in_file(path), key=_by_place):
+        own = functions.setdefault(function, function[len(path) :])  # one text for all calls of a function
+        place = Place(own, call.start, call.end)
+        names = project.names(path, call.func)
+        for name in names:
             if ":" in name:
                 named.add(name)
                 for target in entered(project.resolver, name, "call"):
                     told[target].append(place)
-        if not site.names:
-            untold[last_word(site.call.func)].append(place)
+        if not names:
+            untold[last_word(call.func)].append(place)
     methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
     return Calls(_plain(told), _plain(untold), tuple(methods), tuple(sorted(named)))
+
+
+def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
+    _, call = found
+    return call.start, -call.end
 
 
 def _plain(places: Mapping[str, list[Place]]) -> dict[str, tuple[Place, ...]]:
