@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # What a loader runs of a sampler itself, before any worker is asked.
 _ORDERING = frozenset({"__iter__", "__next__", "__len__"})
-# What is known of so many calls, each from so many others above, is looked at; beyond, anything may be passed.
+# So many calls, each from so many others above, are looked at, once for each way to them; beyond, anything may be passed.
 _DEEPEST = 10
 _MOST = 60
 # So many draws are compared.
@@ -123,11 +123,14 @@ class _Look:
             if caller in around or self._is_in_other_mode(function, caller, event):
                 continue
             self._left -= 1
+            for index, outer in enumerate(self._scopes_at(caller, event, depth + 1)):
+                self._left -= index > 0
+                if self._left < 0:
+                    break
+                yield from self._entering.scopes(function, definitions[0], caller, event, outer)
             if self._left < 0:
                 yield Scope()
                 return
-            for outer in self._scopes_at(caller, event, depth + 1):
-                yield from self._entering.scopes(function, definitions[0], caller, event, outer)
 
     def _turns(self, around: frozenset[str], depth: int) -> bool:
         """Whether what comes from outside goes on inside a ring."""
