@@ -9,7 +9,7 @@ from typing import Any
 
 from torchrepro_lint import facts
 from torchrepro_lint.facts import Call, Ref, record
-from torchrepro_lint.shared import SHARED, numbers, words
+from torchrepro_lint.shared import SHARED, known_words, numbers, words
 
 
 def packed(value: Any) -> bytes:
@@ -26,20 +26,26 @@ def unpacked(data: bytes) -> Any:
     return pickle.loads(data)  # noqa: S301
 
 
-def _number(it: int) -> int:
-    return numbers()[it] if it < SHARED else it
-
-
 def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Any:
-    return record(Ref, (_number(start), _number(end), words(roots), words(path), _number(base_end)))
+    roots, path = known_words(roots) or words(roots), known_words(path) or words(path)
+    if end < SHARED:
+        shared = numbers()
+        return record(Ref, (shared[start], shared[end], roots, path, shared[base_end]))
+    return record(Ref, (start, end, roots, path, base_end))
 
 
 def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
-    return record(Call, (_number(start), _number(end), func, args, _number(at)))
+    if end < SHARED:
+        shared = numbers()
+        return record(Call, (shared[start], shared[end], func, args, shared[at]))
+    return record(Call, (start, end, func, args, at))
 
 
 def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
-    return record(kind, (_number(start), _number(end), *rest))
+    if end < SHARED:
+        shared = numbers()
+        return record(kind, (shared[start], shared[end], *rest))
+    return record(kind, (start, end, *rest))
 
 
 def _reduce_placed(it: Any) -> tuple[Any, ...]:
