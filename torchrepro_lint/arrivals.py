@@ -10,6 +10,7 @@ from torchrepro_lint.facts import Call, Function, Ref
 from torchrepro_lint.origins import is_static
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.rings import ring
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class Arrivals:
         return frozenset(found)
 
     def _find(self, function: str) -> tuple[Scope, ...]:
-        if self._leads_back(function):
-            return (self.scope,)
+        if ring(self._run.entries, function):
+            return (self.scope,)  # each time round it may be given something else
         found = [self.scope] if function in self._starts else []
         entries = self._run.entries.get(function, ())
         for by, event in entries:
@@ -86,19 +87,6 @@ class Arrivals:
             self._origins.runs(path_of(function), each, place.start, scope)
             for each in self._origins.project.resolver.functions(function)
         )
-
-    def _leads_back(self, function: str) -> bool:
-        """Whether a function may enter itself, by way of others, too: each time it may be given something else."""
-        seen: set[str] = set()
-        queue = [function]
-        while queue:
-            for by, _ in self._run.entries.get(queue.pop(), ()):
-                if by == function:
-                    return True
-                if by not in seen:
-                    seen.add(by)
-                    queue.append(by)
-        return False
 
     def _entered(self, function: str, by: str, event: Event, scope: Scope) -> Scope:
         call = event.value

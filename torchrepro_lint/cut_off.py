@@ -105,8 +105,10 @@ class _Look:
         if not words:
             return self.is_cut(path, read)
         spot = self._uses.spots(path).of(read)
-        if _cuts(words[0]) or spot is None or len(words) > 1 or not _GIVING.fullmatch(words[0]):
-            return _cuts(words[0]) and spot is not None
+        if spot is None or _cuts(words[0]):
+            return spot is not None
+        if len(words) > 1 or not _GIVING.fullmatch(words[0]):
+            return False
         called = isinstance(spot.parent, Call) and spot.parent.func is read
         return self.is_cut(path, spot.parent if called and spot.parent is not None else read)
 

@@ -71,9 +71,9 @@ class EventCache:
         self._definitions = definitions
         self._imported = Setting(False, torch, properties)
         self._started = Setting(True, torch, properties)
+        most = None if definitions.reads.firm else _MOST_BODIES
         # By the identity of a body, which stays as long as the facts.
-        firm = definitions.reads.firm
-        self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(None if firm else _MOST_BODIES)
+        self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(most)
         self._mutations: dict[str, Mutations] = {}
         self.outcomes: Kept[Happens, Outcome] = Kept(definitions.reads)
         # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the

@@ -76,7 +76,9 @@ class Groups(Generic[_Key]):
 
 
 class Kept(Generic[_Key, _Value]):
-    """Answers by their questions, each with what it was worked out from; with ``most`` about so many that were asked for last."""
+    """Answers by their questions, each with what it was worked out from; with ``most`` about so many that were asked for last,
+    which are not to be had all together (``known``).
+    """
 
     __slots__ = ("_groups", "_known", "_reads")
 

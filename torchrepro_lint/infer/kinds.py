@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Through so many calls of the project a value is followed, outwards and inwards.
 _HOPS = 3
-# The flows of so many files, and what was found there, take as much memory as the facts of a fifth of a thousand.
+# So many files are known at once: the flows of a thousand, and what was found there, take an eighth of the memory of their facts.
 _MOST_FILES = 100
 # Expressions are taken apart to this depth; what is deeper stays unknown.
 _DEEPEST = 60
