@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Loop, Statement, Try, With, record
+from torchrepro_lint.facts import Loop, Statement, Try, With
 from torchrepro_lint.walk import blocks, statements
 
 
@@ -33,7 +33,7 @@ def _add_before(body: tuple[Statement, ...], offset: int, found: list[Ran]) -> N
             return
         inner = blocks(statement)
         if offset >= statement.end:
-            found.append(record(Ran, (statement, True)))
+            found.append(Ran(statement, True))
             _add_inside(inner, isinstance(statement, With), found)
             continue
         if inner:
@@ -51,5 +51,5 @@ def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: 
     """What a statement that is over may have run in its blocks."""
     for block in inner:
         for each in block:
-            found.append(record(Ran, (each, certain)))
+            found.append(Ran(each, certain))
             _add_inside(blocks(each), certain and isinstance(each, With), found)

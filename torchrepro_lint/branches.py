@@ -78,13 +78,14 @@ class _Look:
 
     def _choose(self, statement: Statement) -> None:
         """Note what is not evaluated of ``one if test else other``, and after what decides an ``and`` or ``or``."""
-        for _, _, op, operands in _choices(self._origins, statement):
-            if op == "if":
+        for choice in _choices(self._origins, statement):
+            operands = choice.operands
+            if choice.op == "if":
                 test, one, other = operands
                 answer = truth(self._origins, self._path, test, self._scope)
                 unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
             else:
-                unused = self._undecided(op == "or", operands)
+                unused = self._undecided(choice.op == "or", operands)
             self.found += ((part.start, part.end) for part in unused)
 
     def _undecided(self, decisive: bool, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:

@@ -20,7 +20,6 @@ from torchrepro_lint.facts import (
     Ref,
     Statement,
     Try,
-    record,
 )
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.summary import summarise
@@ -145,7 +144,7 @@ class Collector:
         for name, kind, hint, value in self.tree.params(node):
             annotation = None if hint is None else self.annotation(scope, hint)
             default = None if value is None else self.convert(scope, value)
-            found.append(record(Param, (name, kind, annotation, default)))
+            found.append(Param(name, kind, annotation, default))
         return tuple(found)
 
 

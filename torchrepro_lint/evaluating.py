@@ -23,7 +23,6 @@ from torchrepro_lint.facts import (
     Statement,
     Subscript,
     With,
-    record,
 )
 from torchrepro_lint.storing import places, stored
 from torchrepro_lint.truth import Setting, constant_truth
@@ -54,7 +53,7 @@ class _Watching:
         modules: tuple[str, ...] = (),
         given: Expression | None = None,
     ) -> None:
-        self.found.append(record(Event, (kind, value, statement, guards, modules, given)))
+        self.found.append(Event(kind, value, statement, guards, modules, given))
 
     def body(self, body: tuple[Statement, ...], guards: tuple[Guard, ...]) -> None:
         """What happens in a body that stands in these guards."""

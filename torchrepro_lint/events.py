@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.facts import Expression, Statement
+from torchrepro_lint.small import Small
 
 
-class Guard(NamedTuple):
+class Guard(Small, frozen=True):
     """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
 
     ``certain`` says that whatever comes after the ``if`` has been in this branch: the other one raises or leaves.
@@ -18,7 +17,7 @@ class Guard(NamedTuple):
     certain: bool = False
 
 
-class Event(NamedTuple):
+class Event(Small, frozen=True):
     """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
     ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
 

@@ -53,12 +53,15 @@ def joined(left: Expression, right: Expression, start: int, end: int) -> Express
 
 def _comparison(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
     left = collector.convert(scope, node.left)
-    parts: list[Operation] = []
+    parts: list[tuple[str, Expression, Expression]] = []
     for sign, comparator in collector.tree.compared(node):
         right = collector.convert(scope, comparator)
-        parts.append(Operation(left.start, right.end, sign, (left, right)))
+        parts.append((sign, left, right))
         left = right
-    return Operation(start, end, "and", tuple(parts)) if len(parts) > 1 else Operation(start, end, *parts[0][2:])
+    if len(parts) == 1:
+        sign, *operands = parts[0]
+        return Operation(start, end, sign, tuple(operands))
+    return Operation(start, end, "and", tuple(Operation(a.start, b.end, sign, (a, b)) for sign, a, b in parts))
 
 
 def _conditional(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:

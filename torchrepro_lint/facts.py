@@ -17,17 +17,15 @@ Offsets
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.small import Small
 from torchrepro_lint.text import Span
-
-# A record of a type and all its fields, in half the time of a call of the type: millions are made.
-record: Any = tuple.__new__
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-class Constant(NamedTuple):
+class Constant(Small, frozen=True):
     """A literal: number, string (adjacent parts joined), bytes, ``True``, ``False``, ``None`` or ``...``."""
 
     start: int
@@ -35,7 +33,7 @@ class Constant(NamedTuple):
     value: str | bytes | int | float | complex | bool | None
 
 
-class Ref(NamedTuple):
+class Ref(Small, frozen=True):
     """A name with the attributes read from it: ``x``, ``torch.nn.Linear``, ``self.proj.weight``.
 
     ``roots`` are the names that its first word may be bound to, sorted; ``path`` are the attributes.
@@ -49,7 +47,7 @@ class Ref(NamedTuple):
     base_end: int
 
 
-class Attribute(NamedTuple):
+class Attribute(Small, frozen=True):
     """An attribute of what is not a name: ``f(x).T``."""
 
     start: int
@@ -59,7 +57,7 @@ class Attribute(NamedTuple):
     base_end: int
 
 
-class Arg(NamedTuple):
+class Arg(Small, frozen=True):
     """An argument of a call. ``star`` is ``""``, ``"*"`` or ``"**"``; ``start`` to ``end`` spans the value with its
     parentheses, but neither the keyword nor the comma.
     """
@@ -71,7 +69,7 @@ class Arg(NamedTuple):
     value: Expression
 
 
-class Call(NamedTuple):
+class Call(Small, frozen=True):
     """``func(args)``; ``open`` is the offset after the opening parenthesis of the arguments."""
 
     start: int
@@ -81,7 +79,7 @@ class Call(NamedTuple):
     open: int
 
 
-class Subscript(NamedTuple):
+class Subscript(Small, frozen=True):
     """``value[indices]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
 
     start: int
@@ -91,7 +89,7 @@ class Subscript(NamedTuple):
     base_end: int
 
 
-class Collection(NamedTuple):
+class Collection(Small, frozen=True):
     """A tuple, list, set or dict display. A dict's items are keys and values in turn; ``**d`` has the key ``None``."""
 
     start: int
@@ -100,7 +98,7 @@ class Collection(NamedTuple):
     items: tuple[Expression | None, ...]
 
 
-class Operation(NamedTuple):
+class Operation(Small, frozen=True):
     """Anything else that is made of operands: ``op`` names it.
 
     Binary operators and comparisons by their sign, ``and``/``or``/``not``, ``if`` (test, value, other value),
@@ -114,7 +112,7 @@ class Operation(NamedTuple):
     operands: tuple[Expression, ...]
 
 
-class Lambda(NamedTuple):
+class Lambda(Small, frozen=True):
     """A lambda; ``function`` is the name of its ``Function``, whose body is one ``Return``."""
 
     start: int
@@ -122,7 +120,7 @@ class Lambda(NamedTuple):
     function: str
 
 
-class Clause(NamedTuple):
+class Clause(Small, frozen=True):
     """``for target in source if tests`` of a comprehension."""
 
     target: Expression
@@ -130,7 +128,7 @@ class Clause(NamedTuple):
     tests: tuple[Expression, ...]
 
 
-class Comprehension(NamedTuple):
+class Comprehension(Small, frozen=True):
     """``kind`` is ``list``, ``set``, ``dict`` or ``generator``; a dict comprehension has a key and a value."""
 
     start: int
@@ -145,7 +143,7 @@ Expression: TypeAlias = Constant | Ref | Attribute | Call | Subscript | Collecti
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-class Do(NamedTuple):
+class Do(Small, frozen=True):
     """An expression that stands as a statement."""
 
     start: int
@@ -153,7 +151,7 @@ class Do(NamedTuple):
     value: Expression
 
 
-class Assign(NamedTuple):
+class Assign(Small, frozen=True):
     """``targets = value``, ``target op= value`` or ``target: annotation [= value]``."""
 
     start: int
@@ -164,7 +162,7 @@ class Assign(NamedTuple):
     annotation: Expression | None
 
 
-class Import(NamedTuple):
+class Import(Small, frozen=True):
     """An import: the modules it loads as written, and what it binds: (local name, name). A star binds ``*``."""
 
     start: int
@@ -173,7 +171,7 @@ class Import(NamedTuple):
     names: tuple[tuple[str, str], ...]
 
 
-class If(NamedTuple):
+class If(Small, frozen=True):
     start: int
     end: int
     test: Expression
@@ -181,7 +179,7 @@ class If(NamedTuple):
     orelse: tuple[Statement, ...]
 
 
-class Loop(NamedTuple):
+class Loop(Small, frozen=True):
     """``for target in source`` or, without a target, ``while source``."""
 
     start: int
@@ -192,14 +190,14 @@ class Loop(NamedTuple):
     orelse: tuple[Statement, ...]
 
 
-class With(NamedTuple):
+class With(Small, frozen=True):
     start: int
     end: int
     items: tuple[tuple[Expression, Expression | None], ...]
     body: tuple[Statement, ...]
 
 
-class Try(NamedTuple):
+class Try(Small, frozen=True):
     """Handlers are (exception types or None, body)."""
 
     start: int
@@ -210,7 +208,7 @@ class Try(NamedTuple):
     final: tuple[Statement, ...]
 
 
-class Match(NamedTuple):
+class Match(Small, frozen=True):
     """``match subject``: the cases' patterns are not kept, their guards and bodies are."""
 
     start: int
@@ -219,7 +217,7 @@ class Match(NamedTuple):
     cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
 
 
-class Define(NamedTuple):
+class Define(Small, frozen=True):
     """A ``def`` or ``class`` statement: where decorators, defaults and bases are evaluated and the name is bound.
 
     ``body`` is what runs there, too: a class's, empty for a function.
@@ -232,7 +230,7 @@ class Define(NamedTuple):
     body: tuple[Statement, ...]
 
 
-class Leave(NamedTuple):
+class Leave(Small, frozen=True):
     """``return``, ``raise``, ``assert``, ``del``, ``break`` or ``continue``, with its operands."""
 
     start: int
@@ -246,7 +244,7 @@ Statement: TypeAlias = Do | Assign | Import | If | Loop | With | Try | Match | D
 # --- definitions -----------------------------------------------------------------------------------------------------
 
 
-class Param(NamedTuple):
+class Param(Small, frozen=True):
     """A parameter; ``kind`` is ``""``, ``"/"`` (positional only), ``"kw"`` (keyword only), ``"*"`` or ``"**"``."""
 
     name: str

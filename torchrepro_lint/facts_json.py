@@ -25,11 +25,13 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
     Summary,
-    record,
 )
+from torchrepro_lint.small import Small, fields
 
 _TYPES: dict[str, Any] = {
-    name: kind for name, kind in vars(records).items() if isinstance(kind, type) and hasattr(kind, "_fields")
+    name: kind
+    for name, kind in vars(records).items()
+    if isinstance(kind, type) and issubclass(kind, (Small, tuple)) and kind is not Small
 }
 _PLAIN = 0
 _AGAIN = "="
@@ -74,7 +76,7 @@ class Writer:
         """A record, or what is in one, as JSON can hold it."""
         kind = type(value)
         if kind is Ref:
-            return ["R", value[0], value[1], self.number(value[2]), self.number(value[3]), value[4]]
+            return ["R", value.start, value.end, self.number(value.roots), self.number(value.path), value.base_end]
         write = _WRITERS.get(kind)
         if write is None:
             return value
@@ -104,27 +106,27 @@ class Writer:
 
 
 def _written_constant(to: Writer, it: Constant) -> Any:
-    value: Any = it[2]
+    value: Any = it.value
     if type(value) in (bytes, complex):
         value = to.encoded(value)
     elif type(value) is str and not value.isascii() and _PAIR.search(value):
         value = ["halves", [*map(ord, value)]]
-    return ["K", it[0], it[1], value]
+    return ["K", it.start, it.end, value]
 
 
 def _written_call(to: Writer, it: Call) -> Any:
-    func = to.encoded(it[2])  # first, as it is read
-    args = [[arg[0], arg[1], arg[2], arg[3], to.encoded(arg[4])] for arg in it[3]]
-    return ["C", it[0], it[1], func, args, it[4]]
+    func = to.encoded(it.func)  # first, as it is read
+    args = [[arg.start, arg.end, arg.keyword, arg.star, to.encoded(arg.value)] for arg in it.args]
+    return ["C", it.start, it.end, func, args, it.open]
 
 
 _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
     Constant: _written_constant,
     Call: _written_call,
-    Attribute: lambda to, it: ["A", it[0], it[1], to.encoded(it[2]), it[3], it[4]],
-    Subscript: lambda to, it: ["S", it[0], it[1], to.encoded(it[2]), to.all(it[3]), it[4]],
-    Collection: lambda to, it: ["L", it[0], it[1], it[2], to.all(it[3])],
-    Operation: lambda to, it: ["O", it[0], it[1], it[2], to.all(it[3])],
+    Attribute: lambda to, it: ["A", it.start, it.end, to.encoded(it.value), it.name, it.base_end],
+    Subscript: lambda to, it: ["S", it.start, it.end, to.encoded(it.value), to.all(it.indices), it.base_end],
+    Collection: lambda to, it: ["L", it.start, it.end, it.kind, to.all(it.items)],
+    Operation: lambda to, it: ["O", it.start, it.end, it.op, to.all(it.operands)],
     tuple: lambda to, it: [_PLAIN, *to.all(it)],
     bytes: lambda _, it: ["bytes", base64.b64encode(it).decode("ascii")],
     complex: lambda _, it: ["complex", it.real, it.imag],
@@ -138,7 +140,7 @@ _SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
 
 
 def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
-    return lambda to, it: [name, *to.all(it)]
+    return lambda to, it: [name, *to.all(fields(it) if isinstance(it, Small) else it)]
 
 
 class Reader:
@@ -191,7 +193,7 @@ class Reader:
         """A reference."""
         number, words = self._number, self.words
         places = number(it[1], it[1]), number(it[2], it[2])
-        return record(Ref, (*places, words(it[3]), words(it[4]), number(it[5], it[5])))
+        return Ref(*places, words(it[3]), words(it[4]), number(it[5], it[5]))
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
@@ -201,17 +203,14 @@ class Reader:
     def call(self, it: Any) -> Call:
         """A call."""
         func, number = self.decoded(it[3]), self._number
-        return record(Call, (*self.head(it), func, self.args(it[4]), number(it[5], it[5])))  # type: ignore[no-any-return]
+        return Call(*self.head(it), func, self.args(it[4]), number(it[5], it[5]))
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
         """The arguments of a call."""
         number, text = self._number, self._text
         return tuple(
             [
-                record(
-                    Arg,
-                    (number(a, a), number(b, b), text(keyword, keyword), text(star, star), self.decoded(value)),
-                )
+                Arg(number(a, a), number(b, b), text(keyword, keyword), text(star, star), self.decoded(value))
                 for a, b, keyword, star, value in args
             ]
         )
@@ -219,12 +218,12 @@ class Reader:
 
 _READERS: dict[Any, Callable[[Reader, Any], Any]] = {
     _AGAIN: lambda of, it: of.again(it),
-    "K": lambda of, it: record(Constant, (*of.head(it), of.decoded(it[3]))),
+    "K": lambda of, it: Constant(*of.head(it), of.decoded(it[3])),
     "C": Reader.call,
-    "A": lambda of, it: record(Attribute, (*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5]))),
-    "S": lambda of, it: record(Subscript, (*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5]))),
-    "L": lambda of, it: record(Collection, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
-    "O": lambda of, it: record(Operation, (*of.head(it), of.decoded(it[3]), of.all(it[4]))),
+    "A": lambda of, it: Attribute(*of.head(it), of.decoded(it[3]), of.decoded(it[4]), of.decoded(it[5])),
+    "S": lambda of, it: Subscript(*of.head(it), of.decoded(it[3]), of.all(it[4]), of.decoded(it[5])),
+    "L": lambda of, it: Collection(*of.head(it), of.decoded(it[3]), of.all(it[4])),
+    "O": lambda of, it: Operation(*of.head(it), of.decoded(it[3]), of.all(it[4])),
     _PLAIN: lambda of, it: of.all(it[1:]),
     "bytes": lambda _, it: base64.b64decode(it[1], validate=True),
     "complex": lambda _, it: complex(it[1], it[2]),
@@ -234,8 +233,7 @@ _SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex", "halves"})
 
 
 def _reader_of(kind: Any) -> Callable[[Reader, Any], Any]:
-    make = kind._make
-    return lambda of, it: make([of.decoded(each) for each in it[1:]])
+    return lambda of, it: kind(*[of.decoded(each) for each in it[1:]])
 
 
 for _name, _kind in _TYPES.items():

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary, record
+from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary
 from torchrepro_lint.facts_json import Reader, Writer
 from torchrepro_lint.words import words_of
 
@@ -59,7 +59,10 @@ class _Lines:
     def _of_function(self, number: int, function: Function) -> Iterator[list[Any]]:
         writer = self._writer
         writer.line = _head_line(number)
-        params = [[*each[:2], *writer.all(each[2:])] for each in function.params]
+        params = [
+            [each.name, each.kind, writer.encoded(each.annotation), writer.encoded(each.default)]
+            for each in function.params
+        ]
         yield [params, writer.all(function.decorators), writer.encoded(function.returns)]
         writer.line = _body_line(number)
         yield [writer.all(function.body)]
@@ -135,7 +138,7 @@ class _Stored:
 
     def _decoded_head(self, line: int, raw: Any) -> Any:
         params, decorators, returns = raw
-        found = tuple([record(Param, (name, kind, *self._all(line, rest))) for name, kind, *rest in params])
+        found = tuple([Param(name, kind, *self._all(line, rest)) for name, kind, *rest in params])
         return found, self._all(line, decorators), self._all(line, [returns])[0]
 
     def _decoded_body(self, line: int, raw: Any) -> Any:
@@ -202,7 +205,7 @@ class StoredFacts:
         return tuple(self._function(number, *each) for number, each in enumerate(self._stored.outlines))
 
     def _function(self, number: int, start: int, end: int, name: str, owner: str | None, generator: bool) -> Function:
-        found: StoredFunction = record(StoredFunction, (start, end, name, (), (), (), owner, generator, None))
+        found: StoredFunction = StoredFunction(start, end, name, (), (), (), owner, generator, None)
         found.stored = self._stored
         found.number = number
         return found

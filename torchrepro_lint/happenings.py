@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from torchrepro_lint.events import Event, Guard
+from torchrepro_lint.small import Small
 
 
-class Step(NamedTuple):
+class Step(Small, frozen=True):
     """One step of the way from an entry point: the event of a file that enters the function ``into``."""
 
     path: str
@@ -15,7 +16,7 @@ class Step(NamedTuple):
     into: str
 
 
-class Happening(NamedTuple):
+class Happening(Small, frozen=True):
     """An event of a run, the way to it, and what its call, iterated or indexed value may stand for (of an item that is
     set, what it is an item of).
 

@@ -15,6 +15,7 @@ from torchrepro_lint.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.merging import joined
 from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.project import Project
+from torchrepro_lint.small import Small, fields
 from torchrepro_lint.text import Edit
 from torchrepro_lint.walk import statements
 
@@ -145,9 +146,8 @@ def _content(function: Function) -> object:
 
 def _bare(record: object, name: str) -> object:
     if isinstance(record, tuple):
-        fields = getattr(record, "_fields", None)
-        if fields is None:
-            return tuple(_bare(each, name) for each in record)
-        pairs = zip(fields, record, strict=True)
+        return tuple(_bare(each, name) for each in record)
+    if isinstance(record, Small):
+        pairs = zip(record.__struct_fields__, fields(record), strict=True)
         return (type(record).__name__, *(_bare(each, name) for field, each in pairs if field not in _PLACES))
     return record.removeprefix(f"{name}.") if isinstance(record, str) else record

@@ -13,7 +13,7 @@ from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement, record
+from torchrepro_lint.facts import Call, Expression, Facts, Ref, Statement
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.found_calls import all_calls
@@ -189,7 +189,7 @@ class Project:
     def _site(self, path: str, called: Called) -> Site:
         names = self.resolver.names(path, called.call.func)
         event = called.event
-        site: Site = record(Site, (called.call, called.function, names, event.guards, event.statement))
+        site: Site = Site(called.call, called.function, names, event.guards, event.statement)
         return site
 
     def _called(self, path: str) -> tuple[Called, ...]:
@@ -205,7 +205,7 @@ class Project:
     def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[Called]:
         for event in self.resolver.events.of_body(body):
             if event.kind == "call" and isinstance(event.value, Call):
-                yield record(Called, (event.value, function, event))
+                yield Called(event.value, function, event)
 
     def called_at(self, function: str, start: int, end: int) -> Called:
         """A call of a function (``path:`` for the top level) by its offsets."""

@@ -8,8 +8,9 @@ from io import BytesIO
 from typing import Any
 
 from torchrepro_lint import facts
-from torchrepro_lint.facts import Call, Ref, record
+from torchrepro_lint.facts import Call, Ref
 from torchrepro_lint.shared import SHARED, known_words, numbers, words
+from torchrepro_lint.small import Small, fields
 
 
 def packed(value: Any) -> bytes:
@@ -30,26 +31,26 @@ def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], ba
     roots, path = known_words(roots) or words(roots), known_words(path) or words(path)
     if end < SHARED:
         shared = numbers()
-        return record(Ref, (shared[start], shared[end], roots, path, shared[base_end]))
-    return record(Ref, (start, end, roots, path, base_end))
+        return Ref(shared[start], shared[end], roots, path, shared[base_end])
+    return Ref(start, end, roots, path, base_end)
 
 
 def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
     if end < SHARED:
         shared = numbers()
-        return record(Call, (shared[start], shared[end], func, args, shared[at]))
-    return record(Call, (start, end, func, args, at))
+        return Call(shared[start], shared[end], func, args, shared[at])
+    return Call(start, end, func, args, at)
 
 
 def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
     if end < SHARED:
         shared = numbers()
-        return record(kind, (shared[start], shared[end], *rest))
-    return record(kind, (start, end, *rest))
+        return kind(shared[start], shared[end], *rest)
+    return kind(start, end, *rest)
 
 
 def _reduce_placed(it: Any) -> tuple[Any, ...]:
-    return _placed, (type(it), *it)
+    return _placed, (type(it), *fields(it))
 
 
 _REDUCED: dict[type, Any] = {
@@ -57,8 +58,8 @@ _REDUCED: dict[type, Any] = {
     **{
         kind: _reduce_placed
         for kind in vars(facts).values()
-        if isinstance(kind, type) and getattr(kind, "_fields", ())[:2] == ("start", "end")
+        if isinstance(kind, type) and issubclass(kind, Small) and kind.__struct_fields__[:2] == ("start", "end")
     },
-    Ref: lambda it: (_ref, tuple(it)),
-    Call: lambda it: (_call, tuple(it)),
+    Ref: lambda it: (_ref, fields(it)),
+    Call: lambda it: (_call, fields(it)),
 }

@@ -22,7 +22,6 @@ from torchrepro_lint.facts import (
     Statement,
     Try,
     With,
-    record,
 )
 from torchrepro_lint.importing import import_bindings
 from torchrepro_lint.scopes import Scope
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 def _do(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
     value = collector.convert(scope, node.value)
-    return None if is_text(value) else record(Do, (start, end, value))
+    return None if is_text(value) else Do(start, end, value)
 
 
 def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
@@ -43,7 +42,7 @@ def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int
     for target in targets:
         _pair(collector, scope, target, value)
     converted = tuple([collector.convert(scope, target) for target in targets])
-    return record(Assign, (start, end, converted, value, "=", None))  # type: ignore[no-any-return]
+    return Assign(start, end, converted, value, "=", None)
 
 
 def _pair(collector: Collector, scope: Scope, target: Node, value: Expression) -> None:
@@ -167,7 +166,7 @@ def _leave(kind: str, *fields: str) -> ToStatement:
     def convert(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
         parts = [part for field in fields if (part := getattr(node, field)) is not None]
         values = tuple([collector.convert(scope, part) for part in parts])
-        return record(Leave, (start, end, kind, values))  # type: ignore[no-any-return]
+        return Leave(start, end, kind, values)
 
     return convert
 

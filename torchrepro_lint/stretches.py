@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.events import Event
-from torchrepro_lint.facts import record
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
 
 
@@ -42,11 +41,12 @@ class Stretch(NamedTuple):
     def happens(self, way: tuple[Step, ...]) -> Iterator[Happening]:
         """Its happenings where another way leads to its beginning."""
         start, ways = len(self.way), dict[int, tuple[Step, ...]]()
-        for path, function, event, names, assumed, mode, old in self.happenings:
+        for each in self.happenings:
+            old = each.way
             new = ways.get(id(old))
             if new is None:
                 new = ways[id(old)] = (*way, *old[start:])
-            yield record(Happening, (path, function, event, names, assumed, mode, new))
+            yield Happening(each.path, each.function, each.event, each.names, each.assumed, each.mode, new)
 
     def waits(self, way: tuple[Step, ...]) -> Iterator[tuple[int | str, Waiting]]:
         """What is left waiting, likewise."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.expressions import called
-from torchrepro_lint.facts import Arg, Call, Expression, record
+from torchrepro_lint.facts import Arg, Call, Expression
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import around, opening
 
@@ -24,7 +24,7 @@ def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: in
     at = at + 1 if text[at] == "(" else opening(text, at)
     args = arguments(collector, scope, node.args, node.keywords, at) if node.args or node.keywords else ()
     at = tree.columns.numbers[at]  # type: ignore[attr-defined]  # an AstTree has them
-    return record(Call, (start, end, func, args, at))  # type: ignore[no-any-return]
+    return Call(start, end, func, args, at)
 
 
 def arguments(
@@ -46,7 +46,7 @@ def arguments(
             start, end = made.start, made.end
         elif text.find("(", before, start) >= 0:
             start, end = around(text, before, start, end)
-        found.append(record(Arg, (start, end, keyword, star, made)))
+        found.append(Arg(start, end, keyword, star, made))
         before = end
     return tuple(found)
 

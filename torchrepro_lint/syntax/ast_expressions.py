@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import ast
 from sys import intern
+from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import expressions
 from torchrepro_lint.expressions import LONGEST_TEXT
-from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript, record
+from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.shared import words
 from torchrepro_lint.syntax.ast_calls import call
@@ -38,7 +39,7 @@ def quick(collector: Collector, columns: Columns) -> Convert:
         start = numbers[starts[node.lineno] + node.col_offset]
         if kind is ast.Name:
             end = numbers[start + len(node.id)]  # type: ignore[attr-defined]  # narrowed by exact type
-            return record(Ref, (start, end, scope.resolve(node.id), (), end))  # type: ignore[attr-defined, no-any-return]
+            return Ref(start, end, scope.resolve(node.id), (), end)  # type: ignore[attr-defined]
         end = numbers[starts[node.end_lineno] + node.end_col_offset]  # type: ignore[index, operator]  # the parser sets both
         return EXPRESSIONS.get(kind, other)(collector, scope, node, start, end)
 
@@ -46,7 +47,7 @@ def quick(collector: Collector, columns: Columns) -> Convert:
 
 
 def _name(collector: Collector, scope: Scope, node: ast.Name, start: int, end: int) -> Expression:
-    return record(Ref, (start, end, scope.resolve(node.id), (), end))  # type: ignore[no-any-return]
+    return Ref(start, end, scope.resolve(node.id), (), end)
 
 
 def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: int, end: int) -> Expression:
@@ -59,7 +60,7 @@ def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: i
         base_end = closed(tree.text, tree.span(node.value)[1])
     base = node.value
     if type(base) is ast.Name:
-        return record(Ref, (start, end, scope.resolve(base.id), words((word,)), base_end))  # type: ignore[no-any-return]
+        return Ref(start, end, scope.resolve(base.id), words((word,)), base_end)
     path = [word]
     while type(base) is ast.Attribute:
         path.append(base.attr)
@@ -77,7 +78,7 @@ def _subscript(collector: Collector, scope: Scope, node: ast.Subscript, start: i
         nodes = index.elts
     indices = tuple([_index(collector, scope, each) for each in nodes])
     base_end = value.end if text[value.end] == "[" else closed(text, value.end)
-    return record(Subscript, (start, end, value, indices, base_end))  # type: ignore[no-any-return]
+    return Subscript(start, end, value, indices, base_end)
 
 
 def _index(collector: Collector, scope: Scope, node: ast.expr) -> Expression:
@@ -100,12 +101,12 @@ def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int
     kind = type(value)
     if kind is str and end - start == len(value) + 2 <= LONGEST_TEXT:  # type: ignore[arg-type]  # narrowed by exact type
         text = intern(value) if len(value) < _WORD else value  # type: ignore[arg-type]
-        return record(Constant, (start, end, text))  # type: ignore[no-any-return]
+        return Constant(start, end, text)  # type: ignore[arg-type]
     if isinstance(value, (str, bytes)):
         return string(collector, scope, value, start, end)
-    if value is ...:
+    if isinstance(value, EllipsisType):
         return Operation(start, end, "...", ())
-    return record(Constant, (start, end, value))  # type: ignore[no-any-return]
+    return Constant(start, end, value)
 
 
 def _formatted(collector: Collector, scope: Scope, node: ast.JoinedStr, start: int, end: int) -> Expression:

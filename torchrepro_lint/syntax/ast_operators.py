@@ -8,7 +8,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.expressions import LONGEST_CHAIN, signed
-from torchrepro_lint.facts import Expression, Operation, record
+from torchrepro_lint.facts import Expression, Operation
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import closed
 from torchrepro_lint.syntax.tree import Untrusted
@@ -31,7 +31,7 @@ def binary(collector: Collector, scope: Scope, node: ast.BinOp, start: int, end:
     value = collector.convert(scope, left)
     for link in reversed(chain):
         right = collector.convert(scope, link.right)
-        value = record(Operation, (*collector.tree.span(link), SIGNS[type(link.op)], (value, right)))
+        value = Operation(*collector.tree.span(link), SIGNS[type(link.op)], (value, right))
     return value
 
 

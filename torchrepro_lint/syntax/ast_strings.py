@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
-from torchrepro_lint.facts import Constant, Expression, Operation, record
+from torchrepro_lint.facts import Constant, Expression, Operation
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.columns import Columns
@@ -46,7 +46,7 @@ def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
 
 
 def _constant(value: str | bytes, start: int, end: int) -> Expression:
-    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else record(Constant, (start, end, value))
+    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else Constant(start, end, value)
 
 
 def _piece(collector: Collector, scope: Scope, piece: Piece) -> Expression:
