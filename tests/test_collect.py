@@ -126,7 +126,7 @@ def test_arguments_keep_keywords_stars_and_places() -> None:
 
 def test_assignments_are_noted_by_variable() -> None:
     facts = collect("a = 1\na += 2\nb, (c, *d) = f()\ne, g = 1, 2\nfor h in a: pass\nwith f() as i: pass\n")
-    noted = {name: [how for how, _ in values] for name, values in facts.assigned}
+    noted = {name: [how for how, _ in values] for name, values in facts.assigned.items()}
     assert noted == {
         ":a": ["=", "+="], ":b": ["[]"], ":c": ["[]"], ":d": ["[]"], ":e": ["="], ":g": ["="], ":h": ["[]"], ":i": ["with"],
     }  # fmt: skip

@@ -37,10 +37,10 @@ def test_functions_may_be_read_in_any_order(path: Path) -> None:
     for read, function in reversed(list(zip(back.functions, facts.functions, strict=True))):
         assert read.body == function.body
         assert (read.params, read.decorators, read.returns) == (function.params, function.decorators, function.returns)
-    variables = sorted(facts.variables, key=lambda name: name[::-1])
+    variables = sorted(facts.assigned, key=lambda name: name[::-1])
     back = _back(facts)
-    assert [back.variables[name] for name in variables] == [facts.variables[name] for name in variables]
-    assert sorted(back.variables) == sorted(facts.variables)
+    assert [back.assigned[name] for name in variables] == [facts.assigned[name] for name in variables]
+    assert sorted(back.assigned) == sorted(facts.assigned)
 
 
 def test_round_trip_of_odd_values_keeps_their_types() -> None:
@@ -55,7 +55,7 @@ def test_only_what_is_asked_for_is_read() -> None:
     lines = to_text(facts).split("\n")
     back = from_text("\n".join([lines[0], "?", "?", *lines[3:]]), facts.summary)
     assert [each.name for each in back.functions] == [":f", ":h"]
-    assert sorted(back.variables) == [":f.<locals>.x"]
+    assert sorted(back.assigned) == [":f.<locals>.x"]
     assert back.functions[1].body == facts.functions[1].body
     with pytest.raises(json.JSONDecodeError):
         _ = back.functions[0].body
@@ -84,14 +84,14 @@ def test_a_call_is_one_object_wherever_it_stands() -> None:
     statement = facts.body[0]
     assert isinstance(statement, Assign)
     assert isinstance(statement.value, Call)
-    ((_, ((_, value),)), *_) = (each for each in facts.assigned if each[0] == ":made")
+    ((_, value),) = facts.assigned[":made"]
     assert value is statement.value
 
 
 def test_what_is_assigned_is_the_record_of_the_statement_whatever_it_is() -> None:
     text = "x = a + b\nclass C:\n    y = [each for each in x]\n    def f(self, z=x[0] + 1): ...\n"
     facts = _back(collect(text))
-    values = {name: value for name, ((_, value), *_) in facts.assigned}
+    values = {name: value for name, ((_, value), *_) in facts.assigned.items()}
     first, defined = facts.body
     assert isinstance(first, Assign)
     assert isinstance(defined, Define)

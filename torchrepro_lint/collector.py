@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from sys import intern
 
+from torchrepro_lint.assigned import Assigned
 from torchrepro_lint.bindings import bind_body, bind_globals, target_words
 from torchrepro_lint.facts import (
     Class,
@@ -61,7 +62,7 @@ class Collector:
             body=body,
             functions=functions,
             classes=classes,
-            assigned=tuple((name, tuple(values)) for name, values in sorted(self.assigned.items())),
+            assigned=Assigned(self.assigned),
             imports_end=_imports_end(tree.docstring_end(), body),
             summary=summarise(body, functions, classes, self.assigned, exports, tuple(self.stars)),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchrepro_lint.assigned import Values
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
@@ -23,7 +24,7 @@ class _Table(NamedTuple):
 
     functions: dict[str, list[Function]]
     classes: dict[str, list[Class]]
-    assigned: Mapping[str, tuple[tuple[str, Expression], ...]]
+    assigned: Mapping[str, Values]
 
 
 _NOTHING = _Table({}, {}, {})
@@ -58,7 +59,7 @@ class Definitions:
         path, colon, own = name.rpartition(":")
         return self._table(path).classes.get(own, []) if colon else []
 
-    def assigned(self, name: str) -> tuple[tuple[str, Expression], ...] | None:
+    def assigned(self, name: str) -> Values | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
         path, colon, _ = name.rpartition(":")
         return self._table(path).assigned.get(name[len(path) :]) if colon else None
@@ -122,7 +123,7 @@ class Definitions:
 
 
 def _table(facts: Facts) -> _Table:
-    table = _Table({}, {}, facts.variables)
+    table = _Table({}, {}, facts.assigned)
     for function in in_force(facts):
         table.functions.setdefault(function.name[1:], []).append(function)
     for each in facts.classes:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.assigned import Values
 from torchrepro_lint.small import Small
 from torchrepro_lint.text import Span
 
@@ -331,7 +332,7 @@ class Facts(NamedTuple):
     body: tuple[Statement, ...]
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
-    assigned: tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
+    assigned: Mapping[str, Values]
     imports_end: int
     summary: Summary
 
@@ -339,11 +340,6 @@ class Facts(NamedTuple):
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """As ``Summary`` has them."""
         return self.summary.exports
-
-    @property
-    def variables(self) -> Mapping[str, tuple[tuple[str, Expression], ...]]:
-        """``assigned`` by name."""
-        return dict(self.assigned)
 
     def calling(self, _word: str) -> Sequence[int | None]:
         """The bodies that may call something by a word (see ``walk.called_word``): 0 is the top level, others are the numbers

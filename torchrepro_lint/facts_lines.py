@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
+from torchrepro_lint.assigned import Assigned, Values
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary
 from torchrepro_lint.facts_json import Reader, Writer
 from torchrepro_lint.words import words_of
-
-_Values: TypeAlias = tuple[tuple[str, Expression], ...]
 
 
 def to_text(facts: Facts) -> str:
@@ -46,7 +45,7 @@ class _Lines:
         lines = [line for number, each in enumerate(facts.functions) for line in self._of_function(number, each)]
         variables: dict[int, list[str]] = {}
         scopes = {each.name: _body_line(number) for number, each in enumerate(facts.functions)}
-        for name, values in facts.assigned:
+        for name, values in facts.assigned.items():
             at = self._line_of(name, values, scopes)
             writer.line = at
             variables.setdefault(at, []).append(name)
@@ -67,7 +66,7 @@ class _Lines:
         writer.line = _body_line(number)
         yield [writer.all(function.body)]
 
-    def _line_of(self, name: str, values: _Values, scopes: Mapping[str, int]) -> int:
+    def _line_of(self, name: str, values: Values, scopes: Mapping[str, int]) -> int:
         """The line of a variable: one of a function where its values stand there, or where it is the function's own."""
         lines = {line for _, value in values if (line := self._writer.line_of(value)) is not None}
         if not lines:
@@ -121,7 +120,7 @@ class _Stored:
         found: tuple[Statement, ...] = self._line(_body_line(number))[0]
         return found
 
-    def assigned(self, name: str) -> _Values | None:
+    def assigned(self, name: str) -> Values | None:
         """What a variable is assigned; None where it is no variable."""
         place = self.places.get(name)
         return None if place is None else self._line(place[0])[1][place[1]]
@@ -145,7 +144,7 @@ class _Stored:
         body, *values = raw
         return self._all(line, body), [self._values(line, each) for each in values]
 
-    def _values(self, line: int, values: Any) -> _Values:
+    def _values(self, line: int, values: Any) -> Values:
         return tuple([(how, self._all(line, [value])[0]) for how, value in values])
 
     def _all(self, line: int, values: list[Any]) -> tuple[Any, ...]:
@@ -210,14 +209,9 @@ class StoredFacts:
         found.number = number
         return found
 
-    @property
-    def assigned(self) -> tuple[tuple[str, _Values], ...]:
-        """All variables, which takes reading all functions."""
-        return tuple((name, self.variables[name]) for name in sorted(self._stored.places))
-
     @cached_property
-    def variables(self) -> Mapping[str, _Values]:
-        """The variables by their names."""
+    def assigned(self) -> Mapping[str, Values]:
+        """The variables, each to be read when it is asked for."""
         return _Variables(self._stored)
 
     def calling(self, word: str) -> Sequence[int]:
@@ -226,11 +220,15 @@ class StoredFacts:
         return found
 
 
-class _Variables(Mapping[str, _Values]):
+class _Variables(Mapping[str, Values]):
     def __init__(self, stored: _Stored) -> None:
         self._stored = stored
 
-    def __getitem__(self, name: str) -> _Values:
+    def get(self, name: str, default: Any = None) -> Any:
+        found = self._stored.assigned(name)
+        return default if found is None else found
+
+    def __getitem__(self, name: str) -> Values:
         found = self._stored.assigned(name)
         if found is None:
             raise KeyError(name)
@@ -259,4 +257,4 @@ def whole(facts: Facts) -> Facts:
         )
         for each in facts.functions
     )
-    return Facts(facts.body, functions, facts.classes, facts.assigned, facts.imports_end, facts.summary)
+    return Facts(facts.body, functions, facts.classes, Assigned(facts.assigned), facts.imports_end, facts.summary)

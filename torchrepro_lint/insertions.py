@@ -55,7 +55,7 @@ class _Bound(NamedTuple):
 
 
 def _bound(facts: Facts) -> _Bound:
-    names = [name for name, _ in facts.assigned]
+    names = [*facts.assigned]
     names += [each.name for each in facts.functions]
     names += [each.name for each in facts.classes]
     names += [f"{function.name}.<locals>.{param.name}" for function in facts.functions for param in function.params]

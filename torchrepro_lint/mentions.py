@@ -93,7 +93,7 @@ def _closed(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) 
 
 def _given(facts: Facts) -> Iterator[tuple[str, frozenset[str]]]:
     """The words of variables, parameters, attributes, functions and imported names, each with those of what it may be."""
-    for name, values in facts.assigned:
+    for name, values in facts.assigned.items():
         yield name.rpartition(".")[2].lstrip(":"), _held(value for _, value in values)
     for function in facts.functions:
         yield function.name.rpartition(".")[2].lstrip(":"), _held(returned(function.body))

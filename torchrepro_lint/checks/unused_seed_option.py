@@ -56,7 +56,7 @@ def _declared(context: Context) -> Iterator[_Declared]:
             yield _Declared(span(option.call), option.flag, option.word, option.call, holder, function)
     for owner in context.facts.classes:
         yield from _fields(context, owner)
-    for name, values in context.facts.assigned:
+    for name, values in context.facts.assigned.items():
         for how, value in values:
             if how == "=" and isinstance(value, Collection) and _HOLDER.fullmatch(name.rpartition(".")[2].lstrip(":")):
                 yield from _keys(context.path, name, value)

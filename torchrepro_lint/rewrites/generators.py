@@ -124,7 +124,7 @@ def _find_made(project: Project, path: str, block: tuple[Statement, ...]) -> Ite
 
 def _own(project: Project, path: str) -> Iterator[str]:
     """The variables of the module that are given nothing but a generator."""
-    for name, values in project.files[path].assigned:
+    for name, values in project.files[path].assigned.items():
         if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
             yield name[1:]
 
