@@ -105,7 +105,7 @@ class EventCache:
     def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
         """The events of one body of the facts; a function's module may be the one that is started."""
         key = (id(body), main)
-        found = self._known.get(key)
+        found: tuple[Event, ...] | None = self._known.get(key)
         if found is None:
             found = self._known[key] = events(body, self._started if main else self._imported)
         return found

@@ -11,6 +11,8 @@ from torchrepro_lint.recent import Recent
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
+# No answer, for an answer may be None.
+_NONE: Any = object()
 
 
 class Answers:
@@ -80,29 +82,34 @@ class Kept(Generic[_Key, _Value]):
     which are not to be had all together (``known``).
     """
 
-    __slots__ = ("_groups", "_known", "_reads")
+    __slots__ = ("_groups", "_known", "_reads", "_seen")
 
     def __init__(self, reads: Reads, most: int | None = None) -> None:
         self._reads = reads
-        self._known: Any = {} if most is None else Recent[_Key, tuple[_Value, int]](most)
+        self._known: Any = {} if most is None else Recent[_Key, _Value](most)
+        # What each was worked out from, where that is kept: apart, for nearly all of a run without a cache is answers.
+        self._seen: Any = {} if most is None else Recent[_Key, int](most)
         self._groups: Groups[_Key] = Groups()
 
     def of(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
         """The answer to a question; ``compute`` works it out."""
-        found: tuple[_Value, int] | None = self._known.get(key)
-        if found is None:
-            outer, self._reads.seen = self._reads.seen, 0
+        reads = self._reads
+        answer: Any = self._known.get(key, _NONE)
+        seen = self._seen.get(key) if reads.keeps else 0
+        if answer is _NONE or seen is None:
+            outer, reads.seen = reads.seen, 0
             try:
-                answer, seen = compute(), self._reads.seen
+                answer, seen = compute(), reads.seen
             finally:
-                self._reads.seen |= outer
-            found = self._known[key] = answer, self._groups.put(key, seen) if self._reads.keeps else 0
-        self._reads.seen |= found[1]
-        return found[0]
+                reads.seen |= outer
+            self.put(key, answer, seen)
+        else:
+            reads.seen |= seen
+        return answer  # type: ignore[no-any-return]
 
     def known(self) -> list[tuple[_Key, _Value, int]]:
         """What has been answered: questions, answers, and what they were worked out from."""
-        return [(key, *answer) for key, answer in self._known.items()]
+        return [(key, answer, self._seen.get(key, 0)) for key, answer in self._known.items()]
 
     def enter(self, key: _Key, answer: _Value, seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
@@ -111,14 +118,17 @@ class Kept(Generic[_Key, _Value]):
 
     def put(self, key: _Key, answer: _Value, seen: int) -> None:
         """Remember an answer that was worked out from what has these bits."""
-        self._known[key] = answer, self._groups.put(key, seen) if self._reads.keeps else 0
+        self._known[key] = answer
+        if self._reads.keeps:
+            self._seen[key] = self._groups.put(key, seen)
 
     def look(self, key: _Key) -> tuple[_Value, int] | None:
         """What is remembered, with its bits: whoever makes use of it has seen these."""
-        found: tuple[_Value, int] | None = self._known.get(key)
-        return found
+        answer: Any = self._known.get(key, _NONE)
+        return None if answer is _NONE else (answer, self._seen.get(key, 0))
 
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         for key in self._groups.take(changed):
             self._known.pop(key, None)
+            self._seen.pop(key, None)

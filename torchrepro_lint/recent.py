@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from sys import maxsize
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -24,10 +24,13 @@ class Recent(Generic[_Key, _Value]):
         # What was asked for before the new ones; of these, all that is asked for again is new.
         self._old: dict[_Key, _Value] = {}
 
-    def get(self, key: _Key) -> _Value | None:
-        """What is remembered; None where nothing is."""
+    def get(self, key: _Key, default: Any = None) -> Any:
+        """What is remembered; ``default`` where nothing is."""
         found = self._new.get(key)
-        if found is None and (found := self._old.get(key)) is not None:
+        if found is None:
+            found = self._old.get(key)
+            if found is None:
+                return default
             self[key] = found
         return found
 

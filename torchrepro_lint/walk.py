@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from sys import intern
 from typing import Any
 
 from torchrepro_lint.facts import (
@@ -45,7 +46,7 @@ def bodies(facts: Facts) -> tuple[tuple[Statement, ...], ...]:
 def last_word(named: Expression) -> str:
     """The last word of what is named: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
     if type(named) is Ref:  # no `match`: this is asked of every name of every file
-        return named.path[-1] if named.path else named.roots[0].rpartition(".")[2].lstrip(":?")
+        return named.path[-1] if named.path else intern(named.roots[0].rpartition(".")[2].lstrip(":?"))
     return named.name if type(named) is Attribute else ""
 
 
