@@ -27,12 +27,15 @@ def is_frozen(project: Project, run: Run, happening: Happening) -> bool:
     """
     trail = _Trail(project, run, happening.event.value)
     trail.follow(happening.function)
-    runs = list(trail.runs())
-    return trail.is_frozen or (
-        bool(runs)
-        and not trail.escapes
-        and all(switched_off(project, site) or gradient_free(project, run, site.function) for site in runs)
-    )
+    runs = [site for site in trail.runs() if site.function in run.functions]
+    if trail.is_frozen or trail.escapes or not all(_is_free(project, run, site) for site in runs):
+        return trail.is_frozen
+    others = list(trail.other_runs())
+    return bool(runs or others) and all(_is_free(project, run, site) for site in others)
+
+
+def _is_free(project: Project, run: Run, site: Site) -> bool:
+    return switched_off(project, site) or gradient_free(project, run, site.function)
 
 
 class _Trail:
@@ -83,6 +86,18 @@ class _Trail:
                     and not set(func.path[-1:]) & STILL_METHODS
                 ):
                     yield site
+
+    def other_runs(self) -> Iterator[Site]:
+        """The calls in other classes and functions of the run that may run what an attribute holds: ``model.encoder(x)``."""
+        owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
+        for path in sorted({path_of(each) for each in self._run.functions}) if words else ():
+            for site in self._project.calls_by(path, words):
+                func, own = site.call.func, self._project.resolver.owner(site.function)
+                if isinstance(func, Ref) and func.path[-1:] and func.path[-1] in words and own not in owners:
+                    of = [each.removesuffix("()") for each in self._project.resolver.receiver(path, func)]
+                    if site.function in self._run.functions and (not of or not owners.isdisjoint(of)):
+                        yield site
 
     def _statement(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None

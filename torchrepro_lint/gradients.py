@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.beginnings import in_parts
-from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Function, Ref, Statement
+from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,9 +111,18 @@ def gradient_free(project: Project, run: Run, function: str) -> bool:
     known: dict[str, bool] = project.kept.setdefault("gradient free", {}).setdefault(id(run), {})
     if function not in known:
         known[function] = True  # a circle adds no other way in
-        entries = run.entries.get(function, ())
+        entries = [each for each in run.entries.get(function, ()) if not _wraps_in_place(each[1])]
         known[function] = bool(entries) and all(_enters_free(project, run, *entry) for entry in entries)
     return known[function]
+
+
+def _wraps_in_place(event: Event) -> bool:
+    """Whether an event runs nothing: ``net.encoder = DataParallel(net.encoder)`` is run as ``net.encoder`` is."""
+    match event.statement, event.value:
+        case Assign(targets=(Ref() as target,), op="="), Call(func=func, args=(Arg(value=Ref() as inner), *_)):
+            same = (inner.roots, inner.path) == (target.roots, target.path)
+            return same and last_word(func)[:1].isupper()
+    return False
 
 
 def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:

@@ -72,8 +72,17 @@ class Origins:
         set_ = [(target, value) for target, value in self._attributes[path] if target.path[-1] in words]
         return [Scoped(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
 
+    def added_to(self, made: Scoped, words: Sequence[str]) -> Iterator[Scoped]:
+        """What a file adds to lists that are attributes of these names of what a call has made: an item, or a list of them."""
+        for (root, words_read), changes in self.mutations(made.path).items():
+            if words_read[-1:] and words_read[-1] in words and not root.endswith(".self"):
+                for each in changes:
+                    holder = Ref(each.statement.start, each.statement.start, (root,), words_read, each.statement.start)
+                    if each.change.kind in ("add", "join") and self._may_be(made.path, holder, made):
+                        yield from () if each.change.value is None else (Scoped(made.path, each.change.value),)
+
     def _may_be(self, path: str, target: Ref, made: Scoped) -> bool:
-        """Whether an attribute may be set of what a call has made."""
+        """Whether an attribute may be of what a call has made."""
         objects = self.of(Scoped(path, target._replace(path=target.path[:-1])))
         return any(
             not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)

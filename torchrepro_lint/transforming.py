@@ -170,7 +170,8 @@ class Transforming:
         kept = [arg for arg in made.value.args if arg.keyword is None or arg.keyword in _INNER]
         if any(arg.star == "**" for arg in kept):
             return UNKNOWN
-        return self._all(made._replace(value=arg.value) for arg in kept)
+        later = self._origins.added_to(made, _INNER)
+        return self._all(made._replace(value=arg.value) for arg in kept) | self._all(later)
 
     # --- code of the project -----------------------------------------------------------------------------------------
 

@@ -126,6 +126,9 @@ class _Look:
         match whole:
             case Call(func=func) if last_word(func) == "tolist":
                 return is_of_tensor(self._project, self._path, func)
+            case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_word(func) == "numpy":
+                # An array that a tensor gives: what a set can hold of it are its numbers, as with ``tolist``.
+                return not any(":" in name for name in self._project.names(self._path, func))
             case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
                 return self.at(value, places)
             case Call():
