@@ -49,6 +49,41 @@ torch.stack([x, x])  # tensor floating cpu 4-d contiguous no-grad
 torch.einsum("abc->ca", x)  # tensor floating cpu 2-d no-grad
 [row for row in x][0]  # tensor floating cpu (3, 4) contiguous no-grad
 """,
+    "what pictures are after they were pooled, resized or convolved": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+def run(x, mode):
+    F.interpolate(x, 8, mode="bilinear")  # tensor 4-d
+    F.interpolate(x, None, 2, "trilinear")  # tensor 5-d
+    F.interpolate(x, 8, mode="linear")  # tensor 3-d
+    F.upsample_bilinear(x, 8)  # tensor 4-d
+    F.interpolate(x, 8)  # tensor 3+d
+    F.interpolate(x, 8, mode=mode)  # tensor 3+d
+    F.interpolate(torch.zeros(1, 2, 3, 4), 8, mode=mode)  # tensor floating cpu 4-d no-grad
+    F.conv2d(torch.zeros(1, 2, 3, 4), x)  # tensor floating cpu 4-d
+    F.avg_pool2d(torch.zeros(1, 2, 3, 4), 2)  # tensor floating cpu 4-d no-grad
+    F.max_pool2d(torch.zeros(2, 3, 4), 2)  # tensor floating cpu 3-d no-grad
+    F.adaptive_avg_pool2d(x, 1)  # tensor 3-4-d
+    F.adaptive_avg_pool2d(x, 1).flatten(1)  # tensor 2-d
+    nn.Upsample(scale_factor=2, mode="bicubic")(x)  # tensor 4-d
+    nn.Upsample(None, 2, "nearest")(x)  # tensor 3+d
+    nn.UpsamplingBilinear2d(4)(x)  # tensor 4-d
+""",
+    "modules that are wrapped": """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def forward(self, x):
+        return torch.zeros(2, 3)
+net = Net()
+nn.DataParallel(net)(1)  # tensor floating cpu (2, 3) contiguous no-grad
+nn.parallel.DistributedDataParallel(module=net, device_ids=[0]).module(1)  # tensor floating cpu (2, 3) contiguous no-grad
+torch.compile(net, mode="default")(1)  # tensor floating cpu (2, 3) contiguous no-grad
+nn.SyncBatchNorm.convert_sync_batchnorm(net)(1)  # tensor floating cpu (2, 3) contiguous no-grad
+nn.DataParallel(other)(1)  # ?
+net.module  # module Net
+""",
     "dtypes and devices": """
 import torch
 x = torch.zeros(2)

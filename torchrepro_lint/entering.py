@@ -58,7 +58,7 @@ class Entering:
             objects = [outer]
         else:
             objects = list(self._objects(scoped, function, 0))
-            if not objects and not self._is_of_others(scoped, word):
+            if not objects and not self._is_of_others(scoped, word) and not self._are_others_handed(scoped, function):
                 objects = [Scope()]
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
 
@@ -121,6 +121,35 @@ class Entering:
         if not behind or not all(map(self._is_known, behind)):
             return False
         return not isinstance(holder, Ref) or not holder.path or not self._is_set_outside(used, holder.path[-1])
+
+    def _are_others_handed(self, used: Scoped, method: str) -> bool:
+        """Whether an event hands over nothing with a method, as far as what may be handed there is known in this scope."""
+        handed = list(self._handed(used, method, 0))
+        return bool(handed) and all(map(self._is_all_known, handed))
+
+    def _is_all_known(self, handed: Scoped) -> bool:
+        value, behind = handed.value, self._project.origins.of(handed)
+        kept = isinstance(value, Ref) and bool(value.path)
+        return all(map(self._is_known, behind)) and not (kept and self._is_set_outside(handed, last_word(value)))
+
+    def _handed(self, used: Scoped, method: str, depth: int) -> Iterator[Scoped]:
+        """The arguments, of the calls behind what an event uses, that may be something with a method."""
+        for part in used_by(used.value, method.rpartition(".")[2]):
+            given = used._replace(value=part)
+            passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
+            if passed and method in self._run_by_calling(used.path, part):
+                yield given
+                continue
+            for each in self._project.origins.of(given) if depth <= _DEEPEST else ():
+                if isinstance(each.value, Call) and each.value is not used.value:
+                    if not any(map(self._project.resolver.classes, self._names(each, each.value.func))):
+                        yield from self._handed(each, method, depth + 1)
+
+    def _run_by_calling(self, path: str, value: Expression) -> Iterator[str]:
+        """What runs where whoever is handed a value calls it."""
+        for name in self._project.names(path, value):
+            if ":" in name and name.endswith("()"):
+                yield from self._project.resolver.call_methods(name)
 
     def _is_set_outside(self, used: Scoped, word: str) -> bool:
         files = map(path_of, self._run.functions)

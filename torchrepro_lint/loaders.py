@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.branches import truth
 from torchrepro_lint.constructions import own_arguments
 from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
@@ -59,6 +60,9 @@ def shuffles(origins: Origins, kind: LoaderKind, arguments: Arguments) -> bool:
     """Whether the order of a loader may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
     if passes(origins, arguments, "sampler") or passes(origins, arguments, "batch_sampler") or not kind.shuffles:
         return False
+    given = arguments.given.get("shuffle", ())
+    if given and all(truth(origins, each.path, each.value, each.scope) is False for each in given):
+        return False  # ``shuffle=mode == "train"``
     known = constants(origins, arguments, "shuffle")
     return known is None or any(known)
 

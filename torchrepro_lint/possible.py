@@ -67,12 +67,16 @@ class _Look:
 
     def gets_to(self, function: str, event: Event, depth: int) -> bool:
         found = self._scopes_at(function, event, depth)
-        return any(event.kind != "iterate" or self._may_draw(path_of(function), event, scope) for scope in found)
+        return any(self._may_draw(path_of(function), event, scope) for scope in found)
 
     def _may_draw(self, path: str, event: Event, scope: Scope) -> bool:
-        """Whether what is gone along may be a loader that shuffles."""
-        assert event.value is not None
-        behind = self._project.origins.of(Scoped(path, event.value, scope))
+        """Whether what is gone along, or made, is no loader, or may be one that shuffles."""
+        if event.value is None or event.kind not in ("iterate", "call"):
+            return True
+        used = Scoped(path, event.value, scope)
+        if event.kind == "call":
+            return self._may_shuffle(used)
+        behind = self._project.origins.of(used)
         return not behind or any(map(self._may_shuffle, behind))
 
     def _may_shuffle(self, made: Scoped) -> bool:

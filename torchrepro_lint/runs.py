@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
@@ -613,7 +614,7 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-_FETCHED = frozenset({"collate_fn", "transform", "target_transform", "transforms", "pre_transform"})
+_FETCHED = re.compile(r"(?i)collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*")
 
 
 def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
@@ -626,7 +627,7 @@ def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool
         if workers is None:
             return any(arg.star == "**" for arg in call.args)
         return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
-    if any(arg.keyword in _FETCHED for arg in call.args):
+    if any(arg.keyword and _FETCHED.fullmatch(arg.keyword) for arg in call.args):
         return True
     return any(
         "datasets." in name or "transforms." in name or (name.startswith("torch.utils.data") and name[-7:] != "Sampler")

@@ -107,9 +107,9 @@ def linear(given: Given) -> What:
     return found._replace(grad=False if found.grad is False and weight.grad is False else None)
 
 
-def convolved(given: Given) -> What:
-    """A convolution: as many dimensions, and a gradient where the weight has one."""
-    return linear(given)
+def convolved(count: int) -> Rule:
+    """A convolution over so many dimensions: as many as before, and a gradient where the weight has one."""
+    return lambda given: shapes.spatial(linear(given), count)
 
 
 def looked_up(given: Given) -> What:
@@ -123,21 +123,37 @@ def looked_up(given: Given) -> What:
 
 
 def resized(given: Given) -> What:
-    """Pooling, padding, interpolation: as many dimensions."""
+    """Padding, shuffling pixels: as many dimensions."""
     return given.tensor._replace(kind="tensor", layout="", sizes=None)
 
 
-def resized_with_indices(given: Given) -> What:
+def pooled(count: int) -> Rule:
+    """Pooling over so many dimensions."""
+    return lambda given: shapes.spatial(resized(given), count)
+
+
+def interpolated(given: Given) -> What:
+    """``F.interpolate``: the mode says how many dimensions there are."""
+    return shapes.resized(resized(given), given.value(3, "mode", default="nearest"))
+
+
+def interpolated_as(mode: str) -> Rule:
+    """``F.upsample_bilinear``."""
+    return lambda given: shapes.resized(resized(given), mode)
+
+
+def pooled_with_indices(count: int) -> Rule:
     """Max pooling, with indices where they are asked for."""
-    found = resized(given)
-    asked = given.value(-1, "return_indices", default=False)
-    if asked is False and len(given.operands()) <= 6:
-        return found
-    return (
-        What("tuple", items=(found, found._replace(dtype="int64", family="integer", grad=False)))
-        if asked is True
-        else UNKNOWN
-    )
+
+    def rule(given: Given) -> What:
+        found = shapes.spatial(resized(given), count)
+        asked = given.value(-1, "return_indices", default=False)
+        if asked is False and len(given.operands()) <= 6:
+            return found
+        places = found._replace(dtype="int64", family="integer", grad=False)
+        return What("tuple", items=(found, places)) if asked is True else UNKNOWN
+
+    return rule
 
 
 def sampled(given: Given) -> What:

@@ -75,6 +75,8 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
             return fields.of_frame(what, word)
         case "tuple" if what.items and word in ("values", "indices") and what.name == "values":
             return what.items[word == "indices"]
+        case "module" if word == "module":
+            return what  # of a wrapper, which stands for what it is given
     return UNKNOWN
 
 
@@ -95,7 +97,7 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
             from torchrepro_lint.infer.calls import returned
 
             return returned(kinds, method, spot) if resolver.is_property(method) else What("function", name=method)
-    return UNKNOWN
+    return what if word == "module" and what.kind == "module" else UNKNOWN
 
 
 def _of_class(kinds: Kinds, owner: str, word: str, spot: Spot) -> tuple[What, What]:

@@ -35,17 +35,15 @@ FUNCTIONAL: dict[str, Rule] = {
     ),
     **every(elementwise.strided, "normalize", "gumbel_softmax", "softmin"),
     **every(made_of.linear, "linear"),
-    **every(
-        made_of.convolved, "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"
-    ),
+    **{f"conv{n}d": made_of.convolved(n) for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": made_of.convolved(n) for n in (1, 2, 3)},
     **every(made_of.looked_up, "embedding"),
-    **every(made_of.resized, "pad", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest", "avg_pool1d"),
-    **every(
-        made_of.resized, "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"
-    ),
-    **every(made_of.resized, "lp_pool1d", "lp_pool2d", "lp_pool3d", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
-    **every(made_of.resized_with_indices, "max_pool1d", "max_pool2d", "max_pool3d"),
-    **every(made_of.resized_with_indices, "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
+    **every(made_of.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
+    **every(made_of.interpolated, "interpolate", "upsample"),
+    "upsample_bilinear": made_of.interpolated_as("bilinear"),
+    "upsample_nearest": made_of.interpolated_as("nearest"),
+    **{f"{stem}_pool{n}d": made_of.pooled(n) for stem in ("avg", "adaptive_avg", "lp") for n in (1, 2, 3)},
+    **{f"{stem}_pool{n}d": made_of.pooled_with_indices(n) for stem in ("max", "adaptive_max") for n in (1, 2, 3)},
     **every(made_of.sampled, "grid_sample"),
     **every(made_of.attended, "scaled_dot_product_attention"),
     **every(

@@ -32,6 +32,19 @@ FLUENT = frozenset(
         "apply",
     }
 )
+# What runs the module that it is given as it is.
+_WRAPPERS = frozenset(
+    {
+        "torch.compile",
+        "torch.jit.script",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.data_parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    }
+)
 _TEXT = What("str", of=What("str"))
 _INT, _FLOAT, _BOOL = What("int"), What("float"), What("bool")
 _COLLECTING = {
@@ -60,6 +73,8 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
         return _builtin(kinds, word, call, spot)
     if (known := RESULTS.get(name)) is not None:
         return known
+    if (wrapped := _wrapped(kinds, name, call, spot)) is not None:
+        return wrapped
     if module in ("builtins.set", "builtins.frozenset"):
         return _of_sets(kinds, word, call, spot, module.rpartition(".")[2])
     if (
@@ -94,7 +109,16 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
         return What("tensor", family="floating", device=device_around(kinds, spot), grad=False)
     if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
         return What("dict")
-    return None
+    return _wrapped(kinds, name, call, spot)
+
+
+def _wrapped(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+    """The module that a wrapper is given; None for another function, or where it is not known."""
+    if name not in _WRAPPERS:
+        return None
+    given = next((arg.value for arg in call.args if not arg.star and arg.keyword in (None, "module")), None)
+    inner = kinds.what(given, spot) if given is not None else UNKNOWN
+    return inner if inner.kind == "module" else None
 
 
 def _of_sets(kinds: Kinds, word: str, call: Call, spot: Spot, kind: str) -> What:

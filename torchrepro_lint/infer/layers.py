@@ -29,7 +29,11 @@ _LEARNING = frozenset(
     {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "PReLU"}
     | {"TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"}
 )
-_RESIZING = frozenset({"Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d", "PixelShuffle", "PixelUnshuffle"})
+# By the mode in which they interpolate; empty where it is given.
+_RESIZING = {
+    **{"Upsample": "", "UpsamplingNearest2d": "nearest", "UpsamplingBilinear2d": "bilinear"},
+    **{"PixelShuffle": "nearest", "PixelUnshuffle": "nearest"},
+}
 
 
 def output(kinds: Kinds, called: What, call: Call, spot: Spot) -> What:
@@ -49,9 +53,10 @@ def applied(kinds: Kinds, layer: What, value: What, given: Given) -> What:
     if word in _KEEPING or word in _LEARNING:
         return found if word in _KEEPING else found._replace(grad=None)
     if word in _RESIZING:
-        return found._replace(sizes=None)
+        mode = _RESIZING[word] or _given_to(kinds, layer, 2, "mode")
+        return shapes.resized(found, mode.value if isinstance(mode, What) else mode)
     if word[:-2] in _SPATIAL and word[-2:] in ("1d", "2d", "3d"):
-        return _spatial(word, found._replace(grad=None) if "Conv" in word else found)
+        return shapes.spatial(found._replace(grad=None) if "Conv" in word else found, int(word[-2]))
     return _special(kinds, layer, word, found)
 
 
@@ -91,15 +96,6 @@ def _in_turn(kinds: Kinds, layer: What, value: What, given: Given) -> What:
             return UNKNOWN
         value = applied(kinds, one, value, given)
     return value
-
-
-def _spatial(word: str, found: What) -> What:
-    """So many spatial dimensions, the channels, and a batch or none."""
-    count = int(word[-2])
-    low, high = max(found.low, count + 1), count + 2
-    if found.high is not None and found.high < low:
-        low, high = count + 1, count + 2
-    return found._replace(low=low, high=min(high, found.high or high), sizes=None, family=found.family or "")
 
 
 def _linear(layer: What, found: What, kinds: Kinds) -> What:

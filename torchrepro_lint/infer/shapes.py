@@ -22,6 +22,26 @@ def shifted(what: What, change: int) -> What:
     return with_ndim(what, what.low + change, None if what.high is None else what.high + change)
 
 
+def spatial(what: What, count: int) -> What:
+    """The tensor with so many spatial dimensions, the channels, and a batch or none, as far as that fits what is known."""
+    low, high = max(what.low, count + 1), count + 2
+    if what.high is not None and what.high < low:
+        low, high = count + 1, count + 2
+    return with_ndim(what, low, min(high, what.high or high))
+
+
+# What each mode of ``interpolate`` takes: so many spatial dimensions, behind a batch and channels.
+_MODES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+
+
+def resized(what: What, mode: object) -> What:
+    """The tensor after ``interpolate`` in a mode."""
+    count = _MODES.get(mode) if isinstance(mode, str) else None
+    if count is not None:
+        return with_ndim(what, count, count)
+    return with_ndim(what, max(what.low, 3), what.high if what.high is not None and what.high >= 3 else None)
+
+
 def with_sizes(what: What, sizes: tuple[int | None, ...]) -> What:
     """The tensor with these sizes; -1 is one that follows from the others."""
     plain = tuple(None if size is None or size < 0 else size for size in sizes)
