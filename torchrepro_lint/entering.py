@@ -141,9 +141,13 @@ class Entering:
                 yield given
                 continue
             for each in self._project.origins.of(given) if depth <= _DEEPEST else ():
-                if isinstance(each.value, Call) and each.value is not used.value:
-                    if not any(map(self._project.resolver.classes, self._names(each, each.value.func))):
-                        yield from self._handed(each, method, depth + 1)
+                if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
+                    yield from self._handed(each, method, depth + 1)
+
+    def _makes(self, call: Scoped) -> bool:
+        """Whether a call makes an object of the project's."""
+        func = call.value.func if isinstance(call.value, Call) else call.value
+        return any(map(self._project.resolver.classes, self._names(call, func)))
 
     def _run_by_calling(self, path: str, value: Expression) -> Iterator[str]:
         """What runs where whoever is handed a value calls it."""
@@ -159,8 +163,8 @@ class Entering:
         match each.value:
             case Lambda():
                 return True
-            case Call(func=func):
-                return any(map(self._project.resolver.classes, self._names(each, func)))
+            case Call():
+                return self._makes(each)
         return False
 
     def _names(self, scoped: Scoped, called: Expression) -> tuple[str, ...]:

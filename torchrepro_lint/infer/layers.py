@@ -31,8 +31,11 @@ _LEARNING = frozenset(
 )
 # By the mode in which they interpolate; empty where it is given.
 _RESIZING = {
-    **{"Upsample": "", "UpsamplingNearest2d": "nearest", "UpsamplingBilinear2d": "bilinear"},
-    **{"PixelShuffle": "nearest", "PixelUnshuffle": "nearest"},
+    "Upsample": "",
+    "UpsamplingNearest2d": "nearest",
+    "UpsamplingBilinear2d": "bilinear",
+    "PixelShuffle": "nearest",
+    "PixelUnshuffle": "nearest",
 }
 
 
