@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint.facts import Attribute, Call, Constant, Do, Expression, Facts, Operation, Ref, Subscript
 from torchrepro_lint.walk import statements
@@ -12,6 +12,9 @@ _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
 # What leaves a path as it is.
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
+# A path is followed through so many variables and calls, and goes so many levels up.
+_MOST_STEPS = 20
+_MOST_LEVELS = 20
 
 
 def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
@@ -31,63 +34,122 @@ def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
 
 
 def _entries(path: str, facts: Facts) -> Iterator[str]:
+    read = _Paths(path, facts)
     for statement in statements(facts.body):
         match statement:
             case Do(value=Call(func=Ref(roots=("sys",), path=words), args=args)) if words in _METHODS and args:
-                for folder in _folders(path, args[-1].value):
+                for folder in read.folders(args[-1].value):
                     yield _normal(folder)
 
 
-def _folders(path: str, expression: Expression) -> Iterator[str]:
-    """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
-    here = _from_file(path, expression)
-    if here is not None:
-        yield here
-        return
-    match expression:
-        case Constant(value=str(text)) if not text.startswith(("/", "~")):
-            yield posixpath.join(posixpath.dirname(path), text)
-            yield text
-        case Call(func=func, args=(arg,)) if _name(func) in _SAME:
-            yield from _folders(path, arg.value)
+class _Paths:
+    """What the paths that one file writes mean."""
 
+    def __init__(self, path: str, facts: Facts) -> None:
+        self._path = path
+        self._variables = facts.variables
 
-def _from_file(path: str, expression: Expression) -> str | None:
-    """A path that is built from ``__file__``."""
-    match expression:
-        case Ref(roots=roots, path=()) if roots[0].endswith("__file__"):
-            return path
-        case Call(func=func, args=(arg,)) if _name(func) in _SAME:
-            return _from_file(path, arg.value)
-        case Call(func=func, args=(arg,)) if _name(func) == "os.path.dirname":
-            inner = _from_file(path, arg.value)
-            return None if inner is None else posixpath.dirname(_normal(inner))
-        case Call(func=func, args=(first, *rest)) if _name(func) == "os.path.join":
-            return _joined(_from_file(path, first.value), [arg.value for arg in rest])
-        case Call(func=Attribute(value=value, name="resolve" | "absolute" | "as_posix"), args=()):
-            return _from_file(path, value)
-        case Attribute(value=value, name="parent"):
-            inner = _from_file(path, value)
-            return None if inner is None else posixpath.dirname(_normal(inner))
-        case Subscript(value=Attribute(value=value, name="parents"), indices=(Constant(value=int(index)),)):
-            inner = _from_file(path, value)
-            for _ in range(min(index, 20) + 1) if inner is not None else ():
-                inner = posixpath.dirname(_normal(inner or ""))
-            return inner
-        case Operation(op="/", operands=(left, right)):
-            return _joined(_from_file(path, left), [right])
-        case Operation(op="+", operands=(left, Constant(value=str(text)))):
-            inner = _from_file(path, left)
-            return None if inner is None else inner + text
-    return None
+    def folders(self, expression: Expression) -> Iterator[str]:
+        """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
+        here = self._from_file(expression)
+        if here is not None:
+            yield here
+            return
+        match self._written(expression):
+            case Constant(value=str(text)) if not text.startswith(("/", "~")):
+                yield posixpath.join(posixpath.dirname(self._path), text)
+                yield text
+            case Call(func=func, args=(arg,)) if _name(func) in _SAME:
+                yield from self.folders(arg.value)
 
+    def _written(self, expression: Expression) -> Expression:
+        """An expression, for a variable of the module that is assigned once what that is."""
+        for _ in range(_MOST_STEPS):
+            match expression:
+                case Ref(roots=(root,), path=()) if root.startswith(":") and len(self._variables.get(root, ())) == 1:
+                    ((how, value),) = self._variables[root]
+                    if how != "=":
+                        return expression
+                    expression = value
+                case _:
+                    return expression
+        return expression
 
-def _joined(folder: str | None, parts: list[Expression]) -> str | None:
-    for part in parts:
-        if folder is None or not (isinstance(part, Constant) and isinstance(part.value, str)):
+    def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
+        """A path that is built from ``__file__``."""
+        written = self._written(expression)
+        if isinstance(written, Ref) and not written.path and written.roots[0].endswith("__file__"):
+            return self._path
+        inner, rest = _taken(written)
+        if inner is None or depth > _MOST_STEPS:
             return None
-        folder = posixpath.join(folder, part.value)
-    return folder
+        found = self._from_file(inner, depth + 1)
+        for step in rest if found is not None else ():
+            found = None if found is None else self._step(found, step)
+        return found
+
+    def _step(self, folder: str, step: Expression | str | int) -> str | None:
+        """A folder so many levels above another, below it by a name, or with a text behind it."""
+        match step:
+            case int(levels):
+                for _ in range(min(levels, _MOST_LEVELS)):
+                    folder = posixpath.dirname(_normal(folder))
+                return folder
+            case str(text):
+                return folder + text
+        name = self._written(step)
+        if isinstance(name, Constant) and isinstance(name.value, str):
+            return posixpath.join(folder, name.value)
+        return None
+
+
+def _taken(expression: Expression) -> tuple[Expression | None, Sequence[Expression | str | int]]:
+    """The path that an expression begins with, and what it does to it: levels up, texts behind, names below."""
+    match expression:
+        case Call(args=args) if args:
+            return _taken_by_call(_name(expression.func), [arg.value for arg in args])
+        case Call(func=Attribute(value=value, name="resolve" | "absolute" | "as_posix")):
+            return value, ()
+        case Call(func=Ref(path=(*_, "resolve" | "absolute" | "as_posix")) as func):
+            return _before(func), ()
+        case Attribute(value=value, name="parent"):
+            return value, (1,)
+        case Ref(path=(*_, "parent")):
+            return _before(expression), (1,)
+        case Subscript(value=value, indices=(Constant(value=int(index)),)):
+            return _picked(value, index)
+        case Operation(op="/", operands=(left, right)):
+            return left, (right,)
+        case Operation(op="+" | "f", operands=(left, Constant(value=str(text)))):
+            return left, (text,)
+        case Operation(op="%", operands=(Constant(value=str(text)), value)) if text[:2] == "%s" and "%" not in text[2:]:
+            return value, (text[2:],)
+    return None, ()
+
+
+def _taken_by_call(name: str, args: Sequence[Expression]) -> tuple[Expression | None, Sequence[Expression | int]]:
+    if name == "os.path.join":
+        return args[0], args[1:]
+    if name == "os.path.dirname":
+        return args[0], (1,)
+    return (args[0], ()) if name in _SAME and len(args) == 1 else (None, ())
+
+
+def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[int]]:
+    """``path.parents[1]``, and ``os.path.split(path)[0]``."""
+    match value:
+        case Attribute(value=inner, name="parents"):
+            return inner, (index + 1,)
+        case Ref(path=(*_, "parents")):
+            return _before(value), (index + 1,)
+        case Call(func=func, args=(arg,)) if _name(func) == "os.path.split" and index == 0:
+            return arg.value, (1,)
+    return None, ()
+
+
+def _before(ref: Ref) -> Ref:
+    """What the last attribute is read from."""
+    return Ref(ref.start, ref.end, ref.roots, ref.path[:-1], ref.base_end)
 
 
 def _normal(folder: str) -> str:
