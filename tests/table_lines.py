@@ -129,6 +129,7 @@ FRAMEWORKS = (
     Line("seeds", "lightning.pytorch.cli.LightningCLI(seed_everything_default=False)", "101 102 103"),
     Line("seeds", "transformers.Trainer(x, x)", ALL),
     Line("seeds", "trl.SFTTrainer(x)", ALL),
+    Line("seeds", "trl.ORPOTrainer(x)", ALL),
     Line("seeds", "transformers.TrainingArguments(x, seed=7)", "101 102 103"),
     Line("seeds", "transformers.TrainingArguments(x, seed=time.time_ns())", "101 102 103 105"),
     Line("seeds", "stable_baselines3.PPO(x, x, seed=7)", ALL),
@@ -181,6 +182,8 @@ DEVICES = (
 )
 TRAINING = (
     Line("matters", "lightning.Trainer().fit(x)", "101"),
+    Line("matters", "lightning.Trainer.from_argparse_args(x).fit(x)", "101"),
+    Line("matters", "trl.KTOTrainer(x).train()", "104"),
     Line("matters", "lightning.Trainer().validate(x)", "101"),
     Line("matters", "pytorch_lightning.trainer.trainer.Trainer().test(x)", "101"),
     Line("matters", "transformers.Trainer(x).train()", "104"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Function, Leave, Loop, Ref, Statement
+from torchrepro_lint.frameworks import matters
 from torchrepro_lint.gradients import gradient_free, switched_off
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.runs import STILL_METHODS
@@ -148,10 +149,17 @@ class _Trail:
         if self._is_held(function, value.func):
             return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
         names = self._project.names(path_of(function), value.func)
+        self.escapes = self.escapes or self._is_trainer(names)
         if any(self._project.resolver.functions(name) for name in names):
             self._handed(function, value)
             return True
         return False
+
+    def _is_trainer(self, names: tuple[str, ...]) -> bool:
+        """Whether a call makes a trainer of a library, or of the project by one, which runs the module by itself."""
+        ancestry = self._project.resolver.ancestry
+        outside = {each for name in names for each in ancestry(name) if ":" not in each}
+        return matters(f"{each}().{word}" for each in outside for word in ("fit", "train"))
 
     def _freezes(self, function: str, statement: Statement) -> bool:
         """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # What a model of another library is made of, as far as it matters here: the operation that stands for it.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
 _TEXT = re.compile(
-    r"transformers\.(.*\.)?(Auto)?\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
+    r"transformers\.(.*\.)?(?!DataCollator|TF[A-Z]|Flax|\w*(Output|Processor|Tokenizer|Config|Card|Arguments))"
+    r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
 )
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _STANDS_FOR = ((_VISION, ("torch.nn.Conv2d",)), (_TEXT, ("torch.nn.Embedding", _ATTENTION)))
