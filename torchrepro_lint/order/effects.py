@@ -124,7 +124,11 @@ class _Body:
         reads = list(self.orders.reads(self.path, target, LISTING, spot, statement.end))
         if self._repeats(statement, target):
             if self._is_outside(target):
-                if _is_count(statement.value) or self._turns(statement.value, target, tests):
+                if (
+                    _is_count(statement.value)
+                    or _is_extreme(statement.value, target)
+                    or self._turns(statement.value, target, tests)
+                ):
                     yield from self._counter(reads, statement)
                 else:
                     yield from reads
@@ -264,6 +268,20 @@ def _operators(tests: tuple[Expression, ...]) -> set[str]:
 
 def _is_count(value: Expression) -> bool:
     return isinstance(value, Operation) and any(isinstance(each, Constant) for each in value.operands)
+
+
+def _is_extreme(value: Expression, target: Ref) -> bool:
+    """``last = max(last, step)``: what is left in the end is the largest, in whatever order they came."""
+    match value:
+        case Call(func=Ref(roots=("builtins.max" | "builtins.min",), path=()), args=args) if len(args) > 1:
+            given = [arg.value for arg in args if arg.keyword is None and not arg.star]
+            others = [
+                each for each in given if not (isinstance(each, Ref) and each.roots == target.roots and not each.path)
+            ]
+            return len(others) < len(given) == len(args) and all(
+                _named(each).isdisjoint(target.roots) for each in others
+            )
+    return False
 
 
 def _counts(value: Expression, whole: Ref) -> bool:
