@@ -26,7 +26,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.storing import places, stored
 from torchrepro_lint.truth import Setting, constant_truth
-from torchrepro_lint.walk import blocks, expressions, parts
+from torchrepro_lint.walk import blocks, expressions, last_word, parts
 
 
 def events(body: tuple[Statement, ...], setting: Setting) -> tuple[Event, ...]:
@@ -181,6 +181,8 @@ def _loaded(statement: Import) -> Iterator[str]:
 
 
 _ALONG = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed"))
+# Those of other libraries, by their last words: progress bars and parts of a sequence.
+_BARS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
 
 
 def _iterated(source: Expression) -> Iterator[Expression]:
@@ -190,3 +192,5 @@ def _iterated(source: Expression) -> Iterator[Expression]:
         case Call(func=Ref(roots=roots, path=()), args=args) if not _ALONG.isdisjoint(roots):
             for arg in args:
                 yield from _iterated(arg.value)
+        case Call(func=func, args=(first, *_)) if last_word(func) in _BARS and not first.star:
+            yield from _iterated(first.value)

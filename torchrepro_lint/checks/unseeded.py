@@ -37,16 +37,15 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         return
     effects = program.effects
     statement = entry_statement(program.entry, draw.happening)
-    message = (
-        f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws from {family.owner}, and "
-    )
+    source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"
+    message = f"{draw.label}{reached_at(context.project, program.entry, draw.happening)} draws {source}, and "
     if family.key == "torch" and "torch-cuda" in effects.seeds:
         message += (
             "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
         )
     else:
         message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
-    steps = steps_to(context.project, draw.happening, f"{draw.label} draws from {family.owner}")
+    steps = steps_to(context.project, draw.happening, f"{draw.label} draws {source}")
     missing = [
         (each.key, found)
         for each in FAMILIES
