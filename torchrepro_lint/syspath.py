@@ -47,7 +47,7 @@ class _Paths:
 
     def __init__(self, path: str, facts: Facts) -> None:
         self._path = path
-        self._variables = facts.variables
+        self._variables = facts.assigned
 
     def folders(self, expression: Expression) -> Iterator[str]:
         """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
@@ -66,11 +66,11 @@ class _Paths:
         """An expression, for a variable of the module that is assigned once what that is."""
         for _ in range(_MOST_STEPS):
             match expression:
-                case Ref(roots=(root,), path=()) if root.startswith(":") and len(self._variables.get(root, ())) == 1:
-                    ((how, value),) = self._variables[root]
-                    if how != "=":
+                case Ref(roots=(root,), path=()) if root.startswith(":"):
+                    values = tuple(self._variables.get(root, ()))
+                    if len(values) != 1 or values[0][0] != "=":
                         return expression
-                    expression = value
+                    expression = values[0][1]
                 case _:
                     return expression
         return expression
