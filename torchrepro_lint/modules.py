@@ -132,12 +132,12 @@ class Modules:
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
+        if name[0] == ":":
+            return (path + name,)
         return self._memo.solve((path, name), lambda: self._resolve(path, name))
 
     def _resolve(self, path: str, name: str) -> Iterator[str]:
-        if name[0] == ":":
-            yield path + name
-        elif name[0] == "?":
+        if name[0] == "?":
             yield from self._from_stars(path, name[1:])
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))

@@ -270,12 +270,12 @@ class Names:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
-        """The names that an expression of a file may stand for, sorted."""
+        """The names that an expression of a file, and of no other, may stand for, sorted."""
         kind = type(expression)
         if kind in _NAMELESS:
             return ()
         if kind is not Ref:
-            return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+            return self._memo.solve(id(expression), lambda: self._names(path, expression))
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]
@@ -335,7 +335,7 @@ class Names:
         path, colon, rest = parted(name)
         if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
             return (name,)
-        return self._memo.solve(("value", name), lambda: self._variable(path, name))
+        return self._memo.solve(name, lambda: self._variable(path, name))
 
     def _variable(self, path: str, name: str) -> Iterator[str]:
         parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
