@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,7 +12,7 @@ import pytest
 from one_file import facts_of
 from page_examples import Example, examples
 from torchrepro_lint import catalogue
-from torchrepro_lint.answers_json import TABLES, recall, take_up, written, written_table
+from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.link import Link
 from torchrepro_lint.project import Project
@@ -54,8 +53,8 @@ class _Checked:
         than what is written down between runs.
         """
         later = self._new(self._files, keeps=True)
-        take_up(later, *json.loads(json.dumps(written(self._left))))
-        tables = json.loads(json.dumps({name: written_table(self._left, name) for name in TABLES}))
+        take_up(later, *unpacked(packed(written(self._left))))
+        tables = unpacked(packed({name: written_table(self._left, name) for name in TABLES}))
         later.names.modules.reads.recall = partial(_recall, later, tables)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from torchrepro_lint.small import Small
 from torchrepro_lint.together import Together
 
 
-class Place(NamedTuple):
+class Place(Small, frozen=True):
     """A call of a file: its function (the name in the file), and its offsets."""
 
     function: str

@@ -7,19 +7,21 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.all_calls import Calls
+from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.event_cache import Outcome, Outcomes
 from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.project import reached
+from torchrepro_lint.small import fields
 
 if TYPE_CHECKING:
     from torchrepro_lint.link import Link
 
 
 def packed(value: Any) -> bytes:
-    """What JSON can hold, in few bytes."""
-    return zlib.compress(json.dumps(value, separators=(",", ":"), check_circular=False).encode("ascii"), 1)
+    """What JSON can hold, records as lists, in few bytes."""
+    text = json.dumps(value, separators=(",", ":"), check_circular=False, default=fields)
+    return zlib.compress(text.encode("ascii"), 1)
 
 
 def unpacked(data: bytes) -> Any:
@@ -38,6 +40,15 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if type(value) is list else value
 
 
+def _calls(value: Any) -> Calls:
+    told, untold, methods, named = value
+    return Calls(_places(told), _places(untold), methods, named)
+
+
+def _places(of: dict[str, list[Any]]) -> dict[str, tuple[Place, ...]]:
+    return {name: tuple([Place(*each) for each in places]) for name, places in of.items()}
+
+
 _KINDS: dict[str, _Kind] = {
     "bool": _Kind(bool, bool),
     "frozenset": _Kind(sorted, frozenset),
@@ -47,7 +58,7 @@ _KINDS: dict[str, _Kind] = {
 
 
 def written(of: Link) -> tuple[list[Any], list[Any]]:
-    """The answers of a link and the programs, as JSON can hold them; what each was worked out from is one number."""
+    """The answers of a link and the programs, as ``packed`` takes them; what each was worked out from is one number."""
     answers = [
         [name, type(answer).__name__, _KINDS[type(answer).__name__].write(answer), f"{seen:x}", sorted(words)]
         for name, answer, seen, words in of.answers.known()
@@ -87,7 +98,7 @@ class _Table(NamedTuple):
 # They are read when the first of them is asked for.
 TABLES: dict[str, _Table] = {
     "above": _Table(lambda link: link.names.above, tuple),
-    "calls": _Table(lambda link: link.calls, lambda it: Calls(*it)),
+    "calls": _Table(lambda link: link.calls, _calls),
     "decorated": _Table(lambda link: link.names.registry.decorated, _tuples),
     "imported": _Table(lambda link: link.names.modules.imports, tuple),
     "outcomes": _Table(
@@ -99,7 +110,7 @@ TABLES: dict[str, _Table] = {
 
 
 def written_table(of: Link, name: str) -> list[Any]:
-    """The answers of one of ``TABLES``, as JSON can hold them; few differ in what they were worked out from."""
+    """The answers of one of ``TABLES``, as ``packed`` takes them; few differ in what they were worked out from."""
     rows = sorted(TABLES[name].of(of).known(), key=lambda row: row[0])
     seen = {each: number for number, each in enumerate(sorted({seen for _, _, seen in rows}))}
     return [[f"{each:x}" for each in seen], [[word, answer, seen[of]] for word, answer, of in rows]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.facts import (
     Assign,
@@ -19,10 +19,11 @@ from torchrepro_lint.facts import (
     Subscript,
     With,
 )
+from torchrepro_lint.small import Small
 from torchrepro_lint.walk import expressions, statements, within
 
 
-class Assignment(NamedTuple):
+class Assignment(Small, frozen=True):
     """A statement that binds a variable, and to what. An element is a ``Subscript``: with its place in an unpacking, and
     without indices for any of them, as in a loop.
     """

@@ -12,6 +12,7 @@ from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Stat
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.small import Small
 from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _PER_FILE = 10_000_000 * _PER_WORD
 _PER_BODY = 1_000_000
 
 
-class _Placed(NamedTuple):
+class _Placed(Small, frozen=True):
     """A call, and its place among those of its file."""
 
     place: int

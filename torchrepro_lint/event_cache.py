@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.evaluating import events
@@ -13,15 +12,16 @@ from torchrepro_lint.happenings import Target
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.recent import Recent
+from torchrepro_lint.small import Small, fields
 from torchrepro_lint.stretches import Stretch
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
-_MOST_BODIES = 20_000
+_MOST_BODIES = 5_000
 
 
-class Outcome(NamedTuple):
+class Outcome(Small, frozen=True):
     """What an event calls, whether that is what calls pass for parameters (see ``Happening``), whether it enters nothing of
     the project whatever runs it, and what of the project it hands over.
     """
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     handed: tuple[str, ...]
 
 
-class Happens(NamedTuple):
+class Happens(Small, frozen=True):
     """What tells the events of a project apart, as far as their outcomes differ: the file, what happens, and to what."""
 
     path: str
@@ -56,7 +56,7 @@ class Outcomes:
 
     def known(self) -> list[tuple[str, Outcome, int]]:
         """What has been found, and from what."""
-        return [("\n".join(map(str, key)), outcome, seen) for key, outcome, seen in self._kept.known()]
+        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._kept.known()]
 
     def enter(self, key: str, outcome: Outcome, seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""

@@ -48,11 +48,11 @@ class ForwardCallers:
             places = [(path, place) for path, some in self._calls(current) for place in some]
             if not places:
                 return False
-            for path, (own, start, end) in places:
-                caller = path + own
-                guards = self._project.called_at(caller, start, end).event.guards
+            for path, place in places:
+                caller = path + place.function
+                guards = self._project.called_at(caller, place.start, place.end).event.guards
                 mode = mode_at(self._project, caller, guards)
-                mode = mode or ("off" if in_evaluation(self._project, caller, start, guards) else "")
+                mode = mode or ("off" if in_evaluation(self._project, caller, place.start, guards) else "")
                 if mode == "on":
                     return False
                 off = off or mode == "off"

@@ -39,7 +39,7 @@ def guards(happening: Happening) -> tuple[Guard, ...]:
     return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
 
 
-class Target(NamedTuple):
+class Target(Small, frozen=True):
     """A function that is entered: in which mode, and on an object of which class (empty: the one that defines it)."""
 
     function: str

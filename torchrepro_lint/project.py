@@ -34,6 +34,7 @@ from torchrepro_lint.runs import Run
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.small import Small
 from torchrepro_lint.tables import seeding_words, worker_seeding_words
 from torchrepro_lint.text import Position
 from torchrepro_lint.torch_scope import torch_modules
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 
-class Site(NamedTuple):
+class Site(Small, frozen=True):
     """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
     surrounds it.
     """
@@ -66,7 +67,7 @@ class Site(NamedTuple):
     statement: Statement
 
 
-class Called(NamedTuple):
+class Called(Small, frozen=True):
     """A call, its function, and the event that it is, before it is asked what is called."""
 
     call: Call

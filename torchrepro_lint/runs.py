@@ -26,6 +26,7 @@ from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.replaced import replaced
+from torchrepro_lint.small import fields
 from torchrepro_lint.stretches import Entered, Stretch
 
 
@@ -159,8 +160,8 @@ class Run:
         where it was handed over.
         """
         found: dict[str, list[tuple[str, Event]]] = {}
-        for function, by in self._entered:
-            found.setdefault(function, []).append(by)
+        for each in self._entered:
+            found.setdefault(each.function, []).append(each.by)
         return found
 
     @cached_property
@@ -321,7 +322,8 @@ class Run:
             self.happenings.append(Happening(frame.path, frame.function, event, found, False, frame.mode, frame.way))
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
-        found, assumed, quiet, handed = self._outcome(frame, event, called)
+        outcome = self._outcome(frame, event, called)
+        found, assumed, quiet, handed = outcome.found, outcome.assumed, outcome.quiet, outcome.handed
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
@@ -511,7 +513,7 @@ class Run:
                 handed += (Target(target, where) for target in self._used(name, found, where))
         if followed:
             for target in handed:
-                self._waiting.setdefault(":".join(target), waiting._replace(targets=[target]))
+                self._waiting.setdefault(":".join(fields(target)), waiting._replace(targets=[target]))
         elif any(_constructs(name) for name in found) or keeps(found):
             self._waiting.setdefault(id(call), waiting._replace(targets=handed))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchrepro_lint.facts import (
     Assign,
@@ -25,10 +25,11 @@ from torchrepro_lint.facts import (
     Subscript,
     With,
 )
+from torchrepro_lint.small import Small
 from torchrepro_lint.walk import blocks, expressions, parts
 
 
-class Block(NamedTuple):
+class Block(Small, frozen=True):
     """One of the bodies of a statement; of the function itself where ``owner`` is None.
 
     ``leaves`` is how its last statement leaves it for good: ``return``, ``raise``, ``continue``, ``break`` or empty.
@@ -45,7 +46,7 @@ class Block(NamedTuple):
         return (id(self.owner) if self.owner is not None else 0, self.number)
 
 
-class Spot(NamedTuple):
+class Spot(Small, frozen=True):
     """Where an expression stands. ``parent`` is what it is an operand of, None where it is the statement's own.
 
     ``function`` is the name of the function around (``:`` at the top level and in class bodies), ``blocks`` the blocks
@@ -59,7 +60,7 @@ class Spot(NamedTuple):
     written: bool
 
 
-class Reset(NamedTuple):
+class Reset(Small, frozen=True):
     """A statement that gives a variable another value, or sorts or empties the list that it holds, from ``at`` on."""
 
     at: int
@@ -178,7 +179,7 @@ class Spots:
             for clause in expression.clauses:
                 self._expression(clause.target, Spot(expression, spot.statement, spot.function, spot.blocks, True))
         if isinstance(expression, Operation) and expression.op == ":=":
-            self._expression(expression.operands[0], Spot(expression, *spot[1:4], True))
+            self._expression(expression.operands[0], Spot(expression, spot.statement, spot.function, spot.blocks, True))
             self._expression(expression.operands[1], read)
             return
         display = isinstance(expression, (Collection, Operation))

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from torchrepro_lint.events import Event
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
+from torchrepro_lint.small import Small
 
 
-class Entered(NamedTuple):
+class Entered(Small, frozen=True):
     """A function that is entered, and from where: a function, and which of its events."""
 
     function: str
