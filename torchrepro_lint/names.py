@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import product
@@ -38,6 +38,7 @@ from torchrepro_lint.memo import Memo
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
+from torchrepro_lint.recent import Recent
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.syspath import entries_of
@@ -80,6 +81,8 @@ _MOST_STEPS = 100
 _MOST_VALUES = 100
 # Modules that are passed to be looked into tell what is meant where they have no more names than that.
 _MOST_NAMES = 100
+# Of so many classes it stays what their methods assign.
+_MOST_CLASSES = 1_000
 # So many classes above one are known, nearest first.
 _MOST_ANCESTORS = 200
 
@@ -102,7 +105,9 @@ class Names:
         self.modules = modules
         self._torch = torch
         self._definitions = Definitions(modules.files, modules.reads)
-        self._attributes: dict[str, dict[str, list[tuple[str, str, Expression]]]] = {}
+        self._attributes: Recent[str, dict[str, list[tuple[str, str, Expression]]]] = Recent(
+            None if modules.reads.firm else _MOST_CLASSES
+        )
         self._memo = Memo(modules.reads)
         # Answers that were found while no question was open, so that none can owe anything to another.
         self._ancestries: Kept[str, tuple[str, ...]] = Kept(modules.reads)
@@ -162,7 +167,7 @@ class Names:
         callers.replace(path, before, after)
         options.forget(path)
         for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
-            del self._attributes[owner]
+            self._attributes.pop(owner)
         self._drop(changed)
         return changed
 
@@ -464,10 +469,10 @@ class Names:
         """The short names of all properties of the project."""
         return frozenset(word for facts in self.modules.files.values() for word in facts.summary.properties)
 
-    def instance_attributes(self, owner: str) -> dict[str, list[tuple[str, str, Expression]]]:
+    def instance_attributes(self, owner: str) -> Mapping[str, Sequence[tuple[str, str, Expression]]]:
         """What the methods of a class assign to ``self``: word → (how, method, value)."""
         self.modules.reads.see(path_of(owner))
-        known = self._attributes.get(owner)
+        known: dict[str, list[tuple[str, str, Expression]]] | None = self._attributes.get(owner)
         if known is None:
             known = self._attributes[owner] = {}
             path = path_of(owner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import compress, decompress
 
@@ -21,9 +22,12 @@ class _PutAway(NamedTuple):
     encoding: str
     bom: bytes
 
-    def unpacked(self) -> Source:
-        """The source as it was."""
-        return Source(decompress(self.text).decode("utf-8", "surrogatepass"), self.encoding, self.bom)
+
+# A file is looked at by one rule after the other.
+@lru_cache(maxsize=4)
+def _unpacked(of: _PutAway) -> Source:
+    """The source as it was."""
+    return Source(decompress(of.text).decode("utf-8", "surrogatepass"), of.encoding, of.bom)
 
 
 class Reading:
@@ -38,7 +42,7 @@ class Reading:
     def source(self) -> Source | None:
         """None where the file could not be decoded."""
         if isinstance(self._source, _PutAway):
-            return self._source.unpacked()
+            return _unpacked(self._source)
         return self._source
 
     def put_away(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from sys import maxsize
 from typing import Any, Generic, TypeVar
 
@@ -39,6 +39,10 @@ class Recent(Generic[_Key, _Value]):
         if len(self._new) >= self._most:
             self._old, self._new = self._new, {}
         self._new[key] = value
+
+    def __iter__(self) -> Iterator[_Key]:
+        """What is remembered."""
+        return iter({**self._old, **self._new})
 
     def pop(self, key: _Key, _default: None = None) -> None:
         """Forget what has changed."""

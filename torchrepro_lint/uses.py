@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # The spots of so many files are kept: those of a thousand take as much memory as their facts.
-_MOST_FILES = 40
+_MOST_FILES = 8
 
 
 class Uses:
