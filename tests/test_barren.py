@@ -50,6 +50,12 @@ WAYS = [
     {"a.py": "import collections\n\ny = collections.defaultdict(lambda: 1, a={})\nfor x in y['a']: f(x)\n"},
     {"a.py": "import copy\n\nfor x in copy.deepcopy({}): f(x)\n"},
     {"a.py": "if (y := {}):\n    for x in y: f(x)\n"},
+    {"a.py": "y = [[{}]]\nfor z in y[0]: tuple(z)\n"},
+    {"a.py": "y = dict(a={})\nz = [{}, 3]\nfor x in z[0]: f(x)\n"},
+    {"a.py": "y = [1, {}]\nz = enumerate(y)\nfor i, x in z: tuple(x)\n"},
+    {"a.py": "y = {n: {} for n in g()}\nfor i, x in y.items(): tuple(x)\n"},
+    {"a.py": "z = {}\nfor x in (z, z): tuple(x)\n"},
+    {"a.py": "def g(y):\n    for x in y.values(): tuple(x)\n\ng({'a': {}}.copy())\n"},
 ]
 PROMISES = [
     "def g(y: 'set'): \n    for x in y: f(x)\n",

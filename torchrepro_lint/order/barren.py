@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Expression, Operation, Ref, Subscript
-from torchrepro_lint.order.likely import ALGEBRA, HANDING, LOOKING_UP
-from torchrepro_lint.order.set_words import annotates_set, makes_set, names_set, returns_set, takes_set
+from torchrepro_lint.order.likely import ALGEBRA, ALONG, HANDING, LOOKING_UP, PARTS
+from torchrepro_lint.order.set_words import MOST_ITEMS, annotates_set, makes_set, names_set, returns_set, takes_set
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.walk import last_word
 
@@ -97,13 +97,15 @@ class Barren:
                 yield from ((path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 yield path, inner
+            case Collection(kind="list" | "tuple", items=items):
+                yield from ((path, each) for each in items[:MOST_ITEMS] if isinstance(each, Ref))
 
     def _of_variable(self, name: str) -> Iterator[tuple[str, Expression]]:
         path = path_of(name)
         if ":" not in name:
             return
         for how, value in self._names.assigned(name):
-            if how == "=":
+            if how in ("=", "[]"):
                 yield path, value
             elif how == "|=" or (how == ":" and names_set(value)):
                 yield path, _SET
@@ -126,9 +128,12 @@ class Barren:
 
     def _of_call(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         func, word = call.func, last_word(call.func)
-        if isinstance(func, Ref) and func.path and word in LOOKING_UP:
-            yield path, func._replace(path=func.path[:-1])
-        if word in HANDING:
+        if word in LOOKING_UP or word in PARTS:
+            if isinstance(func, Ref) and func.path:
+                yield path, func._replace(path=func.path[:-1])
+            elif isinstance(func, Attribute):
+                yield path, func.value
+        if word in HANDING or word in ALONG:
             for arg in call.args:
                 yield path, _SET if names_set(arg.value) else arg.value
         for name in self._names.names(path, func):

@@ -81,6 +81,9 @@ _DRAWS = re.compile(
     r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.\w+"
 )
 
+# Databases, in which what is put goes under a key, and into no row.
+_STORES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
+
 
 def effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call of these names does to an argument's order.
@@ -101,6 +104,8 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
                 return what
     if any(":" in name for name in names):
         return "project"
+    if word == "put" and any(name.startswith(_STORES) for name in names):
+        return "unknown"
     if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put", "format"):
         return _RECEIVING[word]
     if written and word in _MAPPING_WORDS:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Operation, Ref, Subscript
-from torchrepro_lint.order.set_words import annotates_set, makes_set, names_set, returns_set, takes_set
+from torchrepro_lint.facts import Attribute, Call, Collection, Expression, Operation, Ref, Subscript
+from torchrepro_lint.order.set_words import MOST_ITEMS, annotates_set, makes_set, names_set, returns_set, takes_set
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ ALGEBRA = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
 # Methods that give their object, or what is in it; calls that give what they are handed.
 LOOKING_UP = frozenset({"copy", "get", "pop", "setdefault"})
 HANDING = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
+# Likewise of what is in them: methods, and calls that go along what they are handed.
+PARTS = frozenset({"items", "values"})
+ALONG = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
 _MOST = 200
 
 
@@ -30,11 +34,14 @@ class _Look:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.seen: set[tuple[str, int]] = set()
+        self.gone: set[tuple[str, str]] = set()
 
     def may_be(self, path: str, expression: Expression) -> bool:
         if _is_annotated(self.names, path, expression):
             return True
-        return any(self._is_written(file, value) for file, value in self.names.made(path, expression))
+        if any(self._is_written(file, value) for file, value in self.names.made(path, expression)):
+            return True
+        return any(self.may_be(path, each) for each in self._around(path, expression))
 
     def _is_written(self, path: str, value: Expression) -> bool:
         key = (path, value.start * 1000003 + value.end)
@@ -43,21 +50,33 @@ class _Look:
         self.seen.add(key)
         return self._shape(path, value)
 
+    def _around(self, path: str, value: Expression) -> Iterator[Expression]:
+        """What a variable is an element of, once: what a loop or a comprehension goes along."""
+        if isinstance(value, Ref) and not value.path:
+            for root in value.roots:
+                if (path, root) not in self.gone and len(self.gone) < _MOST:
+                    self.gone.add((path, root))
+                    yield from (each for how, each in self.names.assigned(f"{path}{root}") if how == "[]")
+
     def _shape(self, path: str, value: Expression) -> bool:
         names = self.names
         match value:
             case _ if makes_set(value):
                 return True
-            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKING_UP:
+            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKING_UP or word in PARTS:
                 return self.may_be(path, func._replace(path=tuple(words)))
+            case Call(func=Attribute(value=inner, name=word)) if word in LOOKING_UP or word in PARTS:
+                return self.may_be(path, inner)
             case Call(func=func, args=args):
-                if last_word(func) in HANDING:
+                if last_word(func) in HANDING or last_word(func) in ALONG:
                     return any(self.may_be(path, arg.value) or names_set(arg.value) for arg in args)
                 return any(returns_set(names, name) for name in names.names(path, func) if ":" in name)
             case Operation(op=op, operands=operands) if op in ALGEBRA:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
+            case Collection(kind="list" | "tuple", items=items):
+                return any(isinstance(each, Ref) and self.may_be(path, each) for each in items[:MOST_ITEMS])
         return _is_annotated(names, path, value)
 
 

@@ -45,7 +45,7 @@ QUIET = frozenset(
 _WHOLE = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
     | {"contiguous", "clone", "detach", "requires_grad_", "to", "cuda", "cpu", "numpy", "tolist", "type", "astype"}
-    | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data"}
+    | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data", "tobytes"}
 )
 
 

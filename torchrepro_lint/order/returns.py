@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call
+from torchrepro_lint.facts import Assign, Call, Ref
 from torchrepro_lint.order.shapes import Shape, held
 from torchrepro_lint.order.steps import Here, Step, Taken
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.spots import Spot
 
 
 class Returns:
@@ -73,13 +74,24 @@ class Returns:
         return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
 
     def _from_lambda(self, path: str, function: str, shape: Shape) -> Iterator[Step]:
-        """``map(lambda d: os.listdir(d), folders)`` holds what the lambda returns; of others nothing is known."""
+        """``map(lambda d: os.listdir(d), folders)`` holds what the lambda returns, and so do the calls of a variable that it is
+        assigned to; of others nothing is known.
+        """
         spots = self._orders.uses.spots(path)
         expression = spots.lambdas.get(function)
         spot = spots.of(expression) if expression is not None else None
-        if (
-            spot is not None
-            and isinstance(spot.parent, Call)
-            and last_word(spot.parent.func) in ("map", "imap", "submit")
-        ):
+        if spot is None:
+            return
+        if isinstance(spot.parent, Call) and last_word(spot.parent.func) in ("map", "imap", "submit"):
             yield Here(path, spot.parent, held(shape))
+        elif isinstance(spot.statement, Assign) and spot.statement.value is expression:
+            for target in spot.statement.targets:
+                if isinstance(target, Ref) and not target.path:
+                    yield from self._called(path, target, spot, shape)
+
+    def _called(self, path: str, variable: Ref, spot: Spot, shape: Shape) -> Iterator[Step]:
+        """The calls of what a variable is assigned."""
+        for file, read, words in self._orders.uses.of_variable(path, variable, spot, spot.statement.end):
+            there = self._orders.uses.spots(file).of(read)
+            if not words and there is not None and isinstance(there.parent, Call) and there.parent.func is read:
+                yield Here(file, there.parent, shape)

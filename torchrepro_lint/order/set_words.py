@@ -11,16 +11,24 @@ if TYPE_CHECKING:
     from torchrepro_lint.names import Names
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
+# Displays longer than this are tables of data: their first items tell.
+MOST_ITEMS = 32
 _ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet"})
 
 
 def makes_set(value: Expression) -> bool:
-    """Whether an expression is a display or a comprehension of a set, or a call that makes one by its word."""
+    """Whether an expression is a display or a comprehension of a set, or a call that makes one by its word; or a display or
+    comprehension of these.
+    """
     match value:
-        case Collection(kind=kind) | Comprehension(kind=kind):
-            return kind == "set"
+        case Collection(kind="set") | Comprehension(kind="set"):
+            return True
         case Call(func=func):
             return last_word(func) in _MAKERS
+        case Comprehension(elements=elements):
+            return makes_set(elements[-1])
+        case Collection(items=items):
+            return any(makes_set(each) for each in items[:MOST_ITEMS] if each is not None)
     return False
 
 
