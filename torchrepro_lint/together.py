@@ -29,6 +29,10 @@ class Together(Generic[_Value]):
                 self._paths.setdefault(name, []).append(path)
             self._parts[path] = part
 
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._paths)
+
     def of(self, name: str) -> Iterator[tuple[str, Sequence[_Value]]]:
         """The values of a name, by file, sorted."""
         return ((path, self._parts[path][name]) for path in sorted(self._paths.get(name, ())))

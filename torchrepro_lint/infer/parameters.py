@@ -9,6 +9,7 @@ from torchrepro_lint.facts import Call, Expression, Function, Param, Ref
 from torchrepro_lint.infer import attributes
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.modes import gradients_off
+from torchrepro_lint.infer.unnamed import known_of, unnamed_calls
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
 
 if TYPE_CHECKING:
@@ -45,7 +46,17 @@ def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Para
     callers = kinds.project.resolver.calls_of
     calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
     if not 0 < len(calls) <= _MOST_CALLS or callers.leaves_open(name, function):
-        return UNKNOWN
+        calls = unnamed_calls(kinds.project, name, function)
+        if not 0 < len(calls) <= _MOST_CALLS:
+            return UNKNOWN
+        return known_of(function, _by(kinds, spot, calls, function, param, position))
+    return _by(kinds, spot, calls, function, param, position)
+
+
+def _by(
+    kinds: Kinds, spot: Spot, calls: list[tuple[str, Call]], function: Function, param: Param, position: int
+) -> What:
+    """What each of some calls passes; unknown where one may pass anything."""
     found = NOTHING
     for path, call in calls:
         one = argument(call, function, param, position)
