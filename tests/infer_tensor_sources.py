@@ -84,6 +84,24 @@ nn.SyncBatchNorm.convert_sync_batchnorm(net)(1)  # tensor floating cpu (2, 3) co
 nn.DataParallel(other)(1)  # ?
 net.module  # module Net
 """,
+    "batches of a loader": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+def run(data):
+    loader = DataLoader(data, batch_size=4)
+    for images, labels in tqdm(loader):
+        F.interpolate(images, 8, mode="bilinear")  # tensor 4-d no-grad
+        images.to("cuda").view(2, 3)  # tensor cuda (2, 3) no-grad
+    for number, batch in enumerate(loader):
+        F.interpolate(batch["image"], 8, mode="bilinear")  # tensor 4-d no-grad
+        F.interpolate(nn.Conv2d(3, 3, 1)(batch[0]), 8, mode="bilinear")  # tensor 4-d
+    for attacked, _ in loader:
+        attacked.requires_grad_()
+        F.interpolate(attacked, 8, mode="bilinear")  # tensor 4-d
+""",
     "dtypes and devices": """
 import torch
 x = torch.zeros(2)

@@ -56,6 +56,8 @@ def element(what: What) -> What:
         return UNKNOWN
     if what.kind == "dataset":
         return UNKNOWN
+    if what.kind == "loader" and what.name.startswith("torch."):
+        return What(grad=False)  # a batch, in whatever it is collected
     return what.element
 
 
