@@ -35,7 +35,7 @@ class Given(NamedTuple):
         found = self.input
         if found.kind == "loaded":
             return What("tensor", device=found.device, grad=False)
-        return found if found.is_tensor else What("tensor")
+        return found if found.is_tensor else What("tensor") if found.kind else found._replace(kind="tensor")
 
     def what(self, position: int, keyword: str = "") -> What | None:
         """What is given for a parameter; None where it is left out, unknown where a star may give it."""

@@ -104,6 +104,8 @@ def _as_tensor(binding: Binding, before: What, value: What) -> What:
         return _narrowed(before, What("tensor"))
     if binding.how == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
         return before._replace(low=binding.at[0], high=binding.at[1])
+    if not before.kind:  # if it is a tensor, it may have got a gradient
+        return before._replace(grad=None) if before.grad is False else before
     if not before.is_tensor:
         return before
     match binding.how:
