@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, is_certain, truth
 from torchrepro_lint.constructions import Construction, construct
+from torchrepro_lint.dictionaries import entries
 from torchrepro_lint.facts import (
     Call,
     Collection,
@@ -199,14 +200,22 @@ class Origins:
         return known if known and owner in self.project.resolver.ancestry(known) else owner
 
     def _picked(self, holder: Scoped, indices: tuple[Expression, ...]) -> Iterator[Scoped]:
-        """The item of a display that a literal index or key picks; any of them without."""
+        """The item of a display that a literal index or key picks, or that was set under a key; any of them without."""
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
+        given = entries(self, holder).given if indices and isinstance(holder.value, Ref) else {}
+        if isinstance(key, str) and key in given:
+            yield from given[key]
+            return
+        if key is None:
+            yield from (each for values in given.values() for each in values)
         for each in self.of(holder):
             value = each.value
             if isinstance(value, Collection) and value.kind == "dict":
                 pairs = list(zip(value.items[::2], value.items[1::2], strict=True))
                 picked = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
                 yield from (each._replace(value=item) for item in picked or [i for _, i in pairs] if item is not None)
+            elif isinstance(value, Comprehension) and value.kind == "dict" and indices:
+                yield each._replace(value=value.elements[-1])
             elif isinstance(value, Collection) and value.kind == "added":
                 yield from (each._replace(value=item) for item in value.items if item is not None and key is None)
             elif isinstance(value, Collection) and type(key) is int and -len(value.items) <= key < len(value.items):
