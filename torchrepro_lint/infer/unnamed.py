@@ -15,7 +15,6 @@ from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import Place
-    from torchrepro_lint.infer.kinds import Kinds
     from torchrepro_lint.project import Project
 
 # Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.
