@@ -63,6 +63,8 @@ class Modules:
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
+        self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
+        self._nearer: dict[str, tuple[str, ...]] = {}
 
     def summary(self, path: str) -> Summary:
         """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
@@ -148,7 +150,7 @@ class Modules:
         else:
             parts = name.split(".")
             folder = self._folder(path)
-            home = self._home_for(path, parts[0])
+            home = self._home_for(path, parts)
             if home is not None:
                 yield from self._walk(home, parts)
             else:
@@ -156,22 +158,38 @@ class Modules:
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
-        folder, word = self._folder(path), name.partition(".")[0]
-        return self._home_for(path, word) is None and not self._beside(folder, [word])
+        folder, parts = self._folder(path), name.split(".")
+        return self._home_for(path, parts) is None and not self._beside(folder, parts[:1])
 
     def _folder(self, path: str) -> str:
         """The directory of a file; it is asked for at every name."""
         known = self._folders.get(path)
         return posixpath.dirname(path) if known is None else known
 
-    def _home_for(self, path: str, word: str) -> str | None:
+    def _home_for(self, path: str, parts: Sequence[str]) -> str | None:
         """``_home`` for a file, which does not import itself: ``utils/model.py`` means the package ``model`` by that word."""
-        folder = self._folder(path)
+        folder, word = self._folder(path), parts[0]
+        if (nearer := self._of_its_own(path, folder, parts)) is not None:
+            return nearer
         home = self._home(folder, word)
         if home is None or self._stems[_join(home, word)] != path:
             return home
         others = (each for each in self._searched[folder] if self._stems.get(_join(each, word), path) != path)
         return next(others, home)
+
+    def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
+        """The nearest folder around that is a program's own, with a script in it, and that has the module which is meant, where
+        the root of the project may have one of that name as well; None where there is no such one.
+        """
+        if folder not in self._nearer:
+            around = [each for each in _parents(folder) if each in self._command_folders and each]
+            self._nearer[folder] = tuple(each for each in around if _join(each, "__init__.py") not in self.files)
+        for each in self._nearer[folder]:
+            stem = _join(each, parts[0])
+            is_file = self._stems.get(stem) == f"{stem}.py" != path
+            if is_file or (_join(each, "/".join(parts[:2])) in self._stems):
+                return each
+        return None
 
     def _home(self, folder: str, word: str) -> str | None:
         """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
@@ -226,7 +244,7 @@ class Modules:
                 folder = posixpath.dirname(folder)
             stem = _join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
         else:
-            home = self._home_for(path, name.partition(".")[0])
+            home = self._home_for(path, name.split("."))
             if home is None:
                 return next((path_of(each) for each in self._beside(folder, name.split("."))), None)
             stem = _join(home, name.replace(".", "/"))
@@ -341,6 +359,11 @@ class Modules:
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
+
+
+def is_command(summary: Summary) -> bool:
+    """Whether a file is a script that takes arguments, or says itself that it may be one."""
+    return summary.guarded or (summary.acts and "argparse" in summary.imports)
 
 
 def _stems(files: Iterable[str]) -> dict[str, str]:

@@ -35,7 +35,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.modules import Modules
+from torchrepro_lint.modules import Modules, is_command
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.recent import Recent
@@ -873,4 +873,5 @@ def _concerns_few(path: str, before: Facts, after: Facts) -> bool:
     """
     fields = ("guarded", "options", "properties", "tables")
     same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
+    same = same and is_command(before.summary) == is_command(after.summary)
     return same and entries_of(path, before) == entries_of(path, after)
