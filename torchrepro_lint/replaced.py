@@ -17,57 +17,60 @@ if TYPE_CHECKING:
 
 # What functions of a project are called that load the weights of a model.
 _LOADING = re.compile(r"(?i).*(load|restore|resume).*")
-_Roots = tuple[str, ...]
-_Loads = dict[_Roots, set[tuple[Guard, ...]]]
+# A variable, or an attribute of one: ``self.net``.
+_Held = tuple[tuple[str, ...], tuple[str, ...]]
+_Loads = dict[_Held, set[tuple[Guard, ...]]]
 
 
 def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[int]:
     """The statements of a function or module (``name``, its events ``found``), by identity."""
     loads: _Loads = {}
-    used: set[_Roots] = set()
+    used: set[_Held] = set()
     for event in found:
         match event.value:
-            case Call(func=Ref(roots=roots, path=())) if event.kind == "call":
-                used.add(roots)  # a model that is run before its weights are loaded
+            case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
+                used.add((roots, path))  # a model that is run before its weights are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for roots in _loaded_by(names, cache, path_of(name), event.value):
-                if roots not in used:
-                    loads.setdefault(roots, set()).add(_doubtful(event.guards))
+            for held in _loaded_by(names, cache, path_of(name), event.value):
+                if held not in used:
+                    loads.setdefault(held, set()).add(_doubtful(event.guards))
     for event in found if loads else ():
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
             for target in statement.targets:
-                loaded = loads.get(target.roots) if isinstance(target, Ref) and not target.path else None
+                loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
                 if loaded and _always(loaded, _doubtful(event.guards)):
                     yield id(statement)
 
 
-def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_Roots]:
-    """The variables whose weights a call replaces, itself or in the function of the project that it calls."""
-    if (roots := _loaded_here(call)) is not None:
-        yield roots
+def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_Held]:
+    """What holds models whose weights a call replaces, itself or in the function of the project that it calls."""
+    if (held := _loaded_here(call)) is not None:
+        yield held
     elif isinstance(call.func, Ref) and _LOADING.fullmatch((*call.func.roots, *call.func.path)[-1].rpartition(".")[2]):
         given = [_passed(each, call, names, cache) for each in names.names(path, call.func) if names.functions(each)]
-        for roots in sorted(set(given[0]).intersection(*given[1:])) if given else ():
-            yield roots
+        yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
-def _loaded_here(call: Call) -> _Roots | None:
+def _loaded_here(call: Call) -> _Held | None:
     """``model.load_state_dict(weights)``, all of them."""
     match call:
-        case Call(func=Ref(roots=roots, path=("load_state_dict",) | ("module", "load_state_dict")), args=(arg, *more)):
-            return roots if not arg.star and all(map(_is_strict, more)) else None
+        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
+            kept = tuple(words[:-1] if words[-1:] == ["module"] else words)
+            whole = len(kept) <= 1 and not arg.star and all(map(_is_strict, more))
+            return (roots, kept) if whole else None
     return None
 
 
-def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Roots | None:
+def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Held | None:
     """``self.net.load_state_dict(weights)`` in a method, where the constructor makes nothing else."""
     match call:
         case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
             owner = names.owner(name)
             own = f"{name[len(path_of(name)) :]}.<locals>.self"
             inner = _loaded_here(call._replace(func=func._replace(path=("load_state_dict",))))
-            return roots if inner == (own,) and owner and _is_all(owner, word, names, cache) else None
+            whole = inner == ((own,), ()) and owner and _is_all(owner, word, names, cache)
+            return (roots, ()) if whole else None
     return None
 
 
@@ -105,32 +108,32 @@ def _is_strict(arg: Arg) -> bool:
     return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
 
 
-def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Roots]:
-    """The variables that a call passes for what a function of the project loads always."""
+def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Held]:
+    """What a call passes for what a function of the project loads always."""
     loads: _Loads = {}
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
-            roots = _loaded_here(event.value) or _loaded_whole(event.value, name, names, cache)
-            if roots is not None:
-                loads.setdefault(roots, set()).add(_doubtful(event.guards))
+            for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
+                if held is not None:
+                    loads.setdefault(held, set()).add(_doubtful(event.guards))
     own = name[len(path_of(name)) :]
-    always = {roots for roots, guards in loads.items() if _always(guards, ())}
-    found: list[_Roots] = []
+    always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
+    found: list[_Held] = []
     for function in names.functions(name):
         wanted = {param.name for param in function.params if (f"{own}.<locals>.{param.name}",) in always}
         found += _given(function, call, wanted)
     return found
 
 
-def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_Roots]:
+def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_Held]:
     assert isinstance(call.func, Ref)
     words = [param.name for param in function.params]
     if function.owner and words and words.pop(0) in wanted and len(call.func.path) == 1:
-        yield call.func.roots
+        yield call.func.roots, ()
     for index, arg in enumerate(call.args):
         word = arg.keyword or (words[index] if index < len(words) else "")
-        if word in wanted and not arg.star and isinstance(arg.value, Ref) and not arg.value.path:
-            yield arg.value.roots
+        if word in wanted and not arg.star and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
+            yield arg.value.roots, arg.value.path
 
 
 def _doubtful(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
