@@ -26,13 +26,14 @@ def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...
     """The statements of a function or module (``name``, its events ``found``), by identity."""
     loads: _Loads = {}
     used: set[_Held] = set()
+    own = set(_own_weights(found))
     for event in found:
         match event.value:
             case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
                 used.add((roots, path))  # a model that is run before its weights are loaded
         if event.kind == "call" and isinstance(event.value, Call):
             for held in _loaded_by(names, cache, path_of(name), event.value):
-                if held not in used:
+                if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_doubtful(event.guards))
     for event in found if loads else ():
         statement = event.statement
@@ -41,6 +42,19 @@ def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...
                 loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
                 if loaded and _always(loaded, _doubtful(event.guards)):
                     yield id(statement)
+
+
+def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[_Held, tuple[str, ...]]]:
+    """``weights = model.state_dict()``, into which others are put as far as they fit: the model, and the variable."""
+    for event in found:
+        match event.value, event.statement:
+            case Call(func=Ref(roots=roots, path=(*path, "state_dict"))) as value, Assign(targets=targets) as statement:
+                if statement.value is value:
+                    yield from (((roots, tuple(path)), each.roots) for each in targets if isinstance(each, Ref))
+
+
+def _given_variables(call: Call) -> Iterator[tuple[str, ...]]:
+    yield from (arg.value.roots for arg in call.args if isinstance(arg.value, Ref) and not arg.value.path)
 
 
 def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_Held]:
@@ -111,10 +125,11 @@ def _is_strict(arg: Arg) -> bool:
 def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Held]:
     """What a call passes for what a function of the project loads always."""
     loads: _Loads = {}
+    kept = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
-                if held is not None:
+                if held is not None and kept.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_doubtful(event.guards))
     own = name[len(path_of(name)) :]
     always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
