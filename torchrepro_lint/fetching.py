@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
 from torchrepro_lint.loader_kinds import samples
@@ -196,10 +197,17 @@ class Fetching:
                 return UNKNOWN
             made = outside.get(base)
             found |= self._set_later(call, row.calls) if call is not None else NOTHING
-            found |= row.draws | (
-                self._transforming.passed(made, row.calls) if made is not None or not row.calls else UNKNOWN
-            )
+            passed = self._transforming.passed(made, row.calls) if made is not None or not row.calls else None
+            found |= row.draws | (self._kept(owner, call, row.calls) if passed is None else passed)
         return frozenset(found)
+
+    def _kept(self, owner: str, call: Scoped | None, words: Sequence[str]) -> Draws:
+        """What the callables draw from that an object sets itself as these attributes, where its base is told nothing."""
+        if call is None:
+            return UNKNOWN
+        scope = self._origins.construct(call, owner).scope
+        kept = [each for word in words for each in attribute_values(self._origins, owner, word, scope)]
+        return NOTHING.union(*map(self._transforming.draws, kept)) if kept else UNKNOWN
 
 
 def _plain(name: str) -> str:

@@ -27,7 +27,8 @@ _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
     r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
-    r"(transformers|trl|sentence_transformers)\b.*\.training_step"
+    r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
+    r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
 )
 
 
