@@ -1,6 +1,8 @@
 """``python -m benchmarks.growth``: what a cold run costs for 10,000 lines and for a million.
 
-Each size is a project of the first files of the same list of packages, so the larger ones hold the smaller ones.
+Each size is a project of the first files of the same list of packages, so the larger ones hold the smaller ones. Later packages
+are other code, which has more entry points and more that they run: what size alone costs shows beside, in a project that holds the
+last but one as often, side by side, as makes the last.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.machine import machine
-from benchmarks.packages import grown, sources
+from benchmarks.packages import grown, repeated, sources
 from benchmarks.rows import OURS
 from benchmarks.running import Figures, Row, measured
 
@@ -38,6 +40,8 @@ def grow(sizes: Sequence[int], repeats: int) -> None:
     """Measure projects of these sizes, and print a table."""
     with tempfile.TemporaryDirectory() as scratch:
         trees = [grown(Path(scratch, str(size)), size) for size in sizes]
+        if len(trees) > 1:
+            trees.append(repeated(Path(scratch, "repeated"), trees[-2], round(sizes[-1] / sizes[-2])))
         lines = [sum(path.read_bytes().count(b"\n") for path in sources(tree)) for tree in trees]
         rows = [row for tree in trees for row in _rows(tree)]
         figures = measured(rows, repeats, repeats)
@@ -58,10 +62,17 @@ def _table(lines: Sequence[int], figures: Sequence[Figures]) -> Iterator[str]:
         rate = alone.seconds / count * 1e6
         first = f"{alone.seconds:.2f} | {rate:.1f} | {alone.memory:.0f}"
         yield f"| {count:,} | {first} | {together.wall:.2f} | {together.seconds:.2f} | {together.memory:.0f} |"
-    if len(lines) > 1 and lines[-1] > 3 * lines[-2]:
-        one, all_ = (figures[-at].seconds / figures[-at - 2].seconds for at in (2, 1))
-        yield f"\nThe last costs {one:.2f} times as much CPU as the one before in one process, {all_:.2f} times with all"
-        yield f"cores, and {figures[-1].wall / figures[-3].wall:.2f} times as much wall time; at most {_MOST} are wanted."
+    if len(lines) > 2:
+        yield "\nThe last row is the third from the end, side by side in one project."
+        yield _ratio("The last but one", figures[-6:-4], figures[-4:-2])
+        yield _ratio("The last", figures[-6:-4], figures[-2:])
+
+
+def _ratio(what: str, small: Sequence[Figures], large: Sequence[Figures]) -> str:
+    one, all_ = (b.seconds / a.seconds for a, b in zip(small, large, strict=True))
+    wall = large[1].wall / small[1].wall
+    costs = f"{one:.2f} times as much CPU in one process, {all_:.2f} times with all cores, {wall:.2f} times as much wall time"
+    return f"{what} costs {costs}; for four times as many lines at most {_MOST} are wanted."
 
 
 if __name__ == "__main__":

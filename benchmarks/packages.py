@@ -68,6 +68,14 @@ def grown(place: Path, lines: int) -> Path:
     return place
 
 
+def repeated(place: Path, project: Path, times: int) -> Path:
+    """A project at a place that holds another so often, each in a folder of its own."""
+    for number in range(times):
+        shutil.copytree(project, place / f"copy{number}", ignore=shutil.ignore_patterns("pyproject.toml"))
+    shutil.copy(project / "pyproject.toml", place)
+    return place
+
+
 def sources(directory: Path) -> list[Path]:
     """The Python files below a directory, sorted."""
     return sorted(path for path in directory.rglob("*.py") if path.is_file())

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Small(Struct, frozen=True, gc=False):
     """A frozen record, equal to one of its type with equal fields, and matched by them in their order.
 
-    It takes a third less memory than a named tuple, is made in half the time and read in half the time (measured by
-    ``benchmarks/records.py``). The garbage collector does not look into it: nothing may be in it that leads back to it.
+    It takes a third less memory than a named tuple and is made in a quarter of the time (``python -m benchmarks.records``). The
+    garbage collector does not look into it: nothing may be in it that leads back to it.
     """
 
     def _replace(self, **changes: Any) -> Self:
