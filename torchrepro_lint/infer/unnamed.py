@@ -76,12 +76,14 @@ def _call(project: Project, path: str, place: Place) -> Call:
 def _is_in_tables_alone(project: Project, name: str, function: Function) -> bool:
     """Whether a function is named where it is called, and otherwise as an item of displays alone."""
     uses = project.orders.uses
+    if function.decorators or not project.resolver.calls_of.hands_on(name):
+        return False
     for path, read, words in uses.of_definition(path_of(name), function.name):
         spot = uses.spots(path).of(read)
         parent = spot.parent if spot is not None else None
         if words or not (_is_called(parent, read) or isinstance(parent, Collection)):
             return False
-    return not function.decorators
+    return True
 
 
 def _is_called(parent: Expression | None, read: Expression) -> bool:
