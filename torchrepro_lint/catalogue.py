@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.entries import Consumer, Framework, Seeder, Setting
 
-_LONG_NAME = re.compile(r"torch\.nn\.modules\.\w+\.([A-Z]\w*(?:\.\w+)?)")
+_LONG_NAME = re.compile(
+    r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
+    r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
+)
 _NONDETERMINISTIC = ("raises", "silent", "warns")
 
 
@@ -29,11 +32,11 @@ def load(version: str) -> Catalogue:
 
 
 def canonical(name: str) -> str:
-    """The public name of a class of ``torch.nn`` that is named through its module (``torch.nn.modules.conv.Conv2d``)."""
-    if not name.startswith("torch.nn.modules."):  # as nearly all do
+    """The public name of what torch's layers and loaders are named by through their modules (``torch.nn.modules.conv.Conv2d``)."""
+    if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # as nearly all do
         return name
     match = _LONG_NAME.fullmatch(name)
-    return f"torch.nn.{match[1]}" if match else name
+    return ".".join(filter(None, match.groups())) if match else name
 
 
 class Catalogue:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.beginnings import in_parts
+from torchrepro_lint.catalogue import canonical
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
@@ -392,7 +393,7 @@ _SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.da
 
 def label(name: str) -> str:
     """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
-    plain = name.replace("()", "")
+    plain = canonical(name.replace("()", ""))
     if plain.endswith(f".{ANYTHING}"):
         return f"what is looked up in {plain.removesuffix(f'.{ANYTHING}')}"
     for prefix, short in _SHORT:
