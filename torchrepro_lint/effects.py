@@ -64,7 +64,8 @@ class Effects:
 
     ``acts`` says whether the entry's own statements do any of that, not only what they import. ``reseeds`` are the seeds that
     workers set while they fetch samples, which seed nothing of the run. ``entropic`` are what seeds families anew
-    in each run.
+    in each run. ``iterates`` says that a loader is gone along; what is to draw then, and is not seen to be gone along, draws
+    at the ``end``.
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class Effects:
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
         self.entropic: dict[str, list[Seed]] = {}
+        self.iterates = False
+        self.end = len(run.happenings)
         self._names = names
         self._catalogue = catalogue
         self._user = user_seeders
@@ -100,7 +103,7 @@ class Effects:
                 self._act(each)
         for family, draws in iterated.items():
             if family not in self.draws:
-                self.draws[family] = [draw._replace(order=len(run.happenings)) for draw in draws]
+                self.draws[family] = [draw._replace(order=self.end) for draw in draws]
 
     def _acting(self) -> Iterator[tuple[int, Happening]]:
         """The happenings of which anything may come, with their orders."""
@@ -193,6 +196,7 @@ class Effects:
             name.removesuffix("()") in loader_names() for name in happening.names
         ):
             return
+        self.iterates = True
         made = [each for each in self._names.made(happening.path, happening.event.value) if isinstance(each[1], Call)]
         # What the calls of other programs pass is not iterated in this run.
         for path, value in [each for each in made if any(id(each[1]) in part for part in self._calls)] or made:

@@ -49,7 +49,8 @@ def _of_function(project: Project, function: str) -> Iterator[Partly]:
         return
     first = min(own, key=lambda seed: seed.order)
     for family in FAMILIES:
-        draws = effects.draws.get(family.key)
+        # A loader or sampler that is only made there draws where it is gone along.
+        draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
         if draws and family.key not in effects.seeds:
             yield Partly(function, first, draws[0], family)
 
