@@ -42,7 +42,8 @@ def _is_free(project: Project, run: Run, site: Site) -> bool:
 class _Trail:
     """The variables (``a.py:f.<locals>.net``) and attributes (``a.py:Net.encoder``) that come to hold a module.
 
-    ``escapes`` says that it goes where it is not followed, ``is_frozen`` that all its parameters are.
+    ``escapes`` says that it goes where it is not followed, ``is_frozen`` that all its parameters are. What a call made with it
+    is none, but may be a whole that it is a part of.
     """
 
     def __init__(self, project: Project, run: Run, made: Expression | None) -> None:
@@ -52,6 +53,7 @@ class _Trail:
         self._run = run
         self._made = {id(made)}
         self._held: set[str] = set()
+        self._wholes: set[str] = set()
         self._functions: list[str] = []
 
     def follow(self, function: str) -> None:
@@ -109,8 +111,12 @@ class _Trail:
             return
         match statement:
             case Assign(targets=targets, value=value) if value is not None:
-                for target in targets if not self._is_result(function, value) else ():
-                    self._hold(function, target)
+                is_result = self._is_result(function, value)
+                for target in targets:
+                    if not is_result:
+                        self._hold(function, target)
+                    elif isinstance(target, Ref) and not target.path:
+                        self._wholes.add(self._key(function, target))
             case Loop(target=target) if target is not None:
                 self._hold(function, target)
             case Do(value=Call(func=func) as call) if not self._is_held(function, func):
@@ -135,6 +141,10 @@ class _Trail:
         path = path_of(function)
         targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
         self.escapes = self.escapes or not targets
+        self._passed(function, call, targets)
+
+    def _passed(self, function: str, call: Call, targets: list[str]) -> None:
+        """A module that is an argument of functions of the project."""
         for target in targets:
             for definition in self._project.resolver.functions(target):
                 for word, value in _given(definition, call):
@@ -153,7 +163,15 @@ class _Trail:
         if any(self._project.resolver.functions(name) for name in names):
             self._handed(function, value)
             return True
-        return False
+        if makers := self._makers(names):
+            self._passed(function, value, makers)
+        return bool(makers)
+
+    def _makers(self, names: tuple[str, ...]) -> list[str]:
+        """The constructors of the project's classes: a module that they get is a part of what they make."""
+        resolver = self._project.resolver
+        inits = [each for name in names if resolver.classes(name) for each in resolver.methods(name, "__init__")]
+        return inits if all(map(resolver.functions, inits)) else []
 
     def _is_trainer(self, names: tuple[str, ...]) -> bool:
         """Whether a call makes a trainer of a library, or of the project by one, which runs the module by itself."""
@@ -165,14 +183,14 @@ class _Trail:
         """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
         match statement:
             case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
-                return self._is_held(function, func) and any(
+                return self._is_covered(function, func) and any(
                     isinstance(target, Ref) and target.path[-1:] == ("requires_grad",) and _is_false(each.value)
                     for each in body
                     if isinstance(each, Assign)
                     for target in each.targets
                 )
             case Do(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
-                return self._is_held(function, func) and _is_false(arg.value)
+                return self._is_covered(function, func) and _is_false(arg.value)
         return False
 
     def _hold(self, function: str, target: Expression) -> None:
@@ -189,6 +207,11 @@ class _Trail:
             and self._key(function, expression) in self._held
             and not any(_SIZES.fullmatch(word) for word in expression.path[_is_self(expression) :])
         )
+
+    def _is_covered(self, function: str, func: Ref) -> bool:
+        """Whether a method is called of what is held, or of what that is a part of."""
+        whole = len(func.path) == 1 and bool(func.roots) and self._key(function, func) in self._wholes
+        return whole or self._is_held(function, func)
 
     def _key(self, function: str, reference: Ref) -> str:
         """What a reference is read from: a variable, or an attribute of the function's class."""
