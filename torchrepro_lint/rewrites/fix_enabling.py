@@ -92,9 +92,8 @@ def _above(facts: Facts, text: str, first: Statement) -> tuple[Edit, ...]:
     line = newline(text)
     edit = insert_statement(text, first.start, f"{word or 'os'}.environ{_WORKSPACE}{line}")
     place, content = edit.span, edit.text
-    if not word and above:
-        imported = insert_import(facts, text, "import os")
-    elif not word:
+    imported = insert_import(facts, text, "import os")
+    if not word and (not above or imported.span.start > place.start):
         return (Edit(place, f"import os{line}{line}{content}"),)
     if text[: place.start].strip() and not text[: place.start].endswith(line * 2):
         content = line + content
