@@ -84,6 +84,24 @@ nn.SyncBatchNorm.convert_sync_batchnorm(net)(1)  # tensor floating cpu (2, 3) co
 nn.DataParallel(other)(1)  # ?
 net.module  # module Net
 """,
+    "what is measured has so many dimensions": """
+import torch
+def run(x, y, z, n):
+    h, w = x.size(2), x.size(3)
+    x.abs()  # tensor 4+d
+    c = y.shape[1]
+    torch.abs(y)  # tensor 2+d
+    last = z.size(-1), z.shape[-2], z.size(n), z.shape[n]
+    z.abs()  # tensor
+    two = torch.zeros(3, 4)
+    rows = two.size(0)
+    two  # tensor floating cpu (3, 4) contiguous no-grad
+    names = ["a"]
+    first = names.shape[3]
+    names  # list(str)
+    h, x = x.size(4), x.size(1)
+    x  # int
+""",
     "batches of a loader": """
 import torch
 import torch.nn.functional as F

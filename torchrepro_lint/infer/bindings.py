@@ -16,7 +16,8 @@ class Binding:
     ``how`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, counted from the
     end where negative), ``with`` (entered from it), ``:`` (annotated with it), ``+=`` and the like, ``param``,
     ``join`` (any of ``before``), ``loop`` (the same, and complete only when the loop has been read), ``is`` (an instance of
-    ``value``), ``in place`` (changed by the method call ``value``), ``handed`` (given to a call that may fill it), ``written`` (elements set to ``value``), ``flag`` (needing a gradient or not), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``). ``value`` is evaluated in ``env``.
+    ``value``), ``in place`` (changed by the method call ``value``), ``handed`` (given to a call that may fill it), ``written`` (elements set to ``value``), ``flag`` (needing a gradient or not), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``), ``sized`` (with ``at[0]`` dimensions
+    or more). ``value`` is evaluated in ``env``.
     """
 
     how: str

@@ -21,7 +21,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
 from torchrepro_lint.infer.changes import changed, flagged_variables, given_containers, handed_on, written_variables
-from torchrepro_lint.infer.guards import narrowed, unpacked_shape
+from torchrepro_lint.infer.guards import measured, narrowed, unpacked_shape
 from torchrepro_lint.infer.targets import bound, rebound_in
 from torchrepro_lint.walk import expressions, statements
 
@@ -171,7 +171,7 @@ def _assigned(statement: Assign, env: Env) -> Env:
             for root in target.roots:
                 before = (env[root],) if root in env else ()
                 changes[root] = Binding(statement.op, statement.value, env, before)
-    return {**env, **changes, **unpacked_shape(statement, env)} if changes else env
+    return {**env, **measured(statement, env), **unpacked_shape(statement, env), **changes} if changes else env
 
 
 def _declared(target: Expression, statement: Assign, env: Env) -> dict[str, Binding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer.bindings import Binding, Env
 
 
@@ -37,6 +37,30 @@ def unpacked_shape(statement: Assign, env: Env) -> dict[str, Binding]:
             if plain and isinstance(shape, Ref):
                 return dict(_changes(shape, env, "ndim", None, (len(items), len(items))))
     return {}
+
+
+def measured(statement: Assign, env: Env) -> dict[str, Binding]:
+    """``h, w = x.size(2), x.size(3)`` shows that ``x`` has four dimensions or more."""
+    value = statement.value
+    asked = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
+    counts: dict[str, Binding] = {}
+    for each in asked:
+        of, count = _dimension(each)
+        counts.update(_changes(of, {**env, **counts}, "sized", None, (count, count)) if of is not None else {})
+    return counts
+
+
+def _dimension(expression: Expression | None) -> tuple[Expression | None, int]:
+    """The tensor of which one dimension is read, and how many it has at least."""
+    match expression:
+        case Call(
+            func=Ref(start=start, roots=roots, path=(*before, "size"), base_end=end),
+            args=(Arg(value=Constant(value=int(at))),),
+        ) if at >= 0:
+            return Ref(start, end, roots, tuple(before), end), at + 1
+        case Subscript(value=Ref() as shape, indices=(Constant(value=int(at)),)) if at >= 0:
+            return _shape(shape), at + 1
+    return None, 0
 
 
 def _counted(expression: Expression) -> Expression | None:

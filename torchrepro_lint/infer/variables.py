@@ -89,7 +89,7 @@ def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, inn
             return What("list", of=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
-        case "in place" | "flag" | "tensor" | "ndim":
+        case "in place" | "flag" | "tensor" | "ndim" | "sized":
             return _as_tensor(binding, before[0], value)
         case "adding" | "mixed" | "handed":
             return _grown(kinds, binding, before[0], inner)
@@ -102,6 +102,9 @@ def _as_tensor(binding: Binding, before: What, value: What) -> What:
     """A tensor that is changed in place, told whether it needs a gradient, or seen through a test."""
     if binding.how == "tensor":
         return _narrowed(before, What("tensor"))
+    if binding.how == "sized":
+        fits = (before.is_tensor or not before.kind) and (before.high is None or before.high >= binding.at[0])
+        return before._replace(low=max(before.low, binding.at[0])) if fits else before
     if binding.how == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
         return before._replace(low=binding.at[0], high=binding.at[1])
     if not before.kind:  # if it is a tensor, it may have got a gradient
