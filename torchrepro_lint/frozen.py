@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Function, Leave, Loop, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Leave, Loop, Ref, Statement
 from torchrepro_lint.frameworks import matters
+from torchrepro_lint.given import given
 from torchrepro_lint.gradients import gradient_free, switched_off
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.runs import STILL_METHODS
@@ -147,7 +148,7 @@ class _Trail:
         """A module that is an argument of functions of the project."""
         for target in targets:
             for definition in self._project.resolver.functions(target):
-                for word, value in _given(definition, call):
+                for word, value in given(definition, call):
                     if any(self._is_held(function, each) for each in within(value)):
                         self._held.add(f"{target}.<locals>.{word}")
             self.follow(target)
@@ -218,13 +219,6 @@ class _Trail:
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
         return f"{path_of(function)}{reference.roots[0]}"
-
-
-def _given(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
-    """What a call passes for the parameters of a function, by their words."""
-    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
-    yield from zip(words, (arg.value for arg in call.args if arg.keyword is None and not arg.star), strict=False)
-    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
 
 
 def _is_self(reference: Ref) -> bool:

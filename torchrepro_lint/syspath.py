@@ -5,7 +5,19 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Do, Expression, Facts, Operation, Ref, Subscript
+from torchrepro_lint.facts import (
+    Attribute,
+    Call,
+    Constant,
+    Do,
+    Expression,
+    Facts,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+)
+from torchrepro_lint.given import given
 from torchrepro_lint.walk import statements
 
 _SYS = frozenset({"sys", "sys.path"})
@@ -34,20 +46,39 @@ def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
 
 
 def _entries(path: str, facts: Facts) -> Iterator[str]:
-    read = _Paths(path, facts)
-    for statement in statements(facts.body):
-        match statement:
-            case Do(value=Call(func=Ref(roots=("sys",), path=words), args=args)) if words in _METHODS and args:
-                for folder in read.folders(args[-1].value):
-                    yield _normal(folder)
+    functions = {function.name: function for function in facts.functions}
+    for call in _called(facts.body):
+        match call.func:
+            case Ref(roots=(root,), path=()) if root in functions:
+                passed = {f"{root}.<locals>.{word}": value for word, value in given(functions[root], call)}
+                read = _Paths(path, facts, passed)
+                for inner in _called(functions[root].body):
+                    yield from read.put(inner)
+            case _:
+                yield from _Paths(path, facts, {}).put(call)
+
+
+def _called(body: Sequence[Statement]) -> Iterator[Call]:
+    """The calls that are statements of their own."""
+    for statement in statements(body):
+        if isinstance(statement, Do) and isinstance(statement.value, Call):
+            yield statement.value
 
 
 class _Paths:
-    """What the paths that one file writes mean."""
+    """What the paths that one file writes mean, in one call of a function what that was given."""
 
-    def __init__(self, path: str, facts: Facts) -> None:
+    def __init__(self, path: str, facts: Facts, passed: Mapping[str, Expression]) -> None:
         self._path = path
         self._variables = facts.assigned
+        self._given = passed
+
+    def put(self, call: Call) -> Iterator[str]:
+        """The directories that a call puts on ``sys.path``."""
+        match call:
+            case Call(func=Ref(roots=("sys",), path=words), args=(*_, last)) if words in _METHODS:
+                for folder in self.folders(last.value):
+                    yield _normal(folder)
 
     def folders(self, expression: Expression) -> Iterator[str]:
         """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
@@ -68,9 +99,12 @@ class _Paths:
             match expression:
                 case Ref(roots=(root,), path=()) if root.startswith(":"):
                     values = tuple(self._variables.get(root, ()))
-                    if len(values) != 1 or values[0][0] != "=":
+                    if root in self._given and not values:
+                        expression = self._given[root]
+                    elif len(values) == 1 and values[0][0] == "=":
+                        expression = values[0][1]
+                    else:
                         return expression
-                    expression = values[0][1]
                 case _:
                     return expression
         return expression

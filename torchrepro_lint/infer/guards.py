@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import (
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.infer.bindings import Binding, Env
 
 
