@@ -275,12 +275,12 @@ class Names:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
-        """The names that an expression of a file, and of no other, may stand for, sorted."""
+        """The names that an expression of a file may stand for, sorted."""
         kind = type(expression)
         if kind in _NAMELESS:
             return ()
         if kind is not Ref:
-            return self._memo.solve(id(expression), lambda: self._names(path, expression))
+            return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]

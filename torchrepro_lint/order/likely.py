@@ -39,13 +39,16 @@ class _Look:
     def may_be(self, path: str, expression: Expression) -> bool:
         if _is_annotated(self.names, path, expression):
             return True
-        if any(self._is_written(file, value) for file, value in self.names.made(path, expression)):
-            return True
+        for file, value in self.names.made(path, expression):
+            if len(self.seen) > _MOST:
+                break
+            if self._is_written(file, value):
+                return True
         return any(self.may_be(path, each) for each in self._around(path, expression))
 
     def _is_written(self, path: str, value: Expression) -> bool:
         key = (path, value.start * 1000003 + value.end)
-        if key in self.seen or len(self.seen) > _MOST:
+        if key in self.seen:
             return False
         self.seen.add(key)
         return self._shape(path, value)
