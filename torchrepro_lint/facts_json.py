@@ -26,6 +26,7 @@ from torchrepro_lint.facts import (
     Subscript,
     Summary,
 )
+from torchrepro_lint.shared import SHARED, numbers
 from torchrepro_lint.small import Small, fields
 
 _TYPES: dict[str, Any] = {
@@ -35,6 +36,8 @@ _TYPES: dict[str, Any] = {
 }
 _PLAIN = 0
 _AGAIN = "="
+# Texts of so many letters are most likely names, of which a project has each often.
+_SHORT = 40
 
 
 def summary_json(summary: Summary) -> Any:
@@ -145,16 +148,15 @@ def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
 
 class Reader:
     """Reads what a ``Writer`` wrote; ``complete`` are the records of the line that is being read, ``elsewhere`` gives those
-    of others. Equal numbers and texts of a file become one object: there are many of each.
+    of others. Equal offsets and short texts become one object, also in different files: there are many of each.
     """
 
-    __slots__ = ("_number", "_text", "_words", "complete", "elsewhere")
+    __slots__ = ("_shared", "_words", "complete", "elsewhere")
 
     def __init__(self, words: list[Any], elsewhere: Callable[[int], list[Any]] | None = None) -> None:
         self._words = words
         self.elsewhere = elsewhere
-        self._number: Callable[[Any, Any], Any] = {}.setdefault
-        self._text: Callable[[Any, Any], Any] = {}.setdefault
+        self._shared = numbers()
         self.complete: list[Any] = []
 
     def words(self, number: int) -> tuple[str, ...]:
@@ -182,36 +184,42 @@ class Reader:
                 self.complete.append(found)
             return found
         if kind is int:
-            return self._number(value, value)
-        return self._text(value, value) if kind is str else value
+            return self.number(value)
+        return intern(value) if kind is str and len(value) < _SHORT else value
 
     def all(self, values: list[Any]) -> tuple[Any, ...]:
         """Several of them."""
         return tuple([self.decoded(each) for each in values])
 
+    def number(self, value: int) -> int:
+        """An offset, or another whole number."""
+        return self._shared[value] if 0 <= value < SHARED else value
+
     def ref(self, it: Any) -> Any:
         """A reference."""
-        number, words = self._number, self.words
-        places = number(it[1], it[1]), number(it[2], it[2])
-        return Ref(*places, words(it[3]), words(it[4]), number(it[5], it[5]))
+        _, start, end, roots, path, base_end = it
+        words = self.words
+        if end < SHARED:
+            shared = self._shared
+            return Ref(shared[start], shared[end], words(roots), words(path), shared[base_end])
+        return Ref(start, end, words(roots), words(path), base_end)
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
-        number = self._number
-        return number(it[1], it[1]), number(it[2], it[2])
+        return self.number(it[1]), self.number(it[2])
 
     def call(self, it: Any) -> Call:
         """A call."""
-        func, number = self.decoded(it[3]), self._number
-        return Call(*self.head(it), func, self.args(it[4]), number(it[5], it[5]))
+        func = self.decoded(it[3])
+        return Call(*self.head(it), func, self.args(it[4]), self.number(it[5]))
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
         """The arguments of a call."""
-        number, text = self._number, self._text
+        number = self.number
         return tuple(
             [
-                Arg(number(a, a), number(b, b), text(keyword, keyword), text(star, star), self.decoded(value))
-                for a, b, keyword, star, value in args
+                Arg(number(start), number(end), keyword and intern(keyword), star, self.decoded(value))
+                for start, end, keyword, star, value in args
             ]
         )
 
