@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.branches import is_set_outside
 from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Function, Lambda, Ref
+from torchrepro_lint.loader_datasets import through_loader
 from torchrepro_lint.passing import bind, is_partial
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
@@ -65,7 +66,10 @@ class Entering:
     def _called(self, at: Scoped, func: Expression) -> tuple[str, ...]:
         """What is called, where nothing says it there: what the run takes it for."""
         names = self._names(at, func)
-        return names if names or not isinstance(func, Ref) else self._project.resolver.through_calls(at.path, func)
+        if not isinstance(func, Ref):
+            return names
+        resolver = self._project.resolver
+        return through_loader(resolver, at.path, func) or names or resolver.through_calls(at.path, func)
 
     def _constructed(self, at: Scoped, call: Call, function: str, definition: Function) -> Iterator[Scope]:
         """What a constructor is given by the call of its class, or by that of an heir's: ``super().__init__(...)``."""

@@ -15,6 +15,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rings import ring
 from torchrepro_lint.runs import fetches, samplers_of
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
@@ -160,7 +161,7 @@ class _Look:
         """Whether workers of the loader that an event makes or uses do what is looked for in the program itself, or the
         other way round.
         """
-        if event.value is None or self._mode not in ("", "worker"):
+        if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
         key = path_of(caller), id(event.value)
         if key not in self._modes:
@@ -168,6 +169,13 @@ class _Look:
             self._modes[key] = frozenset(self._modes_of(used))
         orders = not self._mode and function.rpartition(".")[2] in _ORDERING and "orders" in self._modes[key]
         return not orders and self._modes[key] - {"orders"} == {self._mode != "worker"}
+
+    def _is_called(self, function: str, caller: str, value: Expression) -> bool:
+        """Whether a function is what an expression calls, and not what a loader runs that the call is about."""
+        if not isinstance(value, Call):
+            return False
+        names = self._names(Scoped(path_of(caller), value), value.func)
+        return last_word(value.func) == function.rpartition(".")[2] or any(":" in name for name in names)
 
     def _modes_of(self, used: Scoped) -> Iterator[bool | str]:
         """Whether the loaders that an event makes or uses fetch in workers, and whether any is given a sampler."""

@@ -22,6 +22,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by, values_in
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
+from torchrepro_lint.loader_datasets import through_loader
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
@@ -375,6 +376,8 @@ class Run:
         (then true).
         """
         names = self._names
+        if isinstance(called, Ref) and (inner := through_loader(names, frame.path, called)):
+            return inner, False
         if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
             if called.path:
                 return names.follow(f"{frame.receiver}()", called.path), False
