@@ -164,11 +164,18 @@ class Effects:
             known = plain(name)
             self._seed(happening, call, known)
             for row in self._consumers(name, known):
-                if self._draws(row, happening, call):
+                if self._draws(row, happening, call) and not self._is_reseeded(row.family, happening):
                     self._act(happening)
                     kept = iterated if row.phase in ("iterate", "later") else self.draws
                     drawn = kept.setdefault(self._family(row, happening), [])
                     drawn.append(Draw(label(known), happening, self._order, row.family))
+
+    def _is_reseeded(self, family: str, happening: Happening) -> bool:
+        """Whether a worker has seeded what it draws from on its way there, under no condition of its own."""
+        return happening.mode == "worker" and any(
+            happening.way[: len(seed.way)] == seed.way and guards(happening)[: len(guards(seed))] == guards(seed)
+            for seed in (each.happening for each in self.reseeds.get(family, ()))
+        )
 
     def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
         """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
