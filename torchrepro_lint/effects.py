@@ -18,7 +18,7 @@ from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
 from torchrepro_lint.names import ANYTHING, Names
-from torchrepro_lint.runs import Run
+from torchrepro_lint.runs import Run, fetches
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
@@ -149,6 +149,13 @@ class Effects:
         return "eval" in words and not words & {"train", "backward"}
 
     @cached_property
+    def _has_workers(self) -> bool:
+        """Whether some loader may have workers, as far as the run shows its loaders."""
+        calls = [(each, each.event.value) for each in self._run.happenings if not loader_names().isdisjoint(each.names)]
+        loaders = [(each, call) for each, call in calls if each.event.kind == "call" and isinstance(call, Call)]
+        return not loaders or any(fetches(self._names, each.path, call, each.names) for each, call in loaders)
+
+    @cached_property
     def _calls(self) -> tuple[frozenset[int], ...]:
         """The calls of the run, by identity, in parts."""
         return in_parts(self._run, "calls", _values)
@@ -277,7 +284,7 @@ class Effects:
 
     def _family(self, row: Consumer, happening: Happening) -> str:
         """Workers' Python and NumPy generators are seeded from torch's (NumPy's from torch 1.9)."""
-        if happening.mode != "worker" or row.family == "torch":
+        if happening.mode != "worker" or row.family == "torch" or not self._has_workers:
             return row.family
         before = tuple(map(int, self._catalogue.version.split("."))) < (1, 9)
         return "numpy" if row.family == "numpy" and before else "torch"

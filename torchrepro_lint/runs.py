@@ -632,12 +632,20 @@ def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool
         if workers is None:
             return any(arg.star == "**" for arg in call.args)
         return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
-    if any(arg.keyword and _FETCHED.fullmatch(arg.keyword) for arg in call.args):
+    if any(arg.keyword and _FETCHED.fullmatch(arg.keyword) for arg in call.args) or _adds_transforms(call):
         return True
     return any(
         "datasets." in name or "transforms." in name or (name.startswith("torch.utils.data") and name[-7:] != "Sampler")
         for name in found
     )
+
+
+def _adds_transforms(call: Call) -> bool:
+    """``train_transforms.append(RandomErase())``."""
+    match call.func:
+        case Ref(roots=roots, path=(*words, "append" | "extend" | "insert")):
+            return bool(_FETCHED.fullmatch((*roots, *words)[-1].rpartition(".")[2].lstrip(":?")))
+    return False
 
 
 def samplers_of(call: Call) -> list[Expression]:
