@@ -44,6 +44,11 @@ def keeps(names: Iterable[str]) -> bool:
     return any(row.keeps for row in rows_of(names))
 
 
+def calls_method(names: Iterable[str], word: str) -> bool:
+    """Whether a call runs a method of what it is handed, or called on, whose name this is."""
+    return any(_words(pattern).fullmatch(word) for row in rows_of(names) for pattern in row.calls)
+
+
 def matters(names: Iterable[str]) -> bool:
     """Whether a call trains or measures."""
     return any(row.matters for row in rows_of(names))

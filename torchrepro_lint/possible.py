@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.entering import Entering, used_by
 from torchrepro_lint.facts import Call, Expression
+from torchrepro_lint.frameworks import calls_method
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.loaders import kind_of, shuffles
 from torchrepro_lint.passing import read_arguments
@@ -171,11 +172,14 @@ class _Look:
         return not orders and self._modes[key] - {"orders"} == {self._mode != "worker"}
 
     def _is_called(self, function: str, caller: str, value: Expression) -> bool:
-        """Whether a function is what an expression calls, and not what a loader runs that the call is about."""
+        """Whether a function is what an expression calls, or what a framework runs there, and not what a loader runs that the call
+        is about.
+        """
         if not isinstance(value, Call):
             return False
+        word = function.rpartition(".")[2]
         names = self._names(Scoped(path_of(caller), value), value.func)
-        return last_word(value.func) == function.rpartition(".")[2] or any(":" in name for name in names)
+        return last_word(value.func) == word or any(":" in name for name in names) or calls_method(names, word)
 
     def _modes_of(self, used: Scoped) -> Iterator[bool | str]:
         """Whether the loaders that an event makes or uses fetch in workers, and whether any is given a sampler."""
