@@ -39,6 +39,35 @@ def test_work_grows_as_the_length(name: str) -> None:
     assert work(write(120)) < 4 * work(write(40))
 
 
+_OPTIONS = """
+from torch.utils.data import DataLoader
+
+
+def make(datasets=None, size=1, **options):
+    loaders = {{}}
+    for name, source in datasets.items():
+        loaders[name] = DataLoader(source, **options)
+    return loaders
+
+
+def ready(loaders, seed):
+    if not isinstance(loaders[list(loaders)[0]], DataLoader):
+        loaders = make(seed=seed, **loaders)
+    return loaders
+
+
+class Runner:
+    def start(self):
+        self.loaders = ready(loaders={loaders}, seed=self.seed)
+"""
+
+
+def test_options_that_are_worked_out_from_themselves_come_to_an_end() -> None:
+    """They took longer than any deadline: each dictionary led back to itself by several ways."""
+    work(_OPTIONS.format(loaders="given()"))
+    assert work(_OPTIONS.format(loaders="self.loaders")) < 300 * work(_OPTIONS.format(loaders="given()"))
+
+
 @pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_chain_of_classes_is_read(count: int) -> None:
     """It once took minutes: each class asked for all classes above it."""

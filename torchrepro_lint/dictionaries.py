@@ -17,9 +17,16 @@ _MOST = 8
 
 
 def entries(origins: Origins, passed: Scoped, depth: int = 0) -> Arguments:
-    """The entries of a dictionary by key; not ``complete`` where it may hold more."""
-    if depth > _MOST:
+    """The entries of a dictionary by key; not ``complete`` where it may hold more, or where it takes too long to tell."""
+    if depth > _MOST or not origins.dictionaries.enter():
         return UNKNOWN
+    try:
+        return _entries(origins, passed, depth)
+    finally:
+        origins.dictionaries.leave()
+
+
+def _entries(origins: Origins, passed: Scoped, depth: int) -> Arguments:
     match passed.value:
         case Ref():
             return _of_reference(origins, passed, depth)

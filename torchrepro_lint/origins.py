@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint.allowance import Allowance
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, is_certain, truth
 from torchrepro_lint.constructions import Construction, construct
@@ -34,6 +35,8 @@ _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.
 _DEEPEST = 10
 _MOST = 1000
+# So many dictionaries are looked into for one question: one that is filled from others in a loop leads back to itself by ever more ways.
+_MOST_DICTIONARIES = 500
 
 
 # The ranges of functions that do not run in scopes, with the scopes, so that no other gets the identity of one meanwhile.
@@ -57,6 +60,8 @@ class Origins:
         self.choices: dict[int, tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
+        # How many dictionaries may be looked into for what is asked.
+        self.dictionaries = Allowance(_MOST_DICTIONARIES)
 
     def assignments(self, path: str) -> Assignments:
         """What the variables of a file are given."""
@@ -131,9 +136,11 @@ class Origins:
             self._known[key] = (scoped, (scoped,))
             if self._nesting < _DEEPEST and self._steps > 0:
                 self._nesting += 1
+                self.dictionaries.begin()
                 try:
                     self._known[key] = (scoped, self._follow(scoped))
                 finally:
+                    self.dictionaries.leave()
                     self._nesting -= 1
         return self._known[key][1]
 
