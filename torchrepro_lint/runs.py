@@ -496,7 +496,7 @@ class Run:
         """
         if "functools.partial" in found:
             return  # it stands for what it is given
-        if found and all(name in _LOOKING or name.startswith("inspect.") for name in found):
+        if found and all(name in _LOOKING or name.startswith("inspect.") or _is_registry(name) for name in found):
             return
         if not given and _COMMAND_LINES.isdisjoint(found) and not _fetch(found):
             return
@@ -601,6 +601,11 @@ _WRAPPERS = frozenset(
 def _fetch(found: Iterable[str]) -> bool:
     """Whether a call makes a loader, or what it may be given instead of a dataset."""
     return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
+
+
+def _is_registry(name: str) -> bool:
+    """Whether a name is of a method by which an object from outside notes a function under a word, until somebody names it."""
+    return name.endswith("().register") and not keeps((name,))
 
 
 def _constructs(name: str) -> bool:
