@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Comprehension, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import Assign, Attribute, Call, Comprehension, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
 _STEADY = frozenset({"int", "float", "bool", "none"})
+# Methods that give some of what a set holds.
+_NARROWING = frozenset({"intersection", "difference", "copy"})
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
@@ -57,9 +59,9 @@ _TENSOR_WORDS = frozenset(
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 
 
-def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[str, int]]) -> bool:
+def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[str, int, int]]) -> bool:
     """What has been ``seen`` holds what the rest does."""
-    key = (path, expression.start)
+    key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
         return True
     seen.add(key)
@@ -70,6 +72,10 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
             return all(_holds(project, path, each, seen) for each in (one, other))
         case Call(func=func, args=(arg, *_)) if not _KEEPING.isdisjoint(project.names(path, func)):
             return _holds(project, path, arg.value, seen)
+        case Call(func=Attribute(value=one, name=word)) if word in _NARROWING:
+            return _holds(project, path, one, seen)
+        case Call(func=Ref(path=(*before, word)) as func) if word in _NARROWING:
+            return _holds(project, path, func._replace(path=tuple(before)), seen)
         case Call(func=func) if last_word(func) in ("tolist", "unique"):
             return is_of_tensor(project, path, func)
         case Comprehension() | Ref() | Call() if elements_are_numerals(project, path, expression):
@@ -85,15 +91,19 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
 
 
 def _is_declared(project: Project, path: str, ref: Ref) -> bool:
-    """``indices: set[int]``."""
-    names = (
-        [name for root in ref.roots for name in project.resolver.modules.resolve(path, root)] if not ref.path else []
-    )
+    """``indices: set[int]``, as a variable or as an attribute of an object of the project."""
+    resolver = project.resolver
+    names: list[str] = []
+    if not ref.path:
+        names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
+    elif len(ref.path) == 1:
+        owners = resolver.names_of(path, ref._replace(path=()))
+        names = [f"{owner.removesuffix('()')}.{ref.path[0]}" for owner in owners]
     return any(
         how == ":" and is_steady(annotated(kinds_of(project), path_of(name), value).element)
         for name in names
         if ":" in name
-        for how, value in project.resolver.assigned(name)
+        for how, value in resolver.assigned(name)
     )
 
 
