@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Leave, Operation, Ref, Statement, Try
 from torchrepro_lint.spots import Spot, Spots
 
 _ONE = {("==", 1), ("<", 2), ("<=", 1)}
@@ -40,7 +40,15 @@ def _compared(expression: Expression | None) -> tuple[str, int] | None:
 
 
 def _leaves(body: tuple[Statement, ...]) -> bool:
-    return bool(body) and isinstance(body[-1], Leave) and body[-1].kind in ("raise", "return", "continue", "break")
+    """Whether whatever comes after a block has not been in it."""
+    match body[-1:]:
+        case (Leave(kind="raise" | "return" | "continue" | "break"),):
+            return True
+        case (If(body=then, orelse=orelse),):
+            return _leaves(then) and _leaves(orelse)
+        case (Try(body=tried, handlers=handlers, orelse=orelse, final=final),):
+            return _leaves(final) or (_leaves(orelse or tried) and all(_leaves(each) for _, each in handlers))
+    return False
 
 
 def _is_in(here: Spot, tested: If, number: int) -> bool:
