@@ -23,6 +23,12 @@ def newline(text: str) -> str:
     return found[0] if found else "\n"
 
 
+def line_break(text: str, offset: int) -> str:
+    """The line end at an offset, whatever the text uses elsewhere; empty where the text ends."""
+    found = _NEWLINE.match(text, offset)
+    return found[0] if found else ""
+
+
 def line_end(text: str, offset: int) -> int:
     """The end of the line of an offset, before its line end; of the last one where a backslash joins it to others."""
     found = _NEWLINE.search(text, offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.layout import line_end, newline
+from torchrepro_lint.layout import line_break, line_end
 from torchrepro_lint.nesting import Spot
 from torchrepro_lint.text import Edit, Span, lines_of
 
@@ -19,4 +19,4 @@ def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None
         return None
     if len(spot.block) == 1 or (others and spot.at == 0):
         return Edit(Span(statement.start, statement.end), "pass")
-    return Edit(Span(start, min(end + len(newline(text)), len(text))), "")
+    return Edit(Span(start, end + len(line_break(text, end))), "")

@@ -20,7 +20,7 @@ HANDING = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter",
 # Likewise of what is in them: methods, and calls that go along what they are handed.
 PARTS = frozenset({"items", "values"})
 ALONG = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
-_MOST = 200
+_MOST = 80
 
 
 def may_be_set(names: Names, path: str, expression: Expression) -> bool:

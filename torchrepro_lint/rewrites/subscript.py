@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Comprehension, Constant, Expression, Ref, Subscript
 from torchrepro_lint.gaps import gaps, has_comma, has_comment, has_line_end, last_indent, only_layout
-from torchrepro_lint.layout import newline
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.text import Edit, Span
 
@@ -121,7 +120,7 @@ def _end(text: str, parts: Selecting, shape: Shape) -> str:
     comma = "," if several and has_line_end(spread.after) and has_comma(spread.after) else ""
     layout = _EMPTY_LINES.sub(r"\1", only_layout(gap)).rstrip(" \t") if has_comment(gap) else last_indent(spread.after)
     if has_comment(gap):
-        layout += last_indent(spread.after)[len(newline(text)) :]
+        layout += last_indent(spread.after).lstrip("\r\n")
     after = f", {shape.after}" if shape.after else ""
     return f"{after}{comma}{layout}]{shape.tail}"
 
