@@ -136,3 +136,18 @@ def test_a_firm_answer_that_is_the_same_concerns_nobody() -> None:
     following.change("n4", ())
     assert following.ask("n2") == ("n2", "n3", "n4", "n5")
     assert sorted(following.walked) == ["n3", "n4"]
+
+
+def test_what_is_worked_out_amid_a_question_is_definite_unless_it_owes_to_a_cut() -> None:
+    memo = Memo()
+    told: dict[str, tuple[tuple[str, ...], bool]] = {}
+
+    def outer() -> tuple[str, ...]:
+        told["free"] = memo.definite(lambda: memo.solve("free", lambda: ("a",)))
+        told["cut"] = memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
+        told["after"] = memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
+        return ("b",)
+
+    assert memo.solve("outer", outer) == ("b",)
+    assert told == {"free": (("a",), True), "cut": ((), False), "after": ((), False)}
+    assert memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer))) == (("b",), True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from torchrepro_lint.firm import Again, Compute, Firm, others
 from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.shared import words
+
+_Value = TypeVar("_Value")
 
 _NEVER = 1 << 60
 
@@ -69,6 +72,17 @@ class Memo:
             self._lowest = min(self._lowest, depth)
             return answer
         return self._compute(key, compute, firm)
+
+    def definite(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
+        """What ``compute`` gives, perhaps in the midst of a question, and whether that owes nothing to a cut: then it is what it
+        would be at any other time.
+        """
+        outside, self._lowest = self._lowest, _NEVER
+        try:
+            found = compute()
+            return found, self._lowest == _NEVER
+        finally:
+            self._lowest = min(outside, self._lowest)
 
     def answers(self) -> Iterator[tuple[Hashable, tuple[str, ...], int]]:
         """What has been answered and what each answer was worked out from, but for answers on a cycle; where answers are

@@ -210,9 +210,22 @@ class Names:
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
-        if self._memo.busy:
+        if not self._memo.busy:
+            return self._ancestries.of(name, lambda: self._find_ancestry(name))
+        if self._memo.secluded:
             return self._find_ancestry(name)
-        return self._ancestries.of(name, lambda: self._find_ancestry(name))
+        reads = self.modules.reads
+        if known := self._ancestries.look(name):
+            reads.seen |= known[1]
+            return known[0]
+        outer, reads.seen = reads.seen, 0
+        try:
+            found, definite = self._memo.definite(lambda: self._find_ancestry(name))
+            if definite:
+                self._ancestries.put(name, found, reads.seen)
+            return found
+        finally:
+            reads.seen |= outer
 
     def _find_ancestry(self, name: str) -> tuple[str, ...]:
         if not self._definitions.bases(name):
