@@ -26,7 +26,7 @@ from torchrepro_lint.facts import (
     Subscript,
     Summary,
 )
-from torchrepro_lint.shared import SHARED, numbers
+from torchrepro_lint.shared import number, ref
 from torchrepro_lint.small import Small, fields
 
 _TYPES: dict[str, Any] = {
@@ -151,12 +151,11 @@ class Reader:
     of others. Equal offsets and short texts become one object, also in different files: there are many of each.
     """
 
-    __slots__ = ("_shared", "_words", "complete", "elsewhere")
+    __slots__ = ("_words", "complete", "elsewhere")
 
     def __init__(self, words: list[Any], elsewhere: Callable[[int], list[Any]] | None = None) -> None:
         self._words = words
         self.elsewhere = elsewhere
-        self._shared = numbers()
         self.complete: list[Any] = []
 
     def words(self, number: int) -> tuple[str, ...]:
@@ -184,38 +183,29 @@ class Reader:
                 self.complete.append(found)
             return found
         if kind is int:
-            return self.number(value)
+            return number(value)
         return intern(value) if kind is str and len(value) < _SHORT else value
 
     def all(self, values: list[Any]) -> tuple[Any, ...]:
         """Several of them."""
         return tuple([self.decoded(each) for each in values])
 
-    def number(self, value: int) -> int:
-        """An offset, or another whole number."""
-        return self._shared[value] if 0 <= value < SHARED else value
-
     def ref(self, it: Any) -> Any:
         """A reference."""
         _, start, end, roots, path, base_end = it
-        words = self.words
-        if end < SHARED:
-            shared = self._shared
-            return Ref(shared[start], shared[end], words(roots), words(path), shared[base_end])
-        return Ref(start, end, words(roots), words(path), base_end)
+        return ref(start, end, self.words(roots), self.words(path), base_end)
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
-        return self.number(it[1]), self.number(it[2])
+        return number(it[1]), number(it[2])
 
     def call(self, it: Any) -> Call:
         """A call."""
         func = self.decoded(it[3])
-        return Call(*self.head(it), func, self.args(it[4]), self.number(it[5]))
+        return Call(*self.head(it), func, self.args(it[4]), number(it[5]))
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
         """The arguments of a call."""
-        number = self.number
         return tuple(
             [
                 Arg(number(start), number(end), keyword and intern(keyword), star, self.decoded(value))

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchrepro_lint import facts
 from torchrepro_lint.facts import Call, Ref
-from torchrepro_lint.shared import SHARED, known_words, numbers, words
+from torchrepro_lint.shared import SHARED, known_words, numbers, ref, words
 from torchrepro_lint.small import Small, fields
 
 
@@ -27,12 +27,8 @@ def unpacked(data: bytes) -> Any:
     return pickle.loads(data)  # noqa: S301
 
 
-def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Any:
-    roots, path = known_words(roots) or words(roots), known_words(path) or words(path)
-    if end < SHARED:
-        shared = numbers()
-        return Ref(shared[start], shared[end], roots, path, shared[base_end])
-    return Ref(start, end, roots, path, base_end)
+def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+    return ref(start, end, known_words(roots) or words(roots), known_words(path) or words(path), base_end)
 
 
 def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
