@@ -107,6 +107,21 @@ class Kept(Generic[_Key, _Value]):
             reads.seen |= seen
         return answer  # type: ignore[no-any-return]
 
+    def if_definite(self, key: _Key, compute: Callable[[], tuple[_Value, bool]]) -> _Value:
+        """The same where ``compute`` also says whether its answer may be kept."""
+        reads = self._reads
+        if known := self.look(key):
+            reads.seen |= known[1]
+            return known[0]
+        outer, reads.seen = reads.seen, 0
+        try:
+            answer, definite = compute()
+            if definite:
+                self.put(key, answer, reads.seen)
+            return answer
+        finally:
+            reads.seen |= outer
+
     def known(self) -> list[tuple[_Key, _Value, int]]:
         """What has been answered: questions, answers, and what they were worked out from."""
         return [(key, answer, self._seen.get(key, 0)) for key, answer in self._known.items()]

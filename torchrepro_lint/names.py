@@ -45,12 +45,9 @@ from torchrepro_lint.syspath import entries_of
 from torchrepro_lint.taken_apart import position
 from torchrepro_lint.walk import instance_assignments, statements
 
-# Calls whose result stands for their first argument.
-_TRANSPARENT = frozenset(
+# What runs the module that it is given as it is.
+MODULE_WRAPPERS = frozenset(
     {
-        "functools.partial",
-        "copy.copy",
-        "copy.deepcopy",
         "torch.compile",
         "torch.jit.script",
         "torch.nn.DataParallel",
@@ -59,6 +56,14 @@ _TRANSPARENT = frozenset(
         "torch.nn.parallel.data_parallel.DataParallel",
         "torch.nn.parallel.distributed.DistributedDataParallel",
         "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    }
+)
+# Calls whose result stands for their first argument.
+_TRANSPARENT = MODULE_WRAPPERS | frozenset(
+    {
+        "functools.partial",
+        "copy.copy",
+        "copy.deepcopy",
         "builtins.iter",
         "builtins.next",
         "tqdm.tqdm",
@@ -109,7 +114,7 @@ class Names:
             None if modules.reads.firm else _MOST_CLASSES
         )
         self._memo = Memo(modules.reads)
-        # Answers that were found while no question was open, so that none can owe anything to another.
+        # Answers that owe nothing to a cut.
         self._ancestries: Kept[str, tuple[str, ...]] = Kept(modules.reads)
         # Likewise, worked out apart.
         self.above: Kept[str, tuple[str, ...]] = Kept(modules.reads)
@@ -210,22 +215,9 @@ class Names:
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
-        if not self._memo.busy:
-            return self._ancestries.of(name, lambda: self._find_ancestry(name))
         if self._memo.secluded:
             return self._find_ancestry(name)
-        reads = self.modules.reads
-        if known := self._ancestries.look(name):
-            reads.seen |= known[1]
-            return known[0]
-        outer, reads.seen = reads.seen, 0
-        try:
-            found, definite = self._memo.definite(lambda: self._find_ancestry(name))
-            if definite:
-                self._ancestries.put(name, found, reads.seen)
-            return found
-        finally:
-            reads.seen |= outer
+        return self._ancestries.if_definite(name, lambda: self._memo.definite(lambda: self._find_ancestry(name)))
 
     def _find_ancestry(self, name: str) -> tuple[str, ...]:
         if not self._definitions.bases(name):

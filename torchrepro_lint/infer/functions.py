@@ -10,6 +10,7 @@ from torchrepro_lint.infer.library import RESULTS, of_numpy
 from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
+from torchrepro_lint.names import MODULE_WRAPPERS
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -30,19 +31,6 @@ FLUENT = frozenset(
         "requires_grad_",
         "share_memory",
         "apply",
-    }
-)
-# What runs the module that it is given as it is.
-_WRAPPERS = frozenset(
-    {
-        "torch.compile",
-        "torch.jit.script",
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.data_parallel.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
     }
 )
 _TEXT = What("str", of=What("str"))
@@ -114,7 +102,7 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
 
 def _wrapped(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     """The module that a wrapper is given; None for another function, or where it is not known."""
-    if name not in _WRAPPERS:
+    if name not in MODULE_WRAPPERS:
         return None
     given = next((arg.value for arg in call.args if not arg.star and arg.keyword in (None, "module")), None)
     inner = kinds.what(given, spot) if given is not None else UNKNOWN
