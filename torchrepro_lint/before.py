@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.facts import Loop, Statement, Try, With
+from torchrepro_lint.small import Small
 from torchrepro_lint.walk import blocks, statements
 
 
-class Ran(NamedTuple):
+class Ran(Small, frozen=True):
     """A statement; ``certain`` says that it has run whenever the place is reached."""
 
     statement: Statement

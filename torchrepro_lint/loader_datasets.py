@@ -16,7 +16,7 @@ def through_loader(names: Names, path: str, read: Ref) -> tuple[str, ...]:
     if _WORD not in read.path[:-1]:
         return ()
     at = read.path.index(_WORD)
-    loader = Ref(read.start, read.end, read.roots, read.path[:at], read.base_end)
+    loader = read._replace(path=read.path[:at])
     found: set[str] = set()
     for file, made in names.made(path, loader):
         for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():

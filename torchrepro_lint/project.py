@@ -190,8 +190,7 @@ class Project:
     def _site(self, path: str, called: Called) -> Site:
         names = self.resolver.names(path, called.call.func)
         event = called.event
-        site: Site = Site(called.call, called.function, names, event.guards, event.statement)
-        return site
+        return Site(called.call, called.function, names, event.guards, event.statement)
 
     def _called(self, path: str) -> tuple[Called, ...]:
         return self.link.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))

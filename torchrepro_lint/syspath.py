@@ -183,7 +183,7 @@ def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[
 
 def _before(ref: Ref) -> Ref:
     """What the last attribute is read from."""
-    return Ref(ref.start, ref.end, ref.roots, ref.path[:-1], ref.base_end)
+    return ref._replace(path=ref.path[:-1])
 
 
 def _normal(folder: str) -> str:
