@@ -57,7 +57,7 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
     for ran in ran_before(home.body, scoped.value.start) if steps else ():
         here = steps.get(id(ran.statement))
         # Whether a statement runs in the scope is asked of few: it is the dearest of all.
-        if here and (isinstance(home, Facts) or origins.runs(path, home, ran.statement.start, scoped.scope)):
+        if here and (not isinstance(home, Function) or origins.runs(path, home, ran.statement.start, scoped.scope)):
             yield from (step._replace(certain=ran.certain) for step in here)
 
 
