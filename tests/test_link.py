@@ -15,6 +15,7 @@ from torchrepro_lint import catalogue
 from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.link import Link
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.project import Project
 from torchrepro_lint.rule import Context, Finding
 from torchrepro_lint.settings import Settings
@@ -69,7 +70,7 @@ class _Checked:
 
     def _new(self, files: Mapping[str, str], *, keeps: bool = False, firm: bool = False) -> Link:
         facts = {path: facts_of(text) for path, text in files.items()}
-        return Link(facts, (".",), self._catalogue.version, keeps=keeps, firm=firm)
+        return Link(facts, ModuleTree(facts, (".",)), self._catalogue.version, keeps=keeps, firm=firm)
 
     def _findings(self, files: Mapping[str, str], link: Link) -> dict[str, list[Finding]]:
         lines = {path: Lines(text) for path, text in files.items()}
@@ -192,14 +193,19 @@ def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
     assert after["b.py"] is before["b.py"]
 
 
+def _link(files: Mapping[str, str]) -> Link:
+    facts = {path: facts_of(text) for path, text in files.items()}
+    return Link(facts, ModuleTree(facts, (".",)), "2.13", keeps=True)
+
+
 def test_files_that_come_or_go_make_a_new_link() -> None:
-    link = Link({"a.py": facts_of("x = 1\n")}, (".",), "2.13", keeps=True)
+    link = _link({"a.py": "x = 1\n"})
     assert not link.follow({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
 
 
 def test_options_concern_all_files() -> None:
     text = "import argparse\np = argparse.ArgumentParser()\n"
-    link = Link({"a.py": facts_of(text), "b.py": facts_of("x = 1\n")}, (".",), "2.13", keeps=True)
+    link = _link({"a.py": text, "b.py": "x = 1\n"})
     assert not link.follow({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from one_file import project_of
 from torchrepro_lint.mentions import mentions, paths_constructing
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 from torchrepro_lint.reading import read
@@ -17,7 +18,8 @@ OTHERS = {"other.py": "import torch\n\nfor x in range(3):\n    torch.save(x, 'x'
 
 def _names(files: dict[str, str]) -> Names:
     facts = {path: read(text.encode()).facts for path, text in files.items()}
-    return Names(Modules({path: each for path, each in facts.items() if each is not None}, (".",)), "2.13")
+    found = {path: each for path, each in facts.items() if each is not None}
+    return Names(Modules(found, ModuleTree(found, (".",))), "2.13")
 
 
 @pytest.mark.parametrize(

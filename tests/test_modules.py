@@ -7,11 +7,13 @@ import itertools
 import pytest
 
 from torchrepro_lint.collect import collect
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.modules import Modules
 
 
 def modules(files: dict[str, str]) -> Modules:
-    return Modules({path: collect(text) for path, text in files.items()}, (".",))
+    facts = {path: collect(text) for path, text in files.items()}
+    return Modules(facts, ModuleTree(facts, (".",)))
 
 
 def test_a_name_is_followed_across_re_exports() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.all_calls import AllCalls, Calls
 from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
 
@@ -25,7 +26,7 @@ _MOST_FILES = 64
 class Link:
     """The names of a project, and what it works out file by file, or entry point by entry point.
 
-    ``source_roots`` are directories in which absolute imports are looked up, ``torch`` the target release. With ``keeps``
+    ``tree`` is that of the whole project, ``torch`` the target release. With ``keeps``
     answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone;
     with ``firm`` fewer are worked out again (see ``memo``), which pays where files change often.
     """
@@ -33,13 +34,13 @@ class Link:
     def __init__(
         self,
         files: Mapping[str, Facts],
-        source_roots: Sequence[str],
+        tree: ModuleTree,
         torch: str,
         *,
         keeps: bool = False,
         firm: bool = False,
     ) -> None:
-        self.names = Names(Modules(files, source_roots, keeps=keeps, firm=firm), torch)
+        self.names = Names(Modules(files, tree, keeps=keeps, firm=firm), torch)
         reads = self.names.modules.reads
         most = None if firm else _MOST_FILES
         self.sites: Kept[str, tuple[Site, ...]] = Kept(reads, most)

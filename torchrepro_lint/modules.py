@@ -7,64 +7,36 @@ slashes and relative to the root; names of everything else are dotted as imports
 from __future__ import annotations
 
 import posixpath
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from torchrepro_lint.facts import Facts, Summary
+from torchrepro_lint.folders import join, parents
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.reads import Files, Reads
-from torchrepro_lint.syspath import path_entries
-
-# Names of modules that projects have and no library offers for import.
-_OWN = frozenset(
-    {
-        "utils",
-        "util",
-        "utilities",
-        "helper",
-        "helpers",
-        "common",
-        "misc",
-        "tools",
-        "functions",
-        "ops",
-        "const",
-        "constants",
-    }
-    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers", "architectures"}
-    | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
-    | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
-    | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
-)
 
 
 class Modules:
-    """The modules of a project and the imports between them."""
+    """Modules of a project and the imports between them; ``tree`` knows where all of the project lie."""
 
     def __init__(
-        self, files: Mapping[str, Facts], source_roots: Sequence[str], *, keeps: bool = False, firm: bool = False
+        self, files: Mapping[str, Facts], tree: ModuleTree, *, keeps: bool = False, firm: bool = False
     ) -> None:
         self.reads = Reads(files, keeps=keeps, firm=firm)
         self.files = Files(files, self.reads) if keeps else files
-        roots = ("" if root == "." else root.strip("/") for root in source_roots)
-        self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._mentioned: dict[str, set[str]] = {}
-        self._stems = _stems(files)
-        self._folders = {path: posixpath.dirname(path) for path in files}
-        self._homes: dict[tuple[str, str], str | None] = {}
-        self._searched: dict[str, tuple[str, ...]] = {}
+        self._tree = tree
+        # What is no import statement, and leads to a file elsewhere, leads nowhere.
+        self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
         self.imports: Kept[str, tuple[str, ...]] = Kept(self.reads)
         self._stars: Kept[str, tuple[tuple[str, str | None], ...]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
-        self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
-        self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
-        self._nearer: dict[str, tuple[str, ...]] = {}
 
     def summary(self, path: str) -> Summary:
         """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
@@ -143,14 +115,12 @@ class Modules:
             yield from self._from_stars(path, name[1:])
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))
-            folder = self._folder(path)
-            for _ in range(dots - 1):
-                folder = posixpath.dirname(folder)
+            folder = self._tree.above(path, dots)
             yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
         else:
             parts = name.split(".")
-            folder = self._folder(path)
-            home = self._home_for(path, parts)
+            folder = self._tree.folder(path)
+            home = self._tree.home_for(path, parts)
             if home is not None:
                 yield from self._walk(home, parts)
             else:
@@ -158,58 +128,12 @@ class Modules:
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
-        folder, parts = self._folder(path), name.split(".")
-        return self._home_for(path, parts) is None and not self._beside(folder, parts[:1])
-
-    def _folder(self, path: str) -> str:
-        """The directory of a file; it is asked for at every name."""
-        known = self._folders.get(path)
-        return posixpath.dirname(path) if known is None else known
-
-    def _home_for(self, path: str, parts: Sequence[str]) -> str | None:
-        """``_home`` for a file, which does not import itself: ``utils/model.py`` means the package ``model`` by that word."""
-        folder, word = self._folder(path), parts[0]
-        if (nearer := self._of_its_own(path, folder, parts)) is not None:
-            return nearer
-        home = self._home(folder, word)
-        if home is None or self._stems[_join(home, word)] != path:
-            return home
-        others = (each for each in self._searched[folder] if self._stems.get(_join(each, word), path) != path)
-        return next(others, home)
-
-    def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
-        """The nearest folder around that is a program's own, with a script in it, and that has the module which is meant, where
-        the root of the project may have one of that name as well; None where there is no such one.
-        """
-        if folder not in self._nearer:
-            around = [each for each in _parents(folder) if each in self._command_folders and each]
-            self._nearer[folder] = tuple(each for each in around if _join(each, "__init__.py") not in self.files)
-        for each in self._nearer[folder]:
-            stem = _join(each, parts[0])
-            is_file = self._stems.get(stem) == f"{stem}.py" != path
-            if is_file or (_join(each, "/".join(parts[:2])) in self._stems):
-                return each
-        return None
-
-    def _home(self, folder: str, word: str) -> str | None:
-        """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
-        key = (folder, word)
-        if key not in self._homes:
-            if folder not in self._searched:
-                self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
-            found = (each for each in self._searched[folder] if _join(each, word) in self._stems)
-            self._homes[key] = next(found, None)
-        return self._homes[key]
+        folder, parts = self._tree.folder(path), name.split(".")
+        return self._tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
 
     def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
-        """What a package's folder has of a name, where one of its files is started as a script and so looks there.
-
-        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``. What is called
-        as only a project's own modules are is meant in any case.
-        """
-        if (folder not in self._script_folders and parts[0] not in _OWN) or parts[0] in sys.stdlib_module_names:
-            return ()
-        return tuple(self._walk(folder, parts)) if _join(folder, parts[0]) in self._stems else ()
+        """What the folder of a file has of a name, where that is meant; see ``ModuleTree.beside``."""
+        return tuple(self._walk(folder, parts)) if self._tree.beside(folder, parts[0]) else ()
 
     def module(self, path: str, name: str) -> str | None:
         """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""
@@ -229,7 +153,7 @@ class Modules:
         for module in imported:
             file = self.module(path, module)
             if file and file != path:
-                above = (_join(folder, "__init__.py") for folder in reversed([*_parents(file)]) if folder)
+                above = (join(folder, "__init__.py") for folder in reversed([*parents(file)]) if folder)
                 yield from (each for each in above if each in self.files and each != file)
                 yield file
 
@@ -238,16 +162,15 @@ class Modules:
         has from elsewhere is none.
         """
         dots = len(name) - len(name.lstrip("."))
-        folder = self._folder(path)
         if dots:
-            for _ in range(dots - 1):
-                folder = posixpath.dirname(folder)
-            stem = _join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
+            folder = self._tree.above(path, dots)
+            stem = join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
         else:
-            home = self._home_for(path, name.split("."))
+            parts = name.split(".")
+            home = self._tree.home_for(path, parts)
             if home is None:
-                return next((path_of(each) for each in self._beside(folder, name.split("."))), None)
-            stem = _join(home, name.replace(".", "/"))
+                return next((path_of(each) for each in self._beside(self._tree.folder(path), parts)), None)
+            stem = join(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 
     def behind(self, path: str) -> frozenset[str]:
@@ -278,7 +201,7 @@ class Modules:
         names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
-            submodule = self._stems.get(_join(posixpath.dirname(path), word))
+            submodule = self._stems.get(join(posixpath.dirname(path), word))
             found = (self._over(path, submodule, word) or (f"{submodule}:",)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
@@ -328,7 +251,7 @@ class Modules:
             if file and index == len(parts) - 1 and (found := self.attribute(file, part)):
                 yield from found
                 return
-            folder = _join(folder, part)
+            folder = join(folder, part)
             below = self._stems.get(folder)
             if below is None:
                 if file:
@@ -347,39 +270,3 @@ class Modules:
                 yield from self._attributes(found, parts[1:])
             else:
                 yield ".".join((found, *parts[1:]))
-
-    def _search_path(self, folder: str) -> Iterator[str]:
-        """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
-
-        Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
-        however often it holds a ``random.py``.
-        """
-        above = [folder, *_parents(folder)] if folder else [""]
-        plain = [each for each in above if _join(each, "__init__.py") not in self.files]
-        yield from plain[:1] if plain and plain[0] == folder else ()
-        yield from self.source_roots
-        yield from plain
-
-
-def is_command(summary: Summary) -> bool:
-    """Whether a file is a script that takes arguments, or says itself that it may be one."""
-    return summary.guarded or (summary.acts and "argparse" in summary.imports)
-
-
-def _stems(files: Iterable[str]) -> dict[str, str]:
-    """The file of each module, by its path without suffix; for a folder without ``__init__.py`` an empty one."""
-    found = dict.fromkeys((folder for path in files for folder in _parents(path) if folder), "")
-    found |= {path.removesuffix(".py"): path for path in files}
-    found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
-    return found
-
-
-def _join(folder: str, word: str) -> str:
-    return f"{folder}/{word}" if folder else word
-
-
-def _parents(path: str) -> Iterator[str]:
-    """The folders above a path, nearest first; the root, empty, is the last."""
-    while path:
-        path = posixpath.dirname(path)
-        yield path

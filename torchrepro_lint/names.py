@@ -35,7 +35,8 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.modules import Modules, is_command
+from torchrepro_lint.module_tree import is_command
+from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.recent import Recent

@@ -25,6 +25,7 @@ from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.mentions import Mentions, holders, mentions, paths_constructing, words_in
+from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.origins import Origins, is_static
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
@@ -126,7 +127,7 @@ class Work(NamedTuple):
 class Project:
     """The modules of a project (by path from its root), linked.
 
-    ``source_roots`` are directories in which absolute imports are looked up, ``scripts`` the targets of
+    ``tree`` is that of all modules, where ``files`` are some of them, ``scripts`` the targets of
     ``[project.scripts]``, ``libraries`` what is asked for of libraries; ``position`` tells where an offset of a file lies, for messages; its row is 0 where the
     project has no texts. ``text`` is what a file says, for fixes. ``link`` is that of a project before
     files changed, where it was told of the changes.
@@ -137,7 +138,7 @@ class Project:
         files: Mapping[str, Facts],
         settings: Settings,
         catalogue: Catalogue,
-        source_roots: Sequence[str] = (".",),
+        tree: ModuleTree | None = None,
         scripts: Sequence[str] = (),
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
         text: Callable[[str], str] = lambda _path: "",
@@ -150,7 +151,7 @@ class Project:
         # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
         # project for ever where its values refer to it.
         self.kept: dict[str, Any] = {}
-        self.link = link or Link(files, source_roots, catalogue.version)
+        self.link = link or Link(files, tree or ModuleTree(files, (".",)), catalogue.version)
         self.files = self.link.files
         self.resolver = self.link.names
         self._settings = settings
@@ -342,7 +343,7 @@ class Project:
             self.files,
             self._settings,
             self._catalogue,
-            (),
+            None,
             self._scripts,
             self.position,
             self.text,
