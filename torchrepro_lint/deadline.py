@@ -22,13 +22,18 @@ class Late(BaseException):
     reason = f"it takes longer than {DEADLINE:g} seconds"
 
 
+def allowed(files: int) -> float:
+    """The seconds that a file may take in a project of so many."""
+    return DEADLINE + _FOR_EACH * files
+
+
 @contextmanager
 def deadline(files: int = 0) -> Iterator[None]:
     """Raise ``Late`` in what takes longer than a file may, in a project of so many.
 
     On Windows there is no such alarm in the main thread, and nothing happens.
     """
-    seconds = DEADLINE + _FOR_EACH * files
+    seconds = allowed(files)
     if threading.current_thread() is not threading.main_thread():
         with _watched(seconds):
             yield

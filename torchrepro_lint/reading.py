@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import compress, decompress
 
 from torchrepro_lint.problem import Fault, guarded
+from torchrepro_lint.put_away import put_away
 from torchrepro_lint.source import Problem, Source, decode
 from torchrepro_lint.text import Lines
 
@@ -45,8 +46,12 @@ class Reading:
             return _unpacked(self._source)
         return self._source
 
-    def put_away(self) -> None:
-        """Hold the text compressed: of a thousand files few are looked at again, and theirs take little time to read back."""
+    def put_away(self, *, facts: bool = False) -> None:
+        """Hold the text compressed: of a thousand files few are looked at again, and theirs take little time to read back. With
+        ``facts`` these, too: see ``put_away``.
+        """
+        if facts and self._facts is not None:
+            self._facts = put_away(self._facts)
         if isinstance(self._source, Source) and self._source.notebook is None:
             text, encoding, bom, _ = self._source
             self._source = _PutAway(compress(text.encode("utf-8", "surrogatepass"), 1), encoding, bom)

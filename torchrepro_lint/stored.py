@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from torchrepro_lint.put_away import ReadBack
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Source, decode, is_notebook
 from torchrepro_lint.states import digest
@@ -54,7 +55,7 @@ class StoredReading(Reading):
             return found
 
 
-class _StoredFacts:
+class _StoredFacts(ReadBack):
     """Facts that are read when more than their summary is asked for."""
 
     def __init__(self, summary: Summary, reading: StoredReading) -> None:
@@ -71,3 +72,6 @@ class _StoredFacts:
         if "_facts" not in vars(self):
             self._facts = self._reading.load()
         return getattr(self._facts, name)
+
+    def let_go(self) -> None:
+        vars(self).pop("_facts", None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
+from torchrepro_lint.folders import falls_apart
 from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.shared import forget
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _WORTH_PROCESSES = 400_000
 # Of more changed files it is not looked up what they said before.
 _MOST_CHANGED = 32
+# The facts of so many bytes take little room.
+_ROOMY = 4_000_000
 # So few are collected again in less time than everything takes to be stored anew.
 _FEW = 8
 # A file of this size is read in a process of its own, whose end costs no other file.
@@ -75,10 +78,11 @@ class Readings(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A file to read: where it is, and its bytes where they come from elsewhere."""
+    """A file to read: where it is, its bytes where they come from elsewhere, and whether its facts are put away."""
 
     path: str
     data: bytes | None
+    away: bool
 
 
 class _Answer(NamedTuple):
@@ -181,7 +185,8 @@ class _Reader:
         """The answers of files, in no promised order; the large ones come first."""
         sizes = {path: self._size(path) for path in paths}
         ordered = sorted(paths, key=lambda path: (-sizes[path], path))
-        tasks = [_Task(self._place(path), self._piped(path)) for path in ordered]
+        away = sum(sizes.values()) > _ROOMY and falls_apart(sizes, self._bytes)
+        tasks = [_Task(self._place(path), self._piped(path), away) for path in ordered]
         work = partial(_answer, self._pack.digests if self._pack else None)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
         if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE):
@@ -216,6 +221,12 @@ class _Reader:
     def _place(self, path: str) -> str:
         return self._tree.place(path)
 
+    def _bytes(self, path: str) -> bytes:
+        try:
+            return self._piped(path) or Path(self._place(path)).read_bytes()
+        except OSError:
+            return b""
+
     def _size(self, path: str) -> int:
         data = self._piped(path)
         if data is not None:
@@ -249,8 +260,9 @@ def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
     if known is not None and name in known:
         return _Answer(seen, name, None, None)
     reading = read(data, notebook)
-    reading.put_away()
-    return _Answer(seen, name, reading, packed(reading.facts) if known is not None and reading.facts else None)
+    stored = packed(reading.facts) if known is not None and reading.facts else None
+    reading.put_away(facts=task.away)
+    return _Answer(seen, name, reading, stored)
 
 
 def _prepare() -> None:

@@ -52,12 +52,13 @@ def work_through(
     *,
     apart: bool = False,
     own: int = 0,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, _Result | Death]]:
     """The number and result of each task, as they are finished, by ``jobs`` processes that take the tasks in order.
 
     ``apart`` starts each process on a part of its own, for tasks whose neighbours have much in common. Of so many of the last
     tasks as ``own`` says this process does what it can itself, as one of them: nothing has to be sent then, but who waits for
-    their end is whoever asks for the next result.
+    their end is whoever asks for the next result. ``meanwhile`` is done here while each process is at its first task.
 
     A task that kills its worker, or takes longer than ``deadline`` seconds, gets a ``Death``; the others go on. No worker
     outlives the iteration.
@@ -70,6 +71,7 @@ def work_through(
             others = max(others, 1)
         for lane in range(min(others, len(tasks))):
             crew.hire(lane)
+        meanwhile()
         while (number := turns.last(len(tasks) - own)) is not None:
             yield number, work(tasks[number])
             yield from crew.results(patient=False)
