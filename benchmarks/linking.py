@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.packages import joined
-from torchrepro_lint.checking import Checker, check, link
+from torchrepro_lint.checking import Checker, check
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.files import plan
-from torchrepro_lint.project import Project
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.roots import Options
 from torchrepro_lint.trees import read_tree
@@ -52,20 +52,21 @@ def _laps(checker: Checker, files: dict[str, Reading]) -> dict[str, float]:
         laps[name] = time.process_time() - started
         return result
 
-    project = lap("linking", lambda: _linked(checker, files))
-    lap("what entry points run", lambda: project.programs)
-    lap("all rules on all modules", lambda: [check(checker, path, files[path], project) for path in files])
+    parts = lap("linking", lambda: _linked(checker, files))
+    lap("what entry points run", lambda: [project.programs for project in parts.all()])
+    lap("all rules on all modules", lambda: [check(checker, path, files[path], parts.of(path)) for path in files])
     gc.collect()
     return laps
 
 
-def _linked(checker: Checker, files: dict[str, Reading]) -> Project:
-    project = link(checker, files)
-    names = project.resolver
-    for table in (project.entries, names.property_words, names.calls_of, names.options, names.registry.tables):
-        assert table is not None
-    names.heirs_of("")
-    return project
+def _linked(checker: Checker, files: dict[str, Reading]) -> Parts:
+    parts = Parts(checker, files, lasting=True)
+    for project in parts.all():
+        names = project.resolver
+        for table in (project.entries, names.property_words, names.calls_of, names.options, names.registry.tables):
+            assert table is not None
+        names.heirs_of("")
+    return parts
 
 
 if __name__ == "__main__":

@@ -31,9 +31,10 @@ def parse_ast(directory: Path) -> None:
 
 def stages(directory: Path) -> None:
     """CPU seconds of the stages of a run, as one line of JSON."""
-    from torchrepro_lint.checking import check, link
+    from torchrepro_lint.check_tree import check_tree
     from torchrepro_lint.engine import prepare
     from torchrepro_lint.files import plan
+    from torchrepro_lint.parts import Parts
     from torchrepro_lint.roots import Options
     from torchrepro_lint.trees import read_tree
 
@@ -43,10 +44,9 @@ def stages(directory: Path) -> None:
     laps["discover"] = time.process_time()
     files = read_tree(tree).files
     laps["read"] = time.process_time()
-    project = link(checker, files)
-    laps["link"] = time.process_time()
-    for path in tree.files:
-        check(checker, path, files[path], project)
+    parts = Parts(checker, files)
+    laps["parts"] = time.process_time()
+    check_tree(checker, parts)
     laps["check"] = time.process_time()
     print(json.dumps({name: at - before for (_, before), (name, at) in itertools.pairwise(laps.items())}))
 

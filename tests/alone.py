@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.checking import Checked, check, link
+from torchrepro_lint.checking import Checked, check
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.files import Tree, plan
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.roots import Options
 from torchrepro_lint.trees import read_tree
@@ -51,5 +52,5 @@ def differences(run: Whole, paths: Collection[str]) -> Iterator[str]:
 
 def _check(tree: Tree, files: dict[str, Reading]) -> dict[str, Checked]:
     checker, _ = prepare(tree, honour_comments=True)
-    project = link(checker, files)
-    return {path: check(checker, path, files[path], project) for path, _ in tree.given}
+    parts = Parts(checker, files, lasting=True)
+    return {path: check(checker, path, files[path], parts.of(path)) for path, _ in tree.given}

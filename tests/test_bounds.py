@@ -11,13 +11,13 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint import check_tree, event_cache, link, names, sending, shared, uses
 from torchrepro_lint.checking import Checked, Checker
-from torchrepro_lint.checking import link as linked
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.facts import Ref
 from torchrepro_lint.files import plan
 from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.infer import kinds
 from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.recent import Recent
 from torchrepro_lint.roots import Options
@@ -40,9 +40,10 @@ BOUNDS = {
 
 @pytest.fixture
 def everything(project: Maker) -> Path:
-    """The examples of all pages, each a package of one project."""
+    """The examples of all pages, each a package of one project, which a script makes one part."""
     return project(
-        {
+        {"whole.py": "import importlib\nimport sys\n\nimportlib.import_module(sys.argv[1])\n"}
+        | {
             f"{page.parent.name}_{page.stem}_{example.line}/{path}": text
             for page in _PAGES
             for example in examples(page)
@@ -59,7 +60,7 @@ def _tree(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, Reading]]:
 
 def _checked(place: Path) -> dict[str, Checked]:
     checker, files = _tree(place)
-    return check_tree.check_tree(checker, files, linked(checker, files))
+    return check_tree.check_tree(checker, Parts(checker, files))
 
 
 def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +75,7 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_MOST_FILES", 5)
     checker, files = _tree(everything)
-    project = linked(checker, files)
+    project = Parts(checker, files).of("whole.py")
     for path in files:
         project.calls(path)
     assert len(files) > 100
@@ -83,7 +84,7 @@ def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.M
 
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
-    project = linked(checker, files)
+    project = Parts(checker, files).of("whole.py")
     known = all_calls(project)
     assert not any(project.link.sites.look(path) for path in files)
     for path in files:
@@ -96,7 +97,7 @@ def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
 def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "_MOST_FILES", 5)
     checker, files = _tree(everything)
-    known = kinds_of(linked(checker, files))
+    known = kinds_of(Parts(checker, files).of("whole.py"))
     for number, path in enumerate(files, 1):
         known.places(path)
         known.rest()

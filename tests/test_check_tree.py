@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint import check_tree
-from torchrepro_lint.checking import Checked, Checker, check, link
+from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.files import plan
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.roots import Options
@@ -42,7 +43,7 @@ def tree(project: Maker) -> tuple[Checker, dict[str, Reading]]:
 
 def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int) -> dict[str, Checked]:
     checker, files = tree
-    return check_tree.check_tree(checker, files, link(checker, files), jobs)
+    return check_tree.check_tree(checker, Parts(checker, files), jobs)
 
 
 def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Checker, dict[str, Reading]]) -> None:

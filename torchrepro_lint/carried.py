@@ -1,4 +1,4 @@
-"""What one run leaves for the next: answers about a whole project, each with what it was worked out from.
+"""What one run leaves for the next: answers about each part of a project, with what they were worked out from.
 
 The next run takes them up in a link of the files as they were then, which is told of what has changed since (see ``link``).
 So an answer is taken over where an editor's server would have kept it, and worked out again where not.
@@ -6,14 +6,13 @@ So an answer is taken over where an editor's server would have kept it, and work
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
-from torchrepro_lint.checking import link
-from torchrepro_lint.files import source_roots
 from torchrepro_lint.link import Link
 from torchrepro_lint.stamps import tool_stamp
 from torchrepro_lint.states import digest
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
     from torchrepro_lint.checking import Checker
     from torchrepro_lint.facts import Facts
-    from torchrepro_lint.project import Project
-    from torchrepro_lint.reading import Reading
+    from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.trees import Readings
 
 _NAME = "answers"
@@ -35,28 +33,60 @@ _BY_WORDS = ("torch", "mentioning ", "holding ")
 
 
 class Carried:
-    """The project of a run's readings, with what the last run worked out about it, and what is left for the next."""
+    """What the last run worked out about the parts of a project, and what is left for the next."""
 
     def __init__(self, checker: Checker, readings: Readings, cache: Cache) -> None:
         self._checker = checker
         self._readings = readings
         self._cache = cache
-        self._question = _question(checker)
+        self._parts: dict[Sequence[str], _Part] = {}
+
+    def link(self, facts: Mapping[str, Facts], tree: ModuleTree) -> Link:
+        """The link of a part, ``tree`` being that of the whole project."""
+        paths = tuple(facts)
+        own = self._readings._replace(
+            files={path: self._readings.files[path] for path in paths},
+            digests={path: self._readings.digests[path] for path in paths},
+        )
+        part = self._parts[paths] = _Part(self._checker, own, self._cache, tree, _key(paths))
+        return part.link
+
+    def leave(self, paths: Sequence[str]) -> None:
+        """Write down what is known of a part, if it was linked."""
+        if (part := self._parts.pop(paths, None)) is not None:
+            part.leave()
+
+    def forget_others(self, parts: Collection[Sequence[str]]) -> None:
+        """Remove what was written down of parts that are none any more."""
+        known = {_key(paths) for paths in parts}
+        for path in self._cache.place.glob("*-*"):
+            name, _, key = path.name.rpartition("-")
+            if name in (_NAME, *TABLES) and key not in known:
+                with suppress(OSError):
+                    path.unlink()
+
+
+class _Part:
+    """The link of a part, with what the last run worked out about it; ``key`` tells its files in the cache from those of others."""
+
+    def __init__(self, checker: Checker, readings: Readings, cache: Cache, tree: ModuleTree, key: str) -> None:
+        self._checker = checker
+        self._readings = readings
+        self._cache = cache
+        self._tree = tree
+        self._key = key
+        self._question = _question(checker, tree)
         self._taken = 0
         # The digests of the tables that were written down, and how many answers were recalled from each.
         self._tables: dict[str, str] = {}
         self._recalled: dict[str, int] = {}
-        self._link = self._taken_up()
-
-    def project(self, files: Mapping[str, Reading]) -> Project:
-        """What all ``files``, which are those of the readings, make."""
-        return link(self._checker, files, self._link)
+        self.link = self._taken_up()
 
     def leave(self) -> None:
         """Write down what is known now, if it is more than what still held of what was there before: otherwise the next run
         begins where this one did. Nothing about texts that are not on disk.
         """
-        if self._is_new or self._readings.stored or _count(self._link) > self._taken:
+        if self._is_new or self._readings.stored or _count(self.link) > self._taken:
             self._readings.store()
             self._write()
 
@@ -64,37 +94,35 @@ class Carried:
         digests = self._readings.digests
         if any(given.data is not None for _, given in self._checker.tree.given):
             return
-        if digests.keys() != self._link.files.keys():
+        if digests.keys() != self.link.files.keys():
             return
         self._write_tables()
-        told = [self._tables, f"{self._link.changed:x}"]
-        answers = [self._question, digests, *told, *written(self._link)]
-        self._cache.write(_NAME, packed(answers))
+        told = [self._tables, f"{self.link.changed:x}"]
+        answers = [self._question, digests, *told, *written(self.link)]
+        self._cache.write(self._file(_NAME), packed(answers))
 
     def _write_tables(self) -> None:
-        if all(
-            len(each.of(self._link).known()) - self._recalled.get(name, 0) <= _MOST for name, each in TABLES.items()
-        ):
+        if all(len(each.of(self.link).known()) - self._recalled.get(name, 0) <= _MOST for name, each in TABLES.items()):
             return
         for name in TABLES:
-            self._recall(self._link, name)
-        self._link.changed = 0
+            self._recall(self.link, name)
+        self.link.changed = 0
         for name in TABLES:
-            data = packed(written_table(self._link, name))
+            data = packed(written_table(self.link, name))
             self._tables[name] = digest(data)
-            self._cache.write(name, data)
+            self._cache.write(self._file(name), data)
 
     def _recall(self, into: Link, name: str) -> None:
         """Let a link know a table, once."""
         if name in self._recalled or name not in self._tables:
             return
-        data = self._cache.read(name)
+        data = self._cache.read(self._file(name))
         known = data is not None and digest(data) == self._tables[name]
         self._recalled[name] = recall(into, name, unpacked(data)) if data is not None and known else 0
 
     def _taken_up(self) -> Link:
         files = {path: each.facts for path, each in self._readings.files.items() if each.facts is not None}
-        data = self._cache.read(_NAME)
+        data = self._cache.read(self._file(_NAME))
         question, digests, *rest = unpacked(data) if data else ("", {})
         before = _before(files, self._readings, digests) if question == self._question else None
         if before is not None:
@@ -112,13 +140,20 @@ class Carried:
         return self._linked(files)
 
     def _linked(self, files: Mapping[str, Facts]) -> Link:
-        return Link(files, source_roots(self._checker.tree), self._checker.catalogue.version, keeps=True)
+        return Link(files, self._tree, self._checker.catalogue.version, keeps=True)
+
+    def _file(self, name: str) -> str:
+        return f"{name}-{self._key}"
 
 
-def _question(checker: Checker) -> str:
-    """What answers about a project depend on beside its files."""
+def _key(paths: Sequence[str]) -> str:
+    return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def _question(checker: Checker, tree: ModuleTree) -> str:
+    """What answers about a part depend on beside its files."""
     settings = checker.tree.root.settings
-    asked = (tool_stamp(), settings.entry_points, settings.seeders, source_roots(checker.tree), checker.papers)
+    asked = (tool_stamp(), settings.entry_points, settings.seeders, tree.key, checker.papers)
     return blake2b(repr((*asked, checker.catalogue.version)).encode(), digest_size=16).hexdigest()
 
 

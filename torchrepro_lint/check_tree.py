@@ -1,14 +1,15 @@
-"""The rules on all given files of a tree, in this process or in several that share the linked project."""
+"""The rules on all given files of a tree, in this process or in several that share its parts or what is linked of one."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checking import SYNTAX_ERROR, Checked, Checker, check, link
-from torchrepro_lint.deadline import Late, deadline
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.checking import SYNTAX_ERROR, Checked, Checker, check
+from torchrepro_lint.deadline import Late, allowed, deadline
+from torchrepro_lint.parts import Parts
+from torchrepro_lint.sharing_out import share_out
 from torchrepro_lint.text import Span
 from torchrepro_lint.workers import FORKS, Death, work_through
 
@@ -23,77 +24,110 @@ _TOGETHER = 12
 _MOST_LATE = 2
 
 
-def check_tree(checker: Checker, files: Mapping[str, Reading], project: Project, jobs: int = 1) -> dict[str, Checked]:
-    """What is said of each given file that was read, ``project`` being what all make; the same for any number of processes.
+def check_tree(checker: Checker, parts: Parts, jobs: int = 1) -> dict[str, Checked]:
+    """What is said of each given file that was read, ``parts`` being those of all; the same for any number of processes.
 
     A file that ends the process which checks it, or takes too long, gets a ``TRL001`` that says so.
     """
-    paths = [path for path, _ in checker.tree.given if path in files]
+    paths = [path for path, _ in checker.tree.given if path in parts.files]
+    checking = _Checking(checker, parts)
+    together = list(parts.together(paths))
     if jobs < 2 or not FORKS or len(paths) < _WORTH_PROCESSES:
-        checking = _Checking(checker, files, project)
-        return {path: checking.check(path) for path in paths}
-    with contextlib.suppress(Late), deadline(len(files)):
-        _prepare(project)
-    found = dict(_in_processes(checker, files, project, paths, jobs))
+        found = dict(checking.parts(together))
+    else:
+        found = dict(_in_processes(checker, parts, together, jobs))
     return {path: found[path] for path in paths}
 
 
-def _prepare(project: Project) -> None:
-    """Work out what nearly every file asks, and each process would work out for itself."""
+def _in_processes(
+    checker: Checker, parts: Parts, together: Sequence[Sequence[str]], jobs: int
+) -> Iterator[tuple[str, Checked]]:
+    checking, time = _Checking(checker, parts), allowed(len(parts.files))
+    shares = share_out([parts.weight(paths) for paths in together], jobs)
+    bundles = [[together[number] for number in numbers] for numbers in shares.bundles]
+    shared = [together[number] for number in shares.shared]
+    again: list[Sequence[str]] = []
+    lost: list[str] = []
+
+    def prepare() -> None:
+        if shared:
+            _prepare(parts, shared[0])
+
+    most = time * max((len(_stretches(paths)) for bundle in bundles for paths in bundle), default=1)
+    for number, answer in work_through(checking.parts, bundles, jobs, most, meanwhile=prepare):
+        if isinstance(answer, Death):
+            again += bundles[number]
+        else:
+            yield from answer
+    for number, paths in enumerate((*shared, *again)):
+        if number:
+            _prepare(parts, paths)
+        some = _stretches(paths)
+        for each, told in work_through(checking.all, some, jobs, apart=True):
+            if isinstance(told, Death):
+                lost += some[each]
+            else:
+                yield from zip(some[each], told, strict=True)
+        parts.done(paths[0])
+    # One of a stretch has ended its process. Which one shows when each is checked by itself.
+    for number, last in work_through(checking.check, lost, jobs):
+        yield lost[number], not_checked(checker, last) if isinstance(last, Death) else last
+
+
+def _stretches(paths: Sequence[str]) -> list[Sequence[str]]:
+    return [paths[at : at + _TOGETHER] for at in range(0, len(paths), _TOGETHER)]
+
+
+def _prepare(parts: Parts, paths: Sequence[str]) -> None:
+    """Work out what nearly every file of a part asks, and each process would work out for itself."""
     from torchrepro_lint.found_calls import all_calls
 
-    project.ask_all()
-    all_calls(project)
-
-
-def _in_processes(
-    checker: Checker, files: Mapping[str, Reading], project: Project, paths: Sequence[str], jobs: int
-) -> Iterator[tuple[str, Checked]]:
-    checking = _Checking(checker, files, project)
-
-    def work(some: Sequence[str]) -> list[Checked]:
-        return [checking.check(path) for path in some]
-
-    stretches = [paths[at : at + _TOGETHER] for at in range(0, len(paths), _TOGETHER)]
-    lost: list[str] = []
-    for number, answer in work_through(work, stretches, jobs, apart=True):
-        if isinstance(answer, Death):
-            lost += stretches[number]
-        else:
-            yield from zip(stretches[number], answer, strict=True)
-    # One of a stretch has ended its process. Which one shows when each is checked by itself.
-    for number, answer in work_through(work, [[path] for path in lost], jobs):
-        dead = not_checked(checker, answer) if isinstance(answer, Death) else answer[0]
-        yield lost[number], dead
+    with contextlib.suppress(Late), deadline(len(parts.files)):
+        project = parts.of(paths[0])
+        project.ask_all()
+        all_calls(project)
 
 
 class _Checking:
     """Checks one file after the other, each within its time."""
 
-    def __init__(self, checker: Checker, files: Mapping[str, Reading], project: Project) -> None:
+    def __init__(self, checker: Checker, parts: Parts) -> None:
         self._checker = checker
-        self._files = files
-        self._project = project
+        self._parts = parts
         self._late = 0
+
+    def all(self, paths: Iterable[str]) -> list[Checked]:
+        """What is said of files."""
+        return [self.check(path) for path in paths]
+
+    def parts(self, some: Iterable[Sequence[str]]) -> list[tuple[str, Checked]]:
+        """What is said of the files of parts, each linked when it is its turn."""
+        found: list[tuple[str, Checked]] = []
+        for paths in some:
+            found += zip(paths, self.all(paths), strict=True)
+            self._parts.done(paths[0])
+        return found
 
     def check(self, path: str) -> Checked:
         """What is said of a file."""
         from torchrepro_lint.infer.kinds import kinds_of
 
+        reading = self._parts.files[path]
         try:
-            with deadline(len(self._files)):
-                found = check(self._checker, path, self._files[path], self._project_of(path))
-                kinds_of(self._project).rest()
+            with deadline(len(self._parts.files)):
+                project = self._project_of(path)
+                found = check(self._checker, path, reading, project)
+                kinds_of(project).rest()
                 return found
         except Late as late:
-            # What was being worked out for the project is broken off, and the file need not be the cause.
+            # What was being worked out for the part is broken off, and the file need not be the cause.
             self._late += 1
-            self._project = link(self._checker, self._files)
+            self._parts.begin_again(path)
             return not_checked(self._checker, Death(late.reason))
 
     def _project_of(self, path: str) -> Project:
-        """All files; once that has taken too long again and again, the file alone, so that a run comes to an end."""
-        return link(self._checker, {path: self._files[path]}) if self._late >= _MOST_LATE else self._project
+        """The part of a file; once that has taken too long again and again, the file alone, so that a run comes to an end."""
+        return self._parts.alone(path) if self._late >= _MOST_LATE else self._parts.of(path)
 
 
 def not_checked(checker: Checker, death: Death) -> Checked:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import glob
-from torchrepro_lint.files import Tree, source_roots
+from torchrepro_lint.files import Tree
 from torchrepro_lint.libraries import Libraries, libraries
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
@@ -20,6 +20,7 @@ from torchrepro_lint.text import Fix, Lines, Position, Span
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.link import Link
+    from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.project import Project
     from torchrepro_lint.rule import Finding, Rule
 
@@ -82,16 +83,10 @@ def read_papers(tree: Tree) -> Papers:
     return Papers(console_scripts(root), libraries(root))
 
 
-def lasting_link(checker: Checker, files: Mapping[str, Reading]) -> Link:
-    """A link of all files that can be told of changes: see ``link``."""
-    from torchrepro_lint.link import Link
-
-    facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
-    return Link(facts, source_roots(checker.tree), checker.catalogue.version, keeps=True, firm=True)
-
-
-def link(checker: Checker, files: Mapping[str, Reading], before: Link | None = None) -> Project:
-    """The project that the facts of all files make; ``before`` is the link of an earlier one that was told of all changes."""
+def link(checker: Checker, files: Mapping[str, Reading], tree: ModuleTree, before: Link | None = None) -> Project:
+    """The project that the facts of all ``files`` make, of those in the ``tree``; ``before`` is the link of an earlier one that
+    was told of all changes.
+    """
     from torchrepro_lint.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
@@ -109,7 +104,7 @@ def link(checker: Checker, files: Mapping[str, Reading], before: Link | None = N
         facts,
         checker.tree.root.settings,
         checker.catalogue,
-        source_roots(checker.tree),
+        tree,
         checker.papers.scripts,
         position,
         text,

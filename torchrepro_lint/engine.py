@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint import catalogue
 from torchrepro_lint.baseline import Baseline
 from torchrepro_lint.check_tree import check_tree
-from torchrepro_lint.checking import Checker, link, make_checker
+from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
 from torchrepro_lint.files import Plan, Tree
 from torchrepro_lint.fixer import Fixed, Reported, fix_tree
 from torchrepro_lint.outcome import Outcome
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.requested import target_of, warning
 from torchrepro_lint.states import State
 from torchrepro_lint.target import Target
@@ -24,7 +24,6 @@ from torchrepro_lint.trees import ALONE, Means, Readings, read_tree
 
 if TYPE_CHECKING:
     from torchrepro_lint.carried import Carried
-    from torchrepro_lint.project import Project
 
 
 class Progress(Protocol):
@@ -76,15 +75,15 @@ def _run_tree(
     readings = read_tree(checker.tree, advance, means)
     seen.update(readings.seen)
     fixed = Fixed(readings.files, {}, (), ())
+    carried = None if fix else _carried(checker, readings, means)
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
         reported = _unknown(checker, baseline) if baseline else None
         fixed = fix_tree(checker, readings.files, unsafe, reported, means.jobs)
-    carried = None if fix else _carried(checker, readings, means)
-    project = carried.project(readings.files) if carried else fixed.project or link(checker, fixed.files)
-    found = report_on(checker, fixed.files, project, means.jobs)
+    parts = fixed.parts or Parts(checker, fixed.files, carried)
+    found = report_on(checker, parts, means.jobs)
     if carried:
-        carried.leave()
+        carried.forget_others(parts.paths)
     else:
         readings.store()
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
@@ -117,9 +116,9 @@ class Said(NamedTuple):
     hidden: dict[str, int]
 
 
-def report_on(checker: Checker, files: Mapping[str, Reading], project: Project, jobs: int = 1) -> Said:
-    """Run the rules on the files that are given; ``project`` is what all ``files`` make."""
-    checks = check_tree(checker, files, project, jobs)
+def report_on(checker: Checker, parts: Parts, jobs: int = 1) -> Said:
+    """Run the rules on the files that are given; ``parts`` are those of all files."""
+    checks, files = check_tree(checker, parts, jobs), parts.files
     rules = {rule.code: rule for rule in RULES}
     hidden: dict[str, int] = {}
     diagnostics: list[Diagnostic] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.check_tree import check_tree
-from torchrepro_lint.checking import Checker, link
+from torchrepro_lint.checking import Checker
 from torchrepro_lint.merging import merge, touched
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.same_file import SameFile
@@ -15,9 +16,6 @@ from torchrepro_lint.source import edited
 from torchrepro_lint.text import Edit, Lines
 from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
 from torchrepro_lint.writing import Change
-
-if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
 
 ROUNDS = 10
 
@@ -29,8 +27,8 @@ Reported: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding,
 class Fixed(NamedTuple):
     """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors.
 
-    ``rounds`` are the edits by path of each round, in the text that the round before has left; ``project`` is what the files
-    make, linked where the rules have been run on it.
+    ``rounds`` are the edits by path of each round, in the text that the round before has left; ``parts`` are those of the
+    files, linked where the rules have been run on them.
     """
 
     files: dict[str, Reading]
@@ -38,12 +36,12 @@ class Fixed(NamedTuple):
     settled: tuple[str, ...]
     errors: tuple[str, ...]
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
-    project: Project | None = None
+    parts: Parts | None = None
 
 
 class _State(NamedTuple):
     """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, what the last
-    round did, the edits of all, and at the end the project that the files make.
+    round did, the edits of all, and at the end the parts of the files.
     """
 
     files: Mapping[str, Reading]
@@ -51,7 +49,7 @@ class _State(NamedTuple):
     together: frozenset[tuple[str, ...]] = frozenset()
     last: Applied | None = None
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
-    project: Project | None = None
+    parts: Parts | None = None
 
 
 class _Wishes(NamedTuple):
@@ -89,13 +87,13 @@ def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tup
     """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
     state = _State(files)
     for number in range(ROUNDS + 1):
-        project = link(checker, state.files)
-        findings = _check(checker, state.files, project, wishes.jobs)
+        parts = Parts(checker, state.files, lasting=True)
+        findings = {path: checked.findings for path, checked in check_tree(checker, parts, wishes.jobs).items()}
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
         wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.frozen)
         if not wanted:
-            return state._replace(project=project), {}
+            return state._replace(parts=parts), {}
         if number < ROUNDS:
             state, broken = _round(state, findings, wanted, wishes.names)
             if broken:
@@ -110,12 +108,6 @@ def _reported(
     if reported is None:
         return findings
     return {path: reported(path, files[path].lines, findings[path]) for path in findings}
-
-
-def _check(
-    checker: Checker, files: Mapping[str, Reading], project: Project, jobs: int
-) -> dict[str, tuple[Finding, ...]]:
-    return {path: checked.findings for path, checked in check_tree(checker, files, project, jobs).items()}
 
 
 def _round(
@@ -155,4 +147,4 @@ def _result(
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
             changes[path] = Change(given, before, after, places)
-    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds, state.project)
+    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds, state.parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint import catalogue
-from torchrepro_lint.checking import Checker, link, read_papers
+from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.conditions import Truth
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
 from torchrepro_lint.explain import Explanation, orphans
@@ -16,6 +16,7 @@ from torchrepro_lint.files import Tree
 from torchrepro_lint.messages import Frame
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.operations import cases
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.rule import Context
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.text import Position
@@ -63,13 +64,13 @@ def _places(tree: Tree, readings: Readings, one: Explanation, frames: Sequence[F
     checker = Checker(
         tree, (), frozenset(), (), catalogue.load(one.read_as), honour_comments=False, papers=read_papers(tree)
     )
-    project = link(checker, readings.files)
+    parts = Parts(checker, readings.files, lasting=True)
     for path, given in tree.given:
         reading = readings.files.get(path)
         if reading is None or reading.facts is None:
             continue
         lines = reading.lines
-        context = Context(path, reading.facts, lines, project, checker.catalogue, tree.root.settings)
+        context = Context(path, reading.facts, lines, parts.of(path), checker.catalogue, tree.root.settings)
         rows = [frame.row for frame in frames if _is_file(frame, given.path)]
         for call, (name, sure) in _calls(context, one).items():
             start, end = lines.place(call.start), lines.place(call.end)

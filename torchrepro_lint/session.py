@@ -7,12 +7,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.checking import Checker, check, link
+from torchrepro_lint.checking import Checker, check
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
-from torchrepro_lint.project import Project
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.parts import Parts
+from torchrepro_lint.reading import read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import is_notebook
@@ -50,8 +50,7 @@ class _Linked(NamedTuple):
 
     tree: Tree
     checker: Checker
-    files: dict[str, Reading]
-    project: Project | None
+    parts: Parts | None
 
 
 class Session:
@@ -69,13 +68,14 @@ class Session:
         """
         place = os.path.abspath(path)
         linked = self._linked(place, data)
-        if linked is None or linked.project is None:
+        if linked is None or linked.parts is None:
             return None
-        name, files, project = relative(place, linked.tree.root.path), linked.files, linked.project
+        name, parts = relative(place, linked.tree.root.path), linked.parts
         if data is not None:
-            files = {**files, name: read(data, is_notebook(name))}
-            project = link(linked.checker, files)
-        return _answer(linked.checker, name, files[name], project) if name in files else None
+            parts = Parts(
+                linked.checker, {**parts.files, name: read(data, is_notebook(name))}, lasting=True, before=parts
+            )
+        return _answer(linked.checker, name, parts) if name in parts.files else None
 
     def _linked(self, place: str, data: bytes | None) -> _Linked | None:
         """The project of a file; None where its settings leave the file out."""
@@ -86,19 +86,20 @@ class Session:
             trees = plan([place] if stdin is None else [], self._options, force_exclude=True, stdin=stdin).trees
             if not trees:
                 return None
-            known = _Linked(trees[0], prepare(trees[0], honour_comments=False)[0], {}, None)
-        if known.project is None and _matters(known.tree, data):
+            known = _Linked(trees[0], prepare(trees[0], honour_comments=False)[0], None)
+        if known.parts is None and _matters(known.tree, data):
             readings = read_tree(known.tree, means=_MEANS)
             readings.store()
-            known = known._replace(files=readings.files, project=link(known.checker, readings.files))
+            known = known._replace(parts=Parts(known.checker, readings.files, lasting=True))
         self._known[root.path] = known
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
         return known
 
 
-def _answer(checker: Checker, name: str, reading: Reading, project: Project) -> Answer:
-    checked, lines = check(checker, name, reading, project), reading.lines
+def _answer(checker: Checker, name: str, parts: Parts) -> Answer:
+    reading = parts.files[name]
+    checked, lines = check(checker, name, reading, parts.of(name)), reading.lines
     hiding = suppressions(lines, noqa=False) if checked.findings else ()
     names = {rule.code: rule.name for rule in checker.rules}
     kept = (

@@ -6,9 +6,10 @@ import os
 import shutil
 
 from torchrepro_lint import catalogue, terminal
-from torchrepro_lint.checking import Checker, link, read_papers
+from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.requested import options, target_of, warning
@@ -49,10 +50,12 @@ def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
     if reading.facts is None:
         raise UsageError(f"{given.display}: {reading.problem.message if reading.problem else 'cannot be analysed'}")
     checker = Checker(tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, papers=read_papers(tree))
-    project = link(checker, readings.files)
-    programs = [program for program in project.programs if program.entry.path == path]
+    parts = Parts(checker, readings.files)
+    project = parts.of(path)
+    programs = project.programs_of(path)
     if not programs:
-        raise UsageError(_no_entry(given.display, sorted({program.entry.path for program in project.programs})))
+        others = {program.entry.path for each in parts.all() for program in each.programs}
+        raise UsageError(_no_entry(given.display, sorted(others)))
     context = Context(path, reading.facts, reading.lines, project, checker.catalogue, checker.tree.root.settings)
     found = tuple(timeline(context, program) for program in programs)
     return tuple(each for each in found if each.moments) or found[:1]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from cProfile import Profile
 
-from torchrepro_lint.checking import link
 from torchrepro_lint.engine import collector_off, report_on
 from torchrepro_lint.fixer import fix_tree
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import read
 
 from .repeats import REPEATS
@@ -34,7 +34,7 @@ def work(text: str, fixes: bool = False) -> int:
         profile.enable()
         try:
             files = {"x.py": read(text.encode())}
-            report_on(checker, files, link(checker, files))
+            report_on(checker, Parts(checker, files))
             if fixes:
                 fix_tree(checker, files, unsafe=True)
         finally:

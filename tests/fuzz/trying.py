@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchrepro_lint import catalogue
-from torchrepro_lint.checking import Checker, link, make_checker
+from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.collect import CollectError, collect_with_ast, collect_with_libcst
 from torchrepro_lint.diagnostic import Diagnostic
@@ -22,6 +22,7 @@ from torchrepro_lint.facts import Facts
 from torchrepro_lint.facts_lines import from_text, to_text, whole
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import fix_tree
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View
@@ -90,7 +91,7 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
         if effort.reference and not comes_back(reading.facts):
             yield Failure("differs", "facts are others when they come back from JSON")
     checker = checker_of(name, effort.release)
-    said = report_on(checker, {name: reading}, link(checker, {name: reading}))
+    said = report_on(checker, Parts(checker, {name: reading}))
     yield from (Failure("crash", fault) for fault in said.faults)
     yield from _rendered(said.diagnostics, FORMATS if effort.reference else FORMATS[:2])
     if effort.fixes and any(each.fix for each in said.diagnostics):

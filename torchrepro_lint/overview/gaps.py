@@ -19,8 +19,7 @@ from torchrepro_lint.spoken import spoken
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
     from torchrepro_lint.files import Tree
-    from torchrepro_lint.project import Project
-    from torchrepro_lint.reading import Reading
+    from torchrepro_lint.parts import Parts
 
 # The kinds, in the order in which they matter to a reader, and what each means.
 KINDS: Mapping[str, str] = {
@@ -45,18 +44,16 @@ _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 _TOOLS = ("__pycache__", "node_modules")
 
 
-def gaps(
-    checker: Checker, readings: Mapping[str, Reading], project: Project, hidden: Mapping[str, int], prefix: str
-) -> Iterator[Gap]:
+def gaps(checker: Checker, parts: Parts, hidden: Mapping[str, int], prefix: str) -> Iterator[Gap]:
     """Those of one project; ``hidden`` counts by path the findings that comments suppress."""
     tree = checker.tree
     for path, _ in tree.given:
-        reading = readings.get(path)
+        reading = parts.files.get(path)
         if reading is not None and reading.problem is not None:
             place = Place(prefix + path, *reading.lines.place(reading.problem.offset))
             yield Gap("syntax", str(place), reading.problem.message)
-    yield from _entries(tree, project, prefix)
-    yield from _calls(tree, project, prefix)
+    yield from _entries(tree, parts, prefix)
+    yield from _calls(tree, parts, prefix)
     yield from (Gap("excluded", prefix + path, why) for path, why in _excluded(tree))
     for path, count in sorted(hidden.items()):
         yield Gap("hidden", prefix + path, f"{count} finding{'s' * (count != 1)}, by noqa or torchrepro: ignore")
@@ -65,33 +62,35 @@ def gaps(
         yield Gap("ignored", pattern, f"per-file-ignores: {', '.join(selectors)}")
     if settings.min_severity != "note":
         yield Gap("ignored", f"below {settings.min_severity}", "min-severity")
-    yield from _packages(tree, project)
+    yield from _packages(tree, parts)
 
 
-def _entries(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
-    known = {entry.function or "" for entry in project.entries}
+def _entries(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
+    entries = [entry for project in parts.all() for entry in project.entries]
+    known = {entry.function or "" for entry in entries}
     for script in console_scripts(Path(tree.root.path)):
         word = f":{script.partition(':')[2].partition('.')[0]}"
         if not any(name.endswith(word) for name in known):
             yield Gap("entry", script, "pyproject.toml names it as a command, and it was not found")
-    started = {entry.path for entry in project.entries}
+    started = {entry.path for entry in entries}
     given = dict(tree.given)
     if not started & set(given):
         told = "nothing in these files starts a run: no __main__ block, no script, no command"
         yield Gap(
             "entry", prefix or "all of it", f"{told}; name files that are started in entry-points of the settings"
         )
-    tests = sorted(path for path in given if path in project.files and is_test(path, project.files[path]))
+    facts = {path: each.facts for path in given if (each := parts.files.get(path)) is not None}
+    tests = sorted(path for path, each in facts.items() if each is not None and is_test(path, each))
     if tests:
         named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
         more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
         yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
 
 
-def _calls(tree: Tree, project: Project, prefix: str) -> Iterator[Gap]:
+def _calls(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
     """Where a run calls a variable, or an item of something, of which nothing is known; a method of such a thing may be any."""
     given, found = dict(tree.given), dict[Place, tuple[str, int]]()
-    for program in project.programs:
+    for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
             open_calls = (each for each in program.run.happenings if each.event.kind == "call" and not each.names)
             for happening in open_calls:
@@ -138,14 +137,14 @@ def _entries_of(directory: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _packages(tree: Tree, project: Project) -> Iterator[Gap]:
+def _packages(tree: Tree, parts: Parts) -> Iterator[Gap]:
     """What the given files import that is neither of the project nor of Python: only the tables know what it does."""
     standard = frozenset(sys.stdlib_module_names) | _MOVED | {"torch"}
     files: Counter[str] = Counter()
     for path, _ in tree.given:
-        if path in project.files:
-            modules = {each for each in project.files[path].summary.imports if not each.startswith(".")}
-            own = {each.partition(".")[0] for each in modules if project.resolver.modules.loaded(path, each)}
+        if (reading := parts.files.get(path)) is not None and reading.facts is not None:
+            modules = {each for each in reading.facts.summary.imports if not each.startswith(".")}
+            own = {each.partition(".")[0] for each in modules if parts.of(path).resolver.modules.loaded(path, each)}
             files.update({each.partition(".")[0] for each in modules} - own - standard)
     if files:
         named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))

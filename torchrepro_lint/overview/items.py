@@ -18,7 +18,7 @@ from torchrepro_lint.report.fingerprints import fingerprints
 
 if TYPE_CHECKING:
     from torchrepro_lint.diagnostic import Diagnostic
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context, Step
     from torchrepro_lint.text import Fix, Position
 
@@ -37,8 +37,7 @@ class Describer:
     what its paths begin with where there are several.
     """
 
-    def __init__(self, project: Project, contexts: Mapping[str, Context], root: str, prefix: str) -> None:
-        self._project = project
+    def __init__(self, contexts: Mapping[str, Context], root: str, prefix: str) -> None:
         self._contexts = contexts
         self._root = root
         self._prefix = prefix
@@ -86,14 +85,14 @@ class Describer:
         if path not in self._contexts:
             return ()
         function = path + self._function(path, one.span.start)
-        found: Iterable[Program] = self._project.reaching(function)
+        found: Iterable[Program] = self._contexts[path].project.reaching(function)
         if one.code in _OF_A_RUN:
             return (each for each in found if each.entry.path == path)
         return (each for each in found if concerns(self._contexts[path], each, one.code, one.span))
 
     def _function(self, path: str, offset: int) -> str:
         """The innermost function around an offset, as facts name it."""
-        around = (each for each in self._project.files[path].functions if each.start <= offset < each.end)
+        around = (each for each in self._contexts[path].facts.functions if each.start <= offset < each.end)
         found = min(around, key=lambda each: each.end - each.start, default=None)
         return found.name if found else ":"
 
@@ -105,7 +104,7 @@ class Describer:
 
     def _called(self, path: str, one: Diagnostic) -> str:
         """The generator of the call that a finding is about."""
-        for site in self._project.calls(path):
+        for site in self._contexts[path].project.calls(path):
             if (site.call.start, site.call.end) == one.span:
                 for name in site.names:
                     seeder = self._contexts[path].catalogue.seeder(plain(name)) if ":" not in name else None

@@ -13,13 +13,13 @@ from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.qualified import parted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.project import Program
     from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Timeline
 
 
 def started(
-    contexts: Mapping[str, Context], project: Project, items: tuple[Item, ...], off: Collection[str], prefix: str
+    contexts: Mapping[str, Context], items: tuple[Item, ...], off: Collection[str], prefix: str
 ) -> tuple[tuple[Entry, ...], tuple[Gap, ...]]:
     """Those of the files in ``contexts`` in which something happens; the others, and those over which the tool broke, by name.
 
@@ -28,11 +28,9 @@ def started(
     entries: list[Entry] = []
     beside: list[Gap] = []
     by_entry = _by_entry(items)
-    for program in project.programs:
-        if program.entry.path not in contexts:
-            continue
+    every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
+    for context, program in every:
         own = by_entry.get(entry_id(prefix, program), [])
-        context = contexts[program.entry.path]
         entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))

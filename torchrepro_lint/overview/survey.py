@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
-from torchrepro_lint.checking import link
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.engine import collector_off, prepare, report_on
 from torchrepro_lint.files import Plan, Tree
@@ -17,6 +16,7 @@ from torchrepro_lint.overview.items import Describer
 from torchrepro_lint.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
 from torchrepro_lint.overview.started import started
 from torchrepro_lint.overview.uses import shifts, uses
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.requested import warning
 from torchrepro_lint.requirements import project_name
@@ -26,8 +26,6 @@ from torchrepro_lint.trees import Means, read_tree
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
     from torchrepro_lint.engine import Progress
-    from torchrepro_lint.project import Project
-    from torchrepro_lint.reading import Reading
 
 
 class Survey(NamedTuple):
@@ -99,18 +97,18 @@ def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], 
     checker, target = prepare(tree, honour_comments)
     readings = read_tree(tree, advance, means)
     readings.store()
-    project = link(checker, readings.files)
-    reported = report_on(checker, readings.files, project)
-    contexts = _contexts(checker, readings.files, project)
-    items = Describer(project, contexts, tree.root.path, prefix).items(reported.diagnostics)
+    parts = Parts(checker, readings.files, lasting=True)
+    reported = report_on(checker, parts)
+    contexts = _contexts(checker, parts)
+    items = Describer(contexts, tree.root.path, prefix).items(reported.diagnostics)
     off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
-    entries, beside = started(contexts, project, items, off, prefix)
+    entries, beside = started(contexts, items, off, prefix)
     found, broken = _uses(contexts, prefix)
     left_out = (
         *_failures(tree, (*readings.errors, *reported.faults), prefix),
         *broken,
         *beside,
-        *gaps(checker, readings.files, project, reported.hidden, prefix),
+        *gaps(checker, parts, reported.hidden, prefix),
         *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
     )
     told = warning(target)
@@ -123,13 +121,13 @@ def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], 
     )  # fmt: skip
 
 
-def _contexts(checker: Checker, readings: Mapping[str, Reading], project: Project) -> dict[str, Context]:
+def _contexts(checker: Checker, parts: Parts) -> dict[str, Context]:
     """Of the given files that could be parsed."""
     settings = checker.tree.root.settings
     return {
-        path: Context(path, reading.facts, reading.lines, project, checker.catalogue, settings)
+        path: Context(path, reading.facts, reading.lines, parts.of(path), checker.catalogue, settings)
         for path, _ in checker.tree.given
-        if (reading := readings.get(path)) is not None and reading.facts is not None
+        if (reading := parts.files.get(path)) is not None and reading.facts is not None
     }
 
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.check_tree import not_checked
-from torchrepro_lint.checking import Checked, Checker, check, lasting_link, link
+from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.engine import collector_off, prepare
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
-from torchrepro_lint.link import Link
-from torchrepro_lint.project import Project
+from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.server.links import Links
 from torchrepro_lint.server.on_disk import OnDisk
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.workers import Death
@@ -29,22 +29,30 @@ class Report(NamedTuple):
 class Linked:
     """The files of a project, those on disk under the unsaved texts of open ones; paths are from the project's root.
 
-    An open file that does not parse stands in the link as it was when it last did. ``dropped`` counts the files on
-    disk of which a reading was let go, or what was linked.
+    An open file that does not parse stands in the link as it was when it last did.
     """
 
-    dropped = 0
-    _project: Project | None
-    _link: Link | None = None
+    _parts: Parts | None
     _reports: dict[str, Report]
     _fixed: dict[str, Fixed]
 
     def __init__(self, tree: Tree) -> None:
         self._open: dict[str, tuple[bytes, Reading]] = {}
         self._good: dict[str, Reading] = {}
+        self._links = Links()
+        self._let_go = 0
         self._forget()
         self.checker = self._checker(tree)
         self._disk = OnDisk(tree)
+
+    @property
+    def dropped(self) -> int:
+        """Of how many files on disk a reading was let go, or what was linked."""
+        return self._let_go + self._links.dropped
+
+    def collected(self) -> None:
+        """What was dropped takes no memory any more."""
+        self._let_go = self._links.dropped = 0
 
     @property
     def tree(self) -> Tree:
@@ -56,10 +64,10 @@ class Linked:
         before, self.checker = self.checker, self._checker(tree)
         changed = {path for path in tree.files if self._disk.look_at(path, self._open.get(path))}
         gone = self._disk.keep(tree.files)
-        self.dropped += len(changed | gone)
+        self._let_go += len(changed | gone)
         # What is on disk under an open file does not count.
         if _asked_for(before) != _asked_for(self.checker):
-            self._drop_link()
+            self._links.forget()
             self._forget()
         elif (changed | gone) - self._good.keys():
             self._forget()
@@ -95,8 +103,9 @@ class Linked:
                 self._forget()
 
     def let_go(self) -> None:
-        """Forget the link: the next report makes another. What has been reported is still known."""
-        self._project = None
+        """Forget what is linked: the next report makes another. What has been reported is still known."""
+        self._parts = None
+        self._links.let_go()
 
     def report(self, path: str) -> Report | None:
         """All that is to be said about a file; None for one that is not there."""
@@ -111,10 +120,10 @@ class Linked:
     def _checked(self, path: str, reading: Reading) -> Checked:
         try:
             with deadline(len(self._disk.files)):
-                return check(self.checker, path, reading, self._linked())
+                return check(self.checker, path, reading, self._linked().of(path))
         except Late as late:  # what was being worked out is broken off
-            self._drop_link()
-            self._project = None
+            self._links.forget()
+            self._parts = None
             return not_checked(self.checker, Death(late.reason))
 
     def fixed(self, path: str) -> Fixed:
@@ -138,26 +147,17 @@ class Linked:
             return self._open[path][1].facts is not None
         return self._disk.is_current(path)
 
-    def _linked(self) -> Project:
-        if self._project is None:
-            readings = self.readings
-            facts = {path: reading.facts for path, reading in readings.items() if reading.facts is not None}
-            if self._link is None or not self._link.follow(facts):
-                self._drop_link()
-                self._link = lasting_link(self.checker, readings)
-            self._project = link(self.checker, readings, self._link)
-        return self._project
-
-    def _drop_link(self) -> None:
-        self.dropped += len(self._disk.files) if self._link is not None else 0
-        self._link = None
+    def _linked(self) -> Parts:
+        if self._parts is None:
+            self._parts = self._links.parts(self.checker, self.readings)
+        return self._parts
 
     def _checker(self, tree: Tree) -> Checker:
         return prepare(tree, honour_comments=True)[0]
 
     def _forget(self) -> None:
         """What was worked out no longer holds."""
-        self._project = None
+        self._parts = None
         self._reports = {}
         self._fixed = {}
 

@@ -112,7 +112,7 @@ class Workspace:
             gc.unfreeze()
             self._dropped = 0
             for linked in self._linked.values():
-                linked.dropped = 0
+                linked.collected()
         gc.collect()
         gc.freeze()
 

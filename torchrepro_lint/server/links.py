@@ -1,0 +1,65 @@
+"""The links of a project's parts while its files are edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.link import Link
+from torchrepro_lint.module_tree import ModuleTree
+from torchrepro_lint.parts import Parts
+from torchrepro_lint.reading import Reading
+
+if TYPE_CHECKING:
+    from torchrepro_lint.checking import Checker
+    from torchrepro_lint.facts import Facts
+
+
+class Links:
+    """Hands out a link for each part, told of what has changed where it is known already. ``dropped`` counts the files of those
+    that were of no use any more.
+    """
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._known: dict[Sequence[str], Link] = {}
+        self._checker: Checker | None = None
+        self._parts: Parts | None = None
+
+    def parts(self, checker: Checker, files: Mapping[str, Reading]) -> Parts:
+        """The parts of all files as they are now."""
+        found = Parts(checker, files, self, lasting=True, before=self._parts)
+        if self._parts is None or found.tree.key != self._parts.tree.key:
+            self.forget()
+        for paths in self._known.keys() - set(found.paths):
+            self._drop(paths)
+        self._checker, self._parts = checker, found
+        return found
+
+    def link(self, facts: Mapping[str, Facts], tree: ModuleTree) -> Link:
+        """The link of a part."""
+        assert self._checker is not None
+        paths = tuple(facts)
+        known = self._known.get(paths)
+        if known is None or not known.follow(facts):
+            self._drop(paths)
+            known = self._known[paths] = Link(facts, tree, self._checker.catalogue.version, keeps=True, firm=True)
+        return known
+
+    def leave(self, paths: Sequence[str]) -> None:
+        """They stay."""
+
+    def let_go(self) -> None:
+        """Of the parts as they are now only the links stay."""
+        if self._parts is not None:
+            self._parts.unlink()
+
+    def forget(self) -> None:
+        """None of them is of use any more."""
+        for paths in [*self._known]:
+            self._drop(paths)
+        self._parts = None
+
+    def _drop(self, paths: Sequence[str]) -> None:
+        if self._known.pop(paths, None) is not None:
+            self.dropped += len(paths)
