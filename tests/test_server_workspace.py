@@ -90,6 +90,26 @@ def test_an_edit_is_seen_and_undone(project: Project) -> None:
         assert opened.codes("train") == expected
 
 
+def test_an_import_joins_two_parts_and_its_end_parts_them(project: Project) -> None:
+    other = 'import torch\n\n\ndef draw():\n    return torch.ones(3)\n\n\nif __name__ == "__main__":\n    draw()\n'
+    train = TRAIN.replace("from model import draw", "from nets.model import draw")
+    opened = Opened(
+        project({"nets/model.py": MODEL, "run/train.py": train, "run/other.py": other, "pyproject.toml": ""})
+    )
+    apart = train.replace("from nets.model import draw", "from run.other import draw")
+    for _ in range(2):
+        opened.show(**{"run/train": train})
+        assert opened.codes("run/train") == ["TRL101"]
+        opened.show(**{"nets/model": MODEL.replace("randn", "zeros")})
+        assert opened.codes("run/train") == []
+        opened.hide("nets/model")
+        opened.show(**{"run/train": apart})
+        assert opened.codes("run/train") == []
+        opened.show(**{"run/other": other.replace("ones", "rand")})
+        assert opened.codes("run/train") == ["TRL101"]
+        opened.hide("run/other")
+
+
 def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
     """Operations ask for kinds and callers, which refer to the project that they are worked out for."""
     text = TRAIN + "\n\ndef loss(x, i):\n    return x.index_select(0, i).cumsum(0)\n\n\nloss(draw(), draw())\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ _WORTH_PROCESSES = 48
 _TOGETHER = 12
 # After so many files that take too long, it is most likely another file that makes them do so.
 _MOST_LATE = 2
+# Seconds that processes may take for all that they do.
+_ENDLESS = 86_400.0
 
 
 def check_tree(checker: Checker, parts: Parts, jobs: int = 1) -> dict[str, Checked]:
@@ -42,7 +45,7 @@ def check_tree(checker: Checker, parts: Parts, jobs: int = 1) -> dict[str, Check
 def _in_processes(
     checker: Checker, parts: Parts, together: Sequence[Sequence[str]], jobs: int
 ) -> Iterator[tuple[str, Checked]]:
-    checking, time = _Checking(checker, parts), allowed(len(parts.files))
+    checking = _Checking(checker, parts)
     shares = share_out([parts.weight(paths) for paths in together], jobs)
     bundles = [[together[number] for number in numbers] for numbers in shares.bundles]
     shared = [together[number] for number in shares.shared]
@@ -53,14 +56,14 @@ def _in_processes(
         if shared:
             _prepare(parts, shared[0])
 
-    most = time * max((len(_stretches(paths)) for bundle in bundles for paths in bundle), default=1)
-    for number, answer in work_through(checking.parts, bundles, jobs, most, meanwhile=prepare):
+    # Who takes too long for one file ends itself.
+    for number, answer in work_through(checking.bundle, bundles, jobs, deadline=_ENDLESS, meanwhile=prepare):
         if isinstance(answer, Death):
             again += bundles[number]
         else:
             yield from answer
     for number, paths in enumerate((*shared, *again)):
-        if number:
+        if 0 < number < len(shared):
             _prepare(parts, paths)
         some = _stretches(paths)
         for each, told in work_through(checking.all, some, jobs, apart=True):
@@ -95,6 +98,7 @@ class _Checking:
         self._checker = checker
         self._parts = parts
         self._late = 0
+        self._limit = 0.0
 
     def all(self, paths: Iterable[str]) -> list[Checked]:
         """What is said of files."""
@@ -108,11 +112,19 @@ class _Checking:
             self._parts.done(paths[0])
         return found
 
+    def bundle(self, some: Iterable[Sequence[str]]) -> list[tuple[str, Checked]]:
+        """The same in a process of its own, which ends where nothing else stops what takes too long."""
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        self._limit = 2 * allowed(len(self._parts.files))
+        return self.parts(some)
+
     def check(self, path: str) -> Checked:
         """What is said of a file."""
         from torchrepro_lint.infer.kinds import kinds_of
 
         reading = self._parts.files[path]
+        if self._limit:
+            signal.setitimer(signal.ITIMER_REAL, self._limit)
         try:
             with deadline(len(self._parts.files)):
                 project = self._project_of(path)
