@@ -566,7 +566,8 @@ class Names:
 
     def _imported(self, path: str, key: Expression) -> Iterator[str]:
         for word in self._texts(path, key):
-            yield from self.modules.resolve(path, word)
+            if all(part.isidentifier() for part in word.lstrip(".").split(".")):
+                yield from self.modules.resolve(path, word)
 
     def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The texts that an expression may be, where literals or an option's literals tell."""
