@@ -120,35 +120,34 @@ def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int = 1) -> dict[st
     return check_tree.check_tree(tree[0], Parts(*tree), jobs)
 
 
-def test_parts_say_what_each_says_by_itself(project: Maker, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_parts_say_what_each_says_by_itself(
+    project: Maker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = _examples()
-    tree = _read(project({**files, "any.py": "print(1)\n"}))
+    place = project({**files, "any.py": "print(1)\n"})
+    tree = _read(place)
     apart = _checked(tree)
     assert len(Parts(*tree).paths) > 500
     assert sum(len(each.findings) for each in apart.values()) > 1000
+    # So they do when facts are put away; each part is let go of when it is done with.
+    with monkeypatch.context() as patch:
+        patch.setattr(trees, "_ROOMY", 0)
+        away = _read(place)
+    assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
+    assert _checked(away) == apart
+    assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
     # As one part they have to do with one another where words are alike, and so some say something else.
     whole = _checked(_read(project({"any.py": _ANY})))
     others = {path.partition("/")[0] for path in apart if apart[path] != whole[path]} - {"any.py"}
     assert others
-    for folder in sorted(others)[::3]:
-        place = tmp_path_factory.mktemp("alone")
+    for folder in sorted(others)[::6]:
+        own = tmp_path_factory.mktemp("alone")
         for path in (each for each in files if each.startswith(f"{folder}/")):
-            Path(place, path).parent.mkdir(parents=True, exist_ok=True)
-            Path(place, path).write_text(files[path])
-        Path(place, "any.py").write_text("print(1)\n")
-        for path, said in _checked(_read(place)).items():
+            Path(own, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(own, path).write_text(files[path])
+        Path(own, "any.py").write_text("print(1)\n")
+        for path, said in _checked(_read(own)).items():
             assert said == apart[path], path
-
-
-def test_facts_that_are_put_away_say_the_same(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = project(_examples())
-    usual = _checked(_read(place))
-    monkeypatch.setattr(trees, "_ROOMY", 0)
-    away = _read(place)
-    assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
-    assert _checked(away) == usual
-    # Each part was let go of when it was done with.
-    assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
 
 
 NET = "from torch import nn\n\n\ndef make():\n    return nn.Linear(2, 2)\n"
