@@ -38,14 +38,13 @@ def check_tree(checker: Checker, parts: Parts, jobs: int = 1) -> dict[str, Check
     if jobs < 2 or not FORKS or len(paths) < _WORTH_PROCESSES:
         found = dict(checking.parts(together))
     else:
-        found = dict(_in_processes(checker, parts, together, jobs))
+        found = dict(_in_processes(checker, checking, parts, together, jobs))
     return {path: found[path] for path in paths}
 
 
 def _in_processes(
-    checker: Checker, parts: Parts, together: Sequence[Sequence[str]], jobs: int
+    checker: Checker, checking: _Checking, parts: Parts, together: Sequence[Sequence[str]], jobs: int
 ) -> Iterator[tuple[str, Checked]]:
-    checking = _Checking(checker, parts)
     shares = share_out([parts.weight(paths) for paths in together], jobs)
     bundles = [[together[number] for number in numbers] for numbers in shares.bundles]
     shared = [together[number] for number in shares.shared]
@@ -116,7 +115,10 @@ class _Checking:
         """The same in a process of its own, which ends where nothing else stops what takes too long."""
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         self._limit = 2 * allowed(len(self._parts.files))
-        return self.parts(some)
+        try:
+            return self.parts(some)
+        finally:  # who asked for it may be busy for longer
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def check(self, path: str) -> Checked:
         """What is said of a file."""
