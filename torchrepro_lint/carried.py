@@ -44,11 +44,8 @@ class Carried:
     def link(self, facts: Mapping[str, Facts], tree: ModuleTree) -> Link:
         """The link of a part, ``tree`` being that of the whole project."""
         paths = tuple(facts)
-        own = self._readings._replace(
-            files={path: self._readings.files[path] for path in paths},
-            digests={path: self._readings.digests[path] for path in paths},
-        )
-        part = self._parts[paths] = _Part(self._checker, own, self._cache, tree, _key(paths))
+        own = self._readings._replace(digests={path: self._readings.digests[path] for path in paths})
+        part = self._parts[paths] = _Part(self._checker, own, self._cache, tree, _key(paths), facts)
         return part.link
 
     def leave(self, paths: Sequence[str]) -> None:
@@ -69,7 +66,15 @@ class Carried:
 class _Part:
     """The link of a part, with what the last run worked out about it; ``key`` tells its files in the cache from those of others."""
 
-    def __init__(self, checker: Checker, readings: Readings, cache: Cache, tree: ModuleTree, key: str) -> None:
+    def __init__(
+        self,
+        checker: Checker,
+        readings: Readings,
+        cache: Cache,
+        tree: ModuleTree,
+        key: str,
+        files: Mapping[str, Facts],
+    ) -> None:
         self._checker = checker
         self._readings = readings
         self._cache = cache
@@ -80,7 +85,7 @@ class _Part:
         # The digests of the tables that were written down, and how many answers were recalled from each.
         self._tables: dict[str, str] = {}
         self._recalled: dict[str, int] = {}
-        self.link = self._taken_up()
+        self.link = self._taken_up(files)
 
     def leave(self) -> None:
         """Write down what is known now, if it is more than what still held of what was there before: otherwise the next run
@@ -120,8 +125,7 @@ class _Part:
         known = data is not None and digest(data) == self._tables[name]
         self._recalled[name] = recall(into, name, unpacked(data)) if data is not None and known else 0
 
-    def _taken_up(self) -> Link:
-        files = {path: each.facts for path, each in self._readings.files.items() if each.facts is not None}
+    def _taken_up(self, files: Mapping[str, Facts]) -> Link:
         data = self._cache.read(self._file(_NAME))
         question, digests, *rest = unpacked(data) if data else ("", {})
         before = _before(files, self._readings, digests) if question == self._question else None

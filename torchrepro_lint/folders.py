@@ -43,13 +43,13 @@ def falls_apart(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
     groups, every = Groups(weights), sum(weights.values())
     found = (folder for folder, _ in weights.most_common(_MOST_FOLDERS) if folder)
     largest = {folder: posixpath.basename(folder).encode("utf-8", "surrogateescape") for folder in found}
+    most = max(groups.sums(weights), default=0)
     for path, folder in sorted(folders.items()):
-        if max(groups.sums(weights)) >= _NEARLY_ALL * every:
-            return False
         text = b""
         for other, word in largest.items():
-            if not groups.together(folder, other):
+            if most < _NEARLY_ALL * every and not groups.together(folder, other):
                 text = text or data(path)
                 if word in text and (b"import " + word in text or b"from " + word in text):
                     groups.join(folder, other)
-    return True
+                    most = max(groups.sums(weights))
+    return most < _NEARLY_ALL * every

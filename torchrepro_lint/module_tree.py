@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.facts import Facts, Summary
 from torchrepro_lint.folders import join, parents
-from torchrepro_lint.syspath import path_entries
+from torchrepro_lint.syspath import entries_of, path_entries
 
 # Names of modules that projects have and no library offers for import.
 _OWN = frozenset(
@@ -152,6 +152,11 @@ class ModuleTree:
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
+
+
+def places_of(path: str, facts: Facts) -> tuple[object, ...]:
+    """What a file decides of where modules are found."""
+    return facts.summary.guarded, is_command(facts.summary), entries_of(path, facts)
 
 
 def is_command(summary: Summary) -> bool:

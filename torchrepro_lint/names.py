@@ -35,14 +35,13 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.module_tree import is_command
+from torchrepro_lint.module_tree import places_of
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.recent import Recent
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
-from torchrepro_lint.syspath import entries_of
 from torchrepro_lint.taken_apart import position
 from torchrepro_lint.walk import instance_assignments, statements
 
@@ -878,7 +877,6 @@ def _concerns_few(path: str, before: Facts, after: Facts) -> bool:
     """Whether a change of a file leaves alone what is asked of all files together: the places in which modules are found,
     the words of options and properties, and the tables that decorators fill.
     """
-    fields = ("guarded", "options", "properties", "tables")
+    fields = ("options", "properties", "tables")
     same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
-    same = same and is_command(before.summary) == is_command(after.summary)
-    return same and entries_of(path, before) == entries_of(path, after)
+    return same and places_of(path, before) == places_of(path, after)

@@ -12,21 +12,17 @@ from torchrepro_lint.facts import Constant, Facts
 from torchrepro_lint.files import source_roots
 from torchrepro_lint.folders import join, top_folders
 from torchrepro_lint.grouping import Groups
-from torchrepro_lint.module_tree import ModuleTree, is_command
+from torchrepro_lint.module_tree import ModuleTree, places_of
 from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, stay
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.syspath import entries_of
 from torchrepro_lint.walk import bodies, expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.link import Link
 
-
 # To look for what is let go of takes a while, whatever is found.
 _MUCH = 100
-
-
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -87,15 +83,8 @@ def _lies_alike(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> bool
 
 
 def _leads(path: str, facts: Facts) -> tuple[object, ...]:
-    summary = facts.summary
-    by_words = "import_module" in summary.calls
-    return (
-        summary.imports,
-        by_words and _first_words(facts),
-        summary.guarded,
-        is_command(summary),
-        entries_of(path, facts),
-    )
+    by_words = "import_module" in facts.summary.calls
+    return facts.summary.imports, by_words and _first_words(facts), *places_of(path, facts)
 
 
 class Parts:

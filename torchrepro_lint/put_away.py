@@ -1,4 +1,4 @@
-"""Facts in a quarter of the room, until they are asked for: of a project's parts one is looked into at a time."""
+"""Facts in little room, until they are asked for: of a project's parts one is looked into at a time."""
 
 from __future__ import annotations
 

@@ -36,8 +36,11 @@ def _ways(weights: Sequence[int], jobs: int) -> Iterator[Shares]:
 def _bundles(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[tuple[int, ...], ...]:
     """The heaviest first, each to whoever has least."""
     found: list[list[int]] = [[] for _ in range(min(jobs, len(order)))]
+    loads = [0] * len(found)
     for each in order:
-        min(found, key=lambda bundle: sum(weights[other] for other in bundle)).append(each)
+        least = loads.index(min(loads))
+        found[least].append(each)
+        loads[least] += weights[each]
     return tuple(map(tuple, found))
 
 

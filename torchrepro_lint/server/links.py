@@ -29,7 +29,8 @@ class Links:
     def parts(self, checker: Checker, files: Mapping[str, Reading]) -> Parts:
         """The parts of all files as they are now."""
         found = Parts(checker, files, self, lasting=True, before=self._parts)
-        if self._parts is None or found.tree.key != self._parts.tree.key:
+        was = self._parts.tree if self._parts is not None else None
+        if was is not found.tree and (was is None or was.key != found.tree.key):
             self.forget()
         for paths in self._known.keys() - set(found.paths):
             self._drop(paths)
