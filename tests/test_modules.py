@@ -57,3 +57,36 @@ def test_a_module_that_is_not_there_is_not_looked_for_in_the_others(monkeypatch:
     stars = "".join(f"from .m{number} import *\n" for number in range(40))
     assert modules({"p/__init__.py": stars}).resolve("main.py", "p.f") == ()
     assert set(asked) == {"f"}
+
+
+def test_of_many_star_imports_those_are_asked_that_may_have_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"p/__init__.py": "".join(f"from .m{number} import *\n" for number in range(20)) + "from .gone import *\n"}
+    for number in range(20):
+        files |= {
+            f"p/m{number}/__init__.py": "from .impl import *\n",
+            f"p/m{number}/impl.py": f"def f{number}(): ...\ndef both(): ...\n"
+            if number < 2
+            else f"def f{number}(): ...\n",
+        }
+    files["p/m3/impl.py"] += "from torch.nn import *\n"  # may have any name
+    files["p/m4/impl.py"] += "from p import *\n"
+    files["p/m5/deep.py"] = "x = 1\n"
+    files["p/m6/impl.py"] += "def _own(): ...\n"
+    words = [*(f"f{number}" for number in range(20)), "both", "deep", "impl", "Linear", "_own", "m7"]
+
+    def found() -> dict[str, tuple[str, ...]]:
+        linked = modules(files)
+        return {word: linked.resolve("main.py", f"p.{word}") for word in words}
+
+    asked: list[tuple[str, str]] = []
+    attribute = Modules.attribute
+    monkeypatch.setattr(Modules, "attribute", lambda *args: [asked.append(args[1:]), attribute(*args)][1])
+    few = found()
+    in_impl = [path for path, word in asked if word == "f9" and path.endswith("impl.py")]
+    assert len(in_impl) < 5, in_impl
+    monkeypatch.setattr("torchrepro_lint.modules._MANY_STARS", 1000)
+    assert few == found()
+    assert few["both"] == ("p/m0/impl.py:both", "p/m1/impl.py:both", "torch.nn.both")
+    assert few["deep"] == ("p/m5/deep.py:", "torch.nn.deep")
+    assert few["f9"] == ("p/m9/impl.py:f9", "torch.nn.f9")
+    assert few["_own"] == ()

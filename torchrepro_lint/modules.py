@@ -7,7 +7,7 @@ slashes and relative to the root; names of everything else are dotted as imports
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from torchrepro_lint.facts import Facts, Summary
@@ -17,6 +17,9 @@ from torchrepro_lint.memo import Memo
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.reads import Files, Reads
+
+# From so many star imports on it is worked out once which words each may have; with fewer all are asked.
+_MANY_STARS = 8
 
 
 class Modules:
@@ -34,6 +37,7 @@ class Modules:
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
         self.imports: Kept[str, tuple[str, ...]] = Kept(self.reads)
         self._stars: Kept[str, tuple[tuple[str, str | None], ...]] = Kept(self.reads)
+        self._offers: Kept[str, dict[str, list[int]]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
@@ -65,6 +69,7 @@ class Modules:
         self._memo.drop(changed)
         self.imports.drop(changed)
         self._stars.drop(changed)
+        self._offers.drop(changed)
         self._behind.drop(changed)
         self._run_by.drop(changed)
 
@@ -207,17 +212,15 @@ class Modules:
 
     def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
         """What a package has under the word of a submodule: a star import loads ``net``, and then binds its ``net``."""
-        stars = self._stars.of(path, lambda: tuple(self._find_stars(path)))
-        return self._from_star(submodule, word) if submodule in (file for _, file in stars) else ()
+        loads = (file for _, file in self._stars_of(path))
+        return self._from_star(submodule, word) if submodule in loads else ()
 
     def starred(self, path: str) -> tuple[str, ...]:
         """A file, and those whose names it has by star imports, directly or not."""
-        found, waiting = [path], [path]
+        found, waiting = {path: None}, [path]
         while waiting:
-            file = waiting.pop()
-            stars = self._stars.of(file, lambda file=file: tuple(self._find_stars(file)))  # type: ignore[misc]
-            new = [each for _, each in stars if each and each not in found]
-            found += new
+            new = [each for _, each in self._stars_of(waiting.pop()) if each and each not in found]
+            found.update(dict.fromkeys(new))
             waiting += new
         return tuple(found)
 
@@ -230,16 +233,57 @@ class Modules:
     def _from_stars(self, path: str, word: str) -> Iterator[str]:
         if word.startswith("_"):
             return
-        for star, file in self._stars.of(path, lambda: tuple(self._find_stars(path))):
+        for star, file in self._stars_with(path, word):
             if file is not None and file != path:
                 yield from self._from_star(file, word)
-            elif file is None and star[0] != "." and self.is_outside(path, star):
+            elif self._leads_out(path, star, file):
                 yield f"{star}.{word}"
 
-    def _find_stars(self, path: str) -> Iterator[tuple[str, str | None]]:
+    def _leads_out(self, path: str, star: str, file: str | None) -> bool:
+        """Whether a star import has the names of another library."""
+        return file is None and star[0] != "." and self.is_outside(path, star)
+
+    def _stars_of(self, path: str) -> tuple[tuple[str, str | None], ...]:
         """The star imports of a file, each with the file of the project that it loads."""
-        for star in self.files[path].summary.stars:
-            yield star, self.loaded(path, star)
+        return self._stars.of(
+            path, lambda: tuple((each, self.loaded(path, each)) for each in self.files[path].summary.stars)
+        )
+
+    def _stars_with(self, path: str, word: str) -> Iterable[tuple[str, str | None]]:
+        """Those of them that may have a word: a package of packages has hundreds, of which one does."""
+        stars = self._stars_of(path)
+        if len(stars) < _MANY_STARS:
+            return stars
+        offers = self._offers.of(path, lambda: self._find_offers(path))
+        return [stars[number] for number in sorted({*offers.get(word, ()), *offers.get("*", ())})]
+
+    def _find_offers(self, path: str) -> dict[str, list[int]]:
+        """The words that star imports may have, each with the numbers of these; under ``*`` those that may have any."""
+        found: dict[str, list[int]] = {}
+        for number, (star, file) in enumerate(self._stars_of(path)):
+            words = {"*"} if self._leads_out(path, star, file) else set[str]()
+            for each in self.starred(file) if file else ():
+                words.update(self._words_of(each))
+            for word in words:
+                found.setdefault(word, []).append(number)
+        return found
+
+    def _words_of(self, path: str) -> Iterator[str]:
+        """What a file itself may have by a name; ``*`` where that may be anything, since it has the names of another library."""
+        yield from self._exported(path)
+        if posixpath.basename(path) == "__init__.py":
+            yield from self._below.get(posixpath.dirname(path), ())
+        if any(self._leads_out(path, *each) for each in self._stars_of(path)):
+            yield "*"
+
+    @cached_property
+    def _below(self) -> dict[str, list[str]]:
+        """The words of the modules in each folder."""
+        found: dict[str, list[str]] = {}
+        for stem in self._stems:
+            folder, _, word = stem.rpartition("/")
+            found.setdefault(folder, []).append(word)
+        return found
 
     def _from_star(self, file: str, word: str) -> tuple[str, ...]:
         return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
