@@ -98,6 +98,10 @@ class Callers:
         """Whether any call calls by that word."""
         return bool(self._having(word) or self._having(f"<super>.{word}"))
 
+    def paths(self, words: Iterable[str]) -> set[str]:
+        """The files that call something by one of these words."""
+        return {self._paths[number] for word in words for number in self._having(word)}
+
     def _by_word(self, word: str) -> Iterator[int]:
         """The numbers of all calls by a word (see ``called_word``), in the order of files and text."""
         for number in self._having(word):

@@ -95,13 +95,15 @@ class _Trail:
         """The calls in other classes and functions of the run that may run what an attribute holds: ``model.encoder(x)``."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
         words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
-        for path in sorted({path_of(each) for each in self._run.functions}) if words else ():
-            for site in self._project.calls_by(path, words):
-                func, own = site.call.func, self._project.resolver.owner(site.function)
-                if isinstance(func, Ref) and func.path[-1:] and func.path[-1] in words and own not in owners:
-                    of = [each.removesuffix("()") for each in self._project.resolver.receiver(path, func)]
-                    if site.function in self._run.functions and (not of or not owners.isdisjoint(of)):
-                        yield site
+        for path in sorted(self._run.paths & self._project.resolver.calls_of.paths(words)) if words else ():
+            for called in self._project.calls_on(path, words):
+                if (
+                    called.function in self._run.functions
+                    and self._project.resolver.owner(called.function) not in owners
+                ):
+                    of = [each.removesuffix("()") for each in self._project.resolver.receiver(path, called.call.func)]
+                    if not of or not owners.isdisjoint(of):
+                        yield self._project.site(path, called)
 
     def _statement(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None

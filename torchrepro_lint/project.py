@@ -179,16 +179,24 @@ class Project:
 
     def calls(self, path: str) -> tuple[Site, ...]:
         """All calls of a module in the order of the text, but for those that constant tests rule out."""
-        return self.link.sites.of(path, lambda: tuple(self._site(path, each) for each in self._called(path)))
+        return self.link.sites.of(path, lambda: tuple(self.site(path, each) for each in self._called(path)))
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[Site]:
         """Those of ``calls`` that may call what has one of these last words."""
         meant = words_in(self.files[path], words)
         for each in self._called(path):
             if not meant.isdisjoint(held_words(each.call.func)):
-                yield self._site(path, each)
+                yield self.site(path, each)
 
-    def _site(self, path: str, called: Called) -> Site:
+    def calls_on(self, path: str, words: frozenset[str]) -> Iterator[Called]:
+        """The calls of a module by an attribute or method with one of these names."""
+        for each in self._called(path):
+            match each.call.func:
+                case Ref(path=(*_, word)) if word in words:
+                    yield each
+
+    def site(self, path: str, called: Called) -> Site:
+        """A call of a module with what it calls."""
         names = self.resolver.names(path, called.call.func)
         event = called.event
         return Site(called.call, called.function, names, event.guards, event.statement)

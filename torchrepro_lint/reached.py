@@ -12,7 +12,6 @@ from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Call
 from torchrepro_lint.frozen import is_frozen
 from torchrepro_lint.gradients import gradient_free, has_backward
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
@@ -89,8 +88,7 @@ def _keeps_none(context: Context, program: Program, operation: Operation) -> boo
 
 
 def _all(context: Context, program: Program) -> Iterator[Operation]:
-    functions = program.run.functions
-    paths = sorted({path_of(function) for function in functions})
+    functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
         id(verdict.case.site.call): verdict.case.row
         for _, verdict in verdicts_of(context, paths)

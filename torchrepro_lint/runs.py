@@ -156,6 +156,11 @@ class Run:
         return frozenset(target.function for target in self._seen if target.receiver not in (_IMPORTED, _MADE))
 
     @cached_property
+    def paths(self) -> frozenset[str]:
+        """The files of which the run reaches anything."""
+        return frozenset(map(path_of, self.functions))
+
+    @cached_property
     def entries(self) -> dict[str, list[tuple[str, Event]]]:
         """For each function which functions enter it, and by which of their events; for one that waits to the end that is
         where it was handed over.

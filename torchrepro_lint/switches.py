@@ -76,7 +76,7 @@ def _reaches_operation(context: Context, program: Program) -> bool:
 def reported_warning(context: Context, function: str) -> bool:
     """Whether a ``warn_only=True`` that the programs of a function reach is reported where it stands."""
     for program in programs_of(context.project, function):
-        for path in sorted({path_of(each) for each in program.run.functions}):
+        for path in sorted(program.run.paths):
             for switch in switches(context.project, path):
                 if only_warns(switch) and switch.site.function in program.run.functions:
                     return not stops_strict_mode(context, switch.site.function)

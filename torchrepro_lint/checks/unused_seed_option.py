@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Ref, span
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.readers import Reads, reads_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Span
@@ -41,7 +40,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Options whose declaration an entry point reaches."""
     for declared in _declared(context):
         programs = context.project.reaching(declared.function or f"{context.path}:")
-        files = sorted({path_of(name) for program in programs for name in program.run.functions})
+        files = sorted({path for program in programs for path in program.run.paths})
         if files and not _is_read(context, declared, files):
             message = f"{declared.flag} is declared but nothing reads it; pass it to the seeders or drop it"
             yield Finding("TRL109", declared.place, message)
