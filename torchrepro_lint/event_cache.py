@@ -19,6 +19,8 @@ from torchrepro_lint.truth import Setting
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
 _MOST_BODIES = 20_000
+# Of methods that run on objects of classes that inherit them, likewise.
+_MOST_ON_HEIRS = 20_000
 
 
 class Outcome(Small, frozen=True):
@@ -76,6 +78,8 @@ class EventCache:
         self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(most)
         self._mutations: dict[str, Mutations] = {}
         self.outcomes: Kept[Happens, Outcome] = Kept(definitions.reads)
+        # Those of methods that run on an object of another class than their own, each with that class.
+        self.on_heirs: Kept[tuple[Happens, str], Outcome] = Kept(definitions.reads, _MOST_ON_HEIRS)
         # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
         # class of its object, and whether it waits until its result is used.
         self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(
@@ -129,6 +133,7 @@ class EventCache:
     def drop(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         self.outcomes.drop(changed)
+        self.on_heirs.drop(changed)
         self.entered.drop(changed)
         self.replaced.drop(changed)
         self.stretches.drop(changed)

@@ -354,11 +354,11 @@ class Run:
             yield from self._awaited(frame.path, called)
 
     def _outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
-        """What an event calls and hands over; remembered for all runs where that does not hang on an object's class."""
-        if frame.receiver:
-            return self._find_outcome(frame, event, called)
-        self._names.modules.reads.recall("outcomes")
+        """What an event calls and hands over; remembered for all runs."""
         key = Happens.of(frame.path, event)
+        if frame.receiver:
+            return self._cache.on_heirs.of((key, frame.receiver), lambda: self._find_outcome(frame, event, called))
+        self._names.modules.reads.recall("outcomes")
         return self._cache.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
 
     def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
@@ -468,9 +468,12 @@ class Run:
         if any(isinstance(key, int) for key in self._waiting):
             still = isinstance(used, Ref) and not STILL_METHODS.isdisjoint(used.path[-1:])
             for each in (used, None if still else receiver_of(used)):
-                for _, value in self._names.made(path, each) if each is not None else ():
-                    if id(value) in self._waiting:
-                        yield from self._waiting.pop(id(value)).targets
+                if isinstance(each, Call) or (
+                    isinstance(each, Ref) and len(each.path) < 2
+                ):  # what else is made by no call
+                    for _, value in self._names.made(path, each):
+                        if id(value) in self._waiting:
+                            yield from self._waiting.pop(id(value)).targets
 
     def _hooks(self, handed: Handed, mode: str) -> Iterator[Target]:
         """What a framework runs of the objects and functions that it is handed."""
