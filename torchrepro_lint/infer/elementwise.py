@@ -18,12 +18,14 @@ def arithmetic(op: str, left: What, right: What) -> What:
     one, other = (left, right) if left.is_tensor else (right, left)
     if op in ("in", "not in", "is", "is not"):
         return What("bool")
-    if other.kind not in _OPERANDS:
-        plain = other.kind == ""
-        return _fresh(What("tensor"), [one, other]) if plain else UNKNOWN
-    if op == "@":
+    if not other.kind:
+        found = _fresh(What("tensor"), [one, other])
+    elif other.kind not in _OPERANDS:
+        return UNKNOWN
+    elif op == "@":
         return matmul(left, right)
-    found = pointwise([left, right])
+    else:
+        found = pointwise([left, right])
     if op in _COMPARISONS:
         return found._replace(dtype="bool", family="bool", grad=False)
     return divided(found) if op == "/" else found
