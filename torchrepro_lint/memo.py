@@ -73,6 +73,11 @@ class Memo:
             return answer
         return self._compute(key, compute, firm)
 
+    def doubt(self) -> None:
+        """What is being answered owes something to where it was asked: but for the outermost one no answer is kept."""
+        if self._open:
+            self._lowest = 0
+
     def definite(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
         """What ``compute`` gives, perhaps in the midst of a question, and whether that owes nothing to a cut: then it is what it
         would be at any other time.

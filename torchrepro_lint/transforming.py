@@ -22,6 +22,8 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.happenings import Happening
+from torchrepro_lint.memo import Memo
+from torchrepro_lint.same_scopes import SameScopes
 from torchrepro_lint.samples import dataset, transforms
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.signatures import arguments
@@ -69,7 +71,11 @@ class Transforming:
         self._project = origins.project
         self._datasets = datasets
         self._depth = 0
-        self._asked: set[tuple[str, tuple[str, ...], int]] = set()
+        # What methods do in scopes that say the same; and of what is being asked, by the class and the call that makes the
+        # object, which question that is.
+        self._known = Memo()
+        self._asked: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
+        self._scopes = SameScopes()
         self._unbound = Unbound(origins.project)
         # What is indexed or iterated and is no dataset, in whatever scope; it stays, so that no other gets its identity.
         self._others: dict[Hashable, Expression] = {}
@@ -77,6 +83,7 @@ class Transforming:
     def draws(self, given: Scoped) -> Draws:
         """What calling a callable draws from."""
         if self._depth > _MOST:
+            self._known.doubt()
             return UNKNOWN
         self._depth += 1
         try:
@@ -184,12 +191,13 @@ class Transforming:
             scope = call.scope if call is not None and not owner else scope
         asked = (owner, tuple(methods), id(call.value) if call is not None else 0)
         if asked in self._asked:
+            self._known.solve(self._asked[asked], tuple)  # who is being answered owes something to that
             return NOTHING  # by way of itself it draws nothing more
-        self._asked.add(asked)
+        question = self._asked[asked] = tuple(methods), self._scopes.number(scope)
         try:
-            return self._worked(methods, scope)
+            return frozenset(self._known.solve(question, lambda: self._worked(methods, scope)))
         finally:
-            self._asked.discard(asked)
+            del self._asked[asked]
 
     def _worked(self, methods: Sequence[str], scope: Scope) -> Draws:
         work = self._project.work_of(methods)
