@@ -151,3 +151,21 @@ def test_what_is_worked_out_amid_a_question_is_definite_unless_it_owes_to_a_cut(
     assert memo.solve("outer", outer) == ("b",)
     assert told == {"free": (("a",), True), "cut": ((), False), "after": ((), False)}
     assert memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer))) == (("b",), True)
+
+
+def test_what_is_doubted_is_kept_for_the_outermost_question_alone() -> None:
+    memo, asked = Memo(), list[str]()
+
+    def doubted() -> tuple[str, ...]:
+        asked.append("doubted")
+        memo.doubt()
+        return ("x",)
+
+    def outermost() -> tuple[str, ...]:
+        asked.append("outermost")
+        return (*memo.solve("inner", doubted), *memo.solve("inner", doubted))
+
+    assert memo.solve("outer", outermost) == memo.solve("outer", outermost) == ("x",)
+    assert asked == ["outermost", "doubted"]
+    assert memo.solve("inner", doubted) == ("x",)
+    assert asked == ["outermost", "doubted", "doubted"]

@@ -1,0 +1,84 @@
+"""What workers draw from through datasets that wrap one another, asked once for each thing that is to be known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.one_file import NAME, findings
+from torchrepro_lint.checks.dataloader import worker_init
+from torchrepro_lint.facts import Constant, Ref
+from torchrepro_lint.same_scopes import SameScopes
+from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.transforming import Transforming
+
+_PLAIN = """
+class Plain(Dataset):
+    def __getitem__(self, index):
+        return {sample}
+
+
+"""
+_WRAPPER = """
+class Wrapper{number}(Dataset):
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getitem__(self, index):
+        return self.inner[index]
+
+
+"""
+
+
+def _program(wrappers: int, sample: str, build: str) -> str:
+    classes = "".join(_WRAPPER.format(number=number) for number in range(wrappers))
+    head = "import random\nimport sys\n\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+    made = f"def build(data):\n{build}    return data\n\n\n"
+    return f"{head}{_PLAIN.format(sample=sample)}{classes}{made}loader = DataLoader(build(Plain()), num_workers=2)\n"
+
+
+def _by_choice(wrappers: int) -> str:
+    return "".join(
+        f"    if sys.argv[{number}]:\n        data = Wrapper{number}(data)\n" for number in range(wrappers)
+    )
+
+
+@pytest.mark.parametrize(("sample", "codes"), [("random.random()", ["TRL301"]), ("index", [])])
+def test_each_wrapper_is_asked_once_however_many_ways_lead_to_it(
+    sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    worked = Transforming._worked
+    monkeypatch.setattr(Transforming, "_worked", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    assert [each.code for each in findings(worker_init, _program(12, sample, _by_choice(12)))] == codes
+    assert len(asked) <= 26, len(asked)  # of 4,096 ways through twelve wrappers
+
+
+@pytest.mark.parametrize(("sample", "codes"), [("random.random()", ["TRL301"]), ("index", [])])
+def test_wrappers_that_may_wrap_each_other(sample: str, codes: list[str]) -> None:
+    build = "    for word in sys.argv:\n        data = Wrapper0(data) if word else Wrapper1(data)\n"
+    assert [each.code for each in findings(worker_init, _program(2, sample, build))] == codes
+
+
+def _scope(*, word: str = "x", at: int = 4, owner: str = "a.py:Net", inner: Scope | None = None) -> Scope:
+    value = Scoped(NAME, Ref(at, at + 1, (":data",), (), at), inner or Scope())
+    return Scope({word: (value,)}, {"kwargs": Arguments({"y": (value,)}, (value,))}, owner)
+
+
+def test_scopes_that_say_the_same_have_one_number() -> None:
+    scopes = SameScopes()
+    first = scopes.number(_scope(inner=_scope()))
+    assert scopes.number(_scope(inner=_scope())) == first
+    others = [
+        _scope(),
+        _scope(inner=_scope(owner="")),
+        _scope(inner=_scope(), word="y"),
+        _scope(inner=_scope(), at=5),
+        _scope(inner=_scope(), owner="a.py:Other"),
+        _scope(inner=_scope())._replace(stars={}),
+        _scope(inner=_scope())._replace(stars={"kwargs": Arguments(complete=False)}),
+        _scope(inner=_scope())._replace(given={"x": (Scoped(NAME, Constant(4, 5, 4)),)}),
+    ]
+    numbers = [scopes.number(each) for each in others]
+    assert len({first, *numbers}) == len(numbers) + 1
+    assert [scopes.number(each) for each in others] == numbers
