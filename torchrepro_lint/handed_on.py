@@ -89,16 +89,18 @@ class HandedOn:
 def _named(facts: Facts, kept: bool) -> dict[str, list[Ref]]:
     """The references in a file by their last words, but for those that are called, compared or assigned to.
 
-    Without what is ``kept``, those are left out, too, that are kept in an attribute, or before something takes their place.
+    Without what is ``kept``, those are left out, too, that are kept in an attribute, in a variable that is only called, or before
+    something takes their place.
     """
     found: dict[str, list[Ref]] = {}
+    called = frozenset[str]() if kept else _only_called(facts)
     for body in bodies(facts):
         inside = statements(body)
         replaced = set[str]() if kept else {word for each in inside for word in _replaced(each)}
         for statement in inside:
             for takes in (False, True) if replaced else (False,):
                 uncalled: list[Ref] = []
-                for value in _evaluated(statement, kept, takes):
+                for value in _evaluated(statement, kept, takes, called):
                     _add_uncalled(value, uncalled)
                 for each in uncalled:
                     if ((word := last_word(each)) in replaced) is takes:
@@ -112,10 +114,29 @@ def _replaced(statement: Statement) -> Iterator[str]:
     yield from (target.path[-1] for target in targets if isinstance(target, Ref) and target.path)
 
 
-def _evaluated(statement: Statement, kept: bool, replaced: bool) -> Sequence[Expression]:
+def _only_called(facts: Facts) -> frozenset[str]:
+    """The local variables of a file that are assigned, and otherwise called: who calls them is found by their names."""
+    held, read = set[str](), list[Ref]()
+    for body in bodies(facts):
+        for statement in statements(body):
+            for target in statement.targets if isinstance(statement, Assign) and statement.op == "=" else ():
+                if isinstance(target, Ref) and not target.path:
+                    held.update(root for root in target.roots if ".<locals>." in root)
+            for value in _evaluated(statement, True, False):
+                _add_uncalled(value, read)
+    return frozenset(held.difference(root for each in read for root in each.roots))
+
+
+def _evaluated(
+    statement: Statement, kept: bool, replaced: bool, called: frozenset[str] = frozenset()
+) -> Sequence[Expression]:
     if not isinstance(statement, Assign):
         return expressions(statement)
-    keeps = all(isinstance(target, Ref) and (replaced or len(target.path) == 1) for target in statement.targets)
+    keeps = all(
+        isinstance(target, Ref)
+        and (replaced or len(target.path) == 1 or (not target.path and called.issuperset(target.roots)))
+        for target in statement.targets
+    )
     others = [target for target in statement.targets if not isinstance(target, Ref)]
     if statement.value is not None and (kept or not keeps or not _chooses(statement.value)):
         return [statement.value, *others]
