@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 from torchrepro_lint.beginnings import Beginning
-from torchrepro_lint.entrypoints import Entry
+from torchrepro_lint.entrypoints import Entry, is_test
 from torchrepro_lint.event_cache import EventCache, Happens, Outcome
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import (
@@ -287,7 +287,21 @@ class Run:
             self._entered.append(Entered(target.function, (maker, waiting.step.event)))
             self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
-    def _present(self, found: list[str]) -> list[str]:
+    def _of_this_run(self, found: Sequence[str]) -> Sequence[str]:
+        """Without what other scripts and tests define that this run has not come to, where there is anything else: who passes it
+        for a parameter runs there.
+        """
+        if len(found) < 2 or not (self.starts and self.starts[0].endswith(":")):
+            return found
+        return [name for name in found if not self._is_elsewhere(path_of(name))] or found
+
+    def _is_elsewhere(self, path: str) -> bool:
+        facts = self._names.modules.files[path]
+        if not (facts.summary.guarded or is_test(path, facts)):
+            return False
+        return not any(self._asks(Target(f"{path}:", mode)) for mode in ("", "worker", "loaded"))
+
+    def _present(self, found: Sequence[str]) -> Sequence[str]:
         """Without the objects of classes that this run has not made, where it has made others: another program passes those."""
         if len(found) < 2 or self._recording:  # what stretches do hangs on what was entered alone
             return found
@@ -329,7 +343,7 @@ class Run:
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
         outcome = self._outcome(frame, event, called)
-        found, assumed, quiet, handed = outcome.found, outcome.assumed, outcome.quiet, outcome.handed
+        found, assumed, quiet = outcome.found, outcome.assumed, outcome.quiet
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
         self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
         if event.kind == "read":
@@ -341,15 +355,16 @@ class Run:
             own = [name for name in found if ":" in name]
             if event.kind == "call":
                 self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
-            there = self._present(own)
+            there = self._present(self._of_this_run(own))
             for name in there:
                 yield from self._followed(name, event.kind, mode, waiting, receivers)
             if len(there) < len(own):
-                absent = [name for name in own if name not in there]
+                absent = [name for name in own if name not in there and self._class_of(name)]
                 self._absent += (_Absent(each, event.kind, mode, waiting, receivers, frame.function) for each in absent)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
-                yield from self._hand_over(frame.path, value, found, handed, mode, waiting)
+                given = self._of_this_run(outcome.handed)
+                yield from self._hand_over(frame.path, value, found, given, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._awaited(frame.path, called)
 
@@ -495,7 +510,7 @@ class Run:
                             yield from (each for each in methods if self._names.is_property(each))
 
     def _hand_over(
-        self, path: str, call: Call, found: tuple[str, ...], given: tuple[str, ...], mode: str, waiting: Waiting
+        self, path: str, call: Call, found: tuple[str, ...], given: Sequence[str], mode: str, waiting: Waiting
     ) -> Iterator[Target]:
         """Functions, generators and callable objects passed as arguments.
 
