@@ -38,9 +38,7 @@ def _program(wrappers: int, sample: str, build: str) -> str:
 
 
 def _by_choice(wrappers: int) -> str:
-    return "".join(
-        f"    if sys.argv[{number}]:\n        data = Wrapper{number}(data)\n" for number in range(wrappers)
-    )
+    return "".join(f"    if sys.argv[{number}]:\n        data = Wrapper{number}(data)\n" for number in range(wrappers))
 
 
 @pytest.mark.parametrize(("sample", "codes"), [("random.random()", ["TRL301"]), ("index", [])])
