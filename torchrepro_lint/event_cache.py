@@ -79,7 +79,9 @@ class EventCache:
         self._mutations: dict[str, Mutations] = {}
         self.outcomes: Kept[Happens, Outcome] = Kept(definitions.reads)
         # Those of methods that run on an object of another class than their own, each with that class.
-        self.on_heirs: Kept[tuple[Happens, str], Outcome] = Kept(definitions.reads, _MOST_ON_HEIRS)
+        self.on_heirs: Kept[tuple[Happens, str], Outcome] = Kept(
+            definitions.reads, None if definitions.reads.firm else _MOST_ON_HEIRS
+        )
         # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
         # class of its object, and whether it waits until its result is used.
         self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(

@@ -93,15 +93,13 @@ class _Trail:
 
     def other_runs(self) -> Iterator[Site]:
         """The calls in other classes and functions of the run that may run what an attribute holds: ``model.encoder(x)``."""
-        owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        resolver = self._project.resolver
+        owners = {resolver.owner(each) for each in self._functions} - {""}
         words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
-        for path in sorted(self._run.paths & self._project.resolver.calls_of.paths(words)) if words else ():
+        for path in sorted(self._run.paths & resolver.calls_of.paths(words)):
             for called in self._project.calls_on(path, words):
-                if (
-                    called.function in self._run.functions
-                    and self._project.resolver.owner(called.function) not in owners
-                ):
-                    of = [each.removesuffix("()") for each in self._project.resolver.receiver(path, called.call.func)]
+                if called.function in self._run.functions and resolver.owner(called.function) not in owners:
+                    of = [each.removesuffix("()") for each in resolver.receiver(path, called.call.func)]
                     if not of or not owners.isdisjoint(of):
                         yield self._project.site(path, called)
 

@@ -483,9 +483,8 @@ class Run:
         if any(isinstance(key, int) for key in self._waiting):
             still = isinstance(used, Ref) and not STILL_METHODS.isdisjoint(used.path[-1:])
             for each in (used, None if still else receiver_of(used)):
-                if isinstance(each, Call) or (
-                    isinstance(each, Ref) and len(each.path) < 2
-                ):  # what else is made by no call
+                # Anything else stands for itself, and no call makes it.
+                if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
                     for _, value in self._names.made(path, each):
                         if id(value) in self._waiting:
                             yield from self._waiting.pop(id(value)).targets
