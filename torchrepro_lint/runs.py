@@ -352,14 +352,14 @@ class Run:
         if not quiet:
             waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
-            own = [name for name in found if ":" in name]
+            own = self._of_this_run([name for name in found if ":" in name])
             if event.kind == "call":
                 self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
-            there = self._present(self._of_this_run(own))
+            there = self._present(own)
             for name in there:
                 yield from self._followed(name, event.kind, mode, waiting, receivers)
             if len(there) < len(own):
-                absent = [name for name in own if name not in there and self._class_of(name)]
+                absent = [name for name in own if name not in there]
                 self._absent += (_Absent(each, event.kind, mode, waiting, receivers, frame.function) for each in absent)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
