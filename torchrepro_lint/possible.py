@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.entering import Entering, used_by
 from torchrepro_lint.facts import Call, Expression
@@ -53,7 +53,21 @@ def first_possible(project: Project, run: Run, draws: Iterable[Draw]) -> Draw | 
 
 
 def _is_possible(project: Project, run: Run, happening: Happening, *, likely: bool) -> bool:
-    return _Look(project, run, happening.mode, likely=likely).gets_to(happening.function, happening.event, 0)
+    # Several rules ask about one run, and of many draws of one function: what that is run with is looked for once.
+    looks = project.kept.get("looks")
+    if looks is None or looks.run is not run:
+        looks = project.kept["looks"] = _Looks(run, {})
+    key = happening.function, happening.mode, likely
+    if key not in looks.known:
+        looks.known[key] = _Look(project, run, happening.mode, likely=likely)
+    return looks.known[key].gets_to(happening.function, happening.event, 0)
+
+
+class _Looks(NamedTuple):
+    """The ways to the functions of a run, as far as they have been looked for: by function, mode and likeliness."""
+
+    run: Run
+    known: dict[tuple[str, str, bool], _Look]
 
 
 class _Look:
