@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Call, Function, Ref
-from torchrepro_lint.origins import is_static
+from torchrepro_lint.methods import is_static
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rings import ring
@@ -109,7 +109,7 @@ class Arrivals:
 
     def _skips(self, function: Function, path: str, call: Call) -> bool:
         """Whether the first parameter is the object, and not passed by hand as in ``Base.fetch(self, index)``."""
-        if not function.owner or is_static(function.decorators):
+        if not function.owner or is_static(function):
             return False
         if isinstance(call.func, Ref) and call.func.path and not function.decorators:
             names = self._origins.project.names(path, call.func._replace(path=call.func.path[:-1]))

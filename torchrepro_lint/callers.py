@@ -8,9 +8,11 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
-from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Statement, Summary
+from torchrepro_lint.constructions import passes_self
+from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Ref, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
+from torchrepro_lint.methods import is_on_class, is_static
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.small import Small
 from torchrepro_lint.walk import called_word
@@ -196,23 +198,25 @@ class Callers:
 
         Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
-        index = position - bool(function.owner)
         for path, call in self.of(name, function):
-            keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
-            plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
-            if keyword is not None:
-                yield path, keyword.value
-            elif param.kind != "kw" and 0 <= index < len(plain):
-                yield path, plain[index].value
-            elif not any(arg.star for arg in call.args):
-                yield path, None
+            yield from _given(path, call, param, position - self._is_bound(path, call, function))
+        index = position - (bool(function.owner) and not is_static(function))
         for path, call in self._partials(name):
-            keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
-            plain = [arg for arg in call.args[1:] if arg.keyword is None and not arg.star]
-            if keyword is not None:
-                yield path, keyword.value
-            elif param.kind != "kw" and 0 <= index < len(plain):
-                yield path, plain[index].value
+            rest = call._replace(args=call.args[1:])
+            # What a partial leaves out is given later.
+            yield from (each for each in _given(path, rest, param, index) if each[1] is not None)
+
+    def _is_bound(self, path: str, call: Call, function: Function) -> bool:
+        """Whether the first parameter of a method is none of the arguments of a call of it."""
+        if not function.owner or is_static(function):
+            return False
+        match call.func:
+            case Ref(path=(*_, "__init__")):
+                return not passes_self(call)
+            case Ref(roots=roots, path=(*words, _)) as func if not any("<locals>" in root for root in roots):
+                holders = self._names.names(path, func._replace(path=tuple(words)))
+                return is_on_class(function) or not any(map(self._names.classes, holders))
+        return True
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
@@ -325,6 +329,18 @@ class Callers:
             owner = f"{path_of(name)}{function.owner}"
             return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
         return [word]
+
+
+def _given(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
+    """What a call passes for a parameter, by its name or its place; see ``Callers.passed``."""
+    keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
+    plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
+    if keyword is not None:
+        yield path, keyword.value
+    elif param.kind != "kw" and 0 <= index < len(plain):
+        yield path, plain[index].value
+    elif not any(arg.star for arg in call.args):
+        yield path, None
 
 
 def _fitting(runs: tuple[str, ...], name: str) -> Iterator[int]:

@@ -35,6 +35,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
+from torchrepro_lint.methods import is_on_class, is_static
 from torchrepro_lint.module_tree import places_of
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
@@ -393,13 +394,8 @@ class Names:
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
         if position == 0 and function.owner and not param.kind.startswith("*"):
-            static = any(
-                isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in function.decorators
-            )
-            on_class = any(
-                isinstance(each, Ref) and each.roots == ("builtins.classmethod",) for each in function.decorators
-            )
-            if not static:
+            on_class = is_on_class(function)
+            if not is_static(function):
                 yield f"{path}{function.owner}" if on_class else f"{path}{function.owner}()"
                 return
         if param.annotation is not None:
@@ -833,7 +829,7 @@ class Names:
 
         Nothing where no call is seen, or where one passes what cannot be told (``*args``, ``**kwargs``).
         """
-        if param.kind.startswith("*") or (position == 0 and function.owner):
+        if param.kind.startswith("*") or (position == 0 and function.owner and not is_static(function)):
             return
         for file, given in self.calls_of.passed(path + function.name, function, param, position):
             if given is not None:

@@ -23,6 +23,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.histories import Step, history
 from torchrepro_lint.lists import added, collected, is_list
+from torchrepro_lint.methods import is_static
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
@@ -194,7 +195,7 @@ class Origins:
                 yield scoped._replace(value=call.args[0].value)
             for function in resolver.functions(name) if not resolver.is_generator(name) else ():
                 path = path_of(name)
-                method = bool(function.owner) and not is_static(function.decorators)
+                method = bool(function.owner) and not is_static(function)
                 scope = bind(self, scoped, name, function, skip=method, outer=Scope(owner=self._receiver(scoped, name)))
                 values = list(resolver.return_expressions(name))
                 kept = [each for each in values if self.runs(path, function, each.start, scope)] or values
@@ -241,8 +242,3 @@ def _key(scoped: Scoped) -> tuple[object, ...]:
     value = scoped.value
     what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
     return (scoped.path, what, id(scoped.scope))
-
-
-def is_static(decorators: tuple[Expression, ...]) -> bool:
-    """Whether a method gets no ``self``."""
-    return any(isinstance(each, Ref) and each.roots == ("builtins.staticmethod",) for each in decorators)

@@ -25,8 +25,9 @@ from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.mentions import Mentions, holders, mentions, paths_constructing, words_in
+from torchrepro_lint.methods import is_static
 from torchrepro_lint.module_tree import ModuleTree
-from torchrepro_lint.origins import Origins, is_static
+from torchrepro_lint.origins import Origins
 from torchrepro_lint.partly import seeding_functions
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.placed import Placed, placed
@@ -377,7 +378,7 @@ class Project:
         """What each call of a function passes for its parameters."""
         for definition in self.resolver.functions(function):
             for path, call in self.resolver.calls_of.of(function, definition):
-                skip = bool(definition.owner) and not is_static(definition.decorators) and not passes_self(call)
+                skip = bool(definition.owner) and not is_static(definition) and not passes_self(call)
                 yield bind(self.origins, Scoped(path, call), function, definition, skip=skip, outer=Scope())
 
     def effects_in(self, function: str) -> Effects:

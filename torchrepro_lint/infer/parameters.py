@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Function, Param, Ref
+from torchrepro_lint.facts import Call, Expression, Function, Param
 from torchrepro_lint.infer import attributes
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.unnamed import known_of, unnamed_calls
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
+from torchrepro_lint.methods import is_on_class, is_static
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -25,11 +26,9 @@ _MOST_CALLS = 20
 def parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, position: int) -> What:
     """What a parameter is where its function begins."""
     name = f"{spot.path}{function.name}"
-    if position == 0 and function.owner and not param.kind.startswith("*"):
-        words = {each.roots[0] for each in function.decorators if isinstance(each, Ref) and each.roots}
-        if "builtins.staticmethod" not in words:
-            owner = f"{spot.path}{function.owner}"
-            return What("class", name=owner) if "builtins.classmethod" in words else attributes.instance(kinds, owner)
+    if position == 0 and function.owner and not param.kind.startswith("*") and not is_static(function):
+        owner = f"{spot.path}{function.owner}"
+        return What("class", name=owner) if is_on_class(function) else attributes.instance(kinds, owner)
     declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
     if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
         return LOADED

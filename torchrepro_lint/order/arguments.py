@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Function, Ref
+from torchrepro_lint.methods import is_static
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held, valued
@@ -225,7 +226,7 @@ def _receiver(func: Expression) -> Expression | None:
 
 def _parameter(function: Function, call: Call, node: Expression) -> str | None:
     """The parameter for which a call passes an expression; with its stars where that is one of many."""
-    shift = int(bool(function.owner) and not any(_is_static(each) for each in function.decorators))
+    shift = int(bool(function.owner) and not is_static(function))
     plain = [param.name for param in function.params if param.kind in ("", "/")]
     more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}
     position = 0
@@ -238,7 +239,3 @@ def _parameter(function: Function, call: Call, node: Expression) -> str | None:
             return plain[index] if index < len(plain) else more.get("*")
         position += arg.keyword is None
     return None
-
-
-def _is_static(decorator: Expression) -> bool:
-    return isinstance(decorator, Ref) and decorator.roots == ("builtins.staticmethod",)
