@@ -15,6 +15,7 @@ from torchrepro_lint.kept import Kept
 from torchrepro_lint.methods import is_on_class, is_static
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.small import Small
+from torchrepro_lint.through import Through
 from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Callers:
         self._numbered: list[str] = []
         self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
         self._values = HandedOn(names)
+        self._through = Through(names, self, memo)
 
     def replace(self, path: str, old: Summary, new: Summary) -> None:
         """A file has changed."""
@@ -95,6 +97,7 @@ class Callers:
         """Forget what was worked out from anything that has changed."""
         self._given.drop(changed)
         self._values.drop(changed)
+        self._through.drop(changed)
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
@@ -174,6 +177,10 @@ class Callers:
             name = f"{path}{function}"
             yield from ((name, call) for call in islice(left, count))
 
+    def in_part(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
+        """The calls of a file by a word, with their numbers."""
+        return ((each, self._at(each).call) for each in self._in(number, word))
+
     def _at(self, number: int) -> _Placed:
         """A call by its number; its file is looked into."""
         self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
@@ -198,13 +205,21 @@ class Callers:
 
         Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
-        for path, call in self.of(name, function):
-            yield from _given(path, call, param, position - self._is_bound(path, call, function))
+        yield from self.passed_by_name(name, function, param, position)
         index = position - (bool(function.owner) and not is_static(function))
+        for path, call in self._by_parameters(name, function):
+            yield from _given(path, call, param, index)
         for path, call in self._partials(name):
             rest = call._replace(args=call.args[1:])
             # What a partial leaves out is given later.
             yield from (each for each in _given(path, rest, param, index) if each[1] is not None)
+
+    def passed_by_name(
+        self, name: str, function: Function, param: Param, position: int
+    ) -> Iterator[tuple[str, Expression | None]]:
+        """The same of those calls that name the function."""
+        for path, call in self.of(name, function):
+            yield from _given(path, call, param, position - self._is_bound(path, call, function))
 
     def _is_bound(self, path: str, call: Call, function: Function) -> bool:
         """Whether the first parameter of a method is none of the arguments of a call of it."""
@@ -217,6 +232,12 @@ class Callers:
                 holders = self._names.names(path, func._replace(path=tuple(words)))
                 return is_on_class(function) or not any(map(self._names.classes, holders))
         return True
+
+    def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
+        """The calls of parameters that a function, or its class, is passed for."""
+        if not (self._values.names(name) or any(map(self._values.has, self._words(name, function)))):
+            return iter(())
+        return map(self._call, self._in_order(_fitting(self._through.runs(), name)))
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""

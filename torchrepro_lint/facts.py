@@ -289,7 +289,8 @@ class Summary(NamedTuple):
     named without being called, ``inner`` those of attributes from which others are read, or that are of what is no name,
     ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
     ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
-    ``partials`` those of what ``partial`` is given. ``options`` are the words of the
+    ``partials`` those of what ``partial`` is given. ``through`` are the parameters that are called, as they are named in
+    the file. ``options`` are the words of the
     command-line options that are declared here, ``entered`` of what ``with`` statements enter, with ``()`` where it is called,
     ``properties`` of the methods that run when they are read. ``tables`` are
     the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
@@ -309,6 +310,7 @@ class Summary(NamedTuple):
     keywords: tuple[str, ...]
     decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    through: tuple[str, ...]
     options: tuple[str, ...]
     entered: tuple[str, ...]
     properties: tuple[str, ...]

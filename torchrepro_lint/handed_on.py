@@ -36,7 +36,7 @@ class HandedOn:
 
     def _any(self, name: str, function: Function, words: list[str], kept: bool) -> bool:
         return any(
-            self._is_value(word, name, function, kept) for word in words if word != "__init__" and self._has(word)
+            self._is_value(word, name, function, kept) for word in words if word != "__init__" and self.has(word)
         )
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
@@ -54,9 +54,9 @@ class HandedOn:
     def names(self, name: str) -> bool:
         """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
         word = name.rpartition(".")[2].rpartition(":")[2]
-        return self._has(word) or "<" in word
+        return self.has(word) or "<" in word
 
-    def _has(self, word: str) -> bool:
+    def has(self, word: str) -> bool:
         """Whether anything is named so."""
         return bool(self._having(word))
 

@@ -103,4 +103,4 @@ class Link:
 
 def _says_what_there_is(summary: Summary) -> Summary:
     """A summary without what says nothing of classes, decorators and tables."""
-    return summary._replace(calls=(), values=(), inner=(), keywords=(), partials=(), holds=(), acts=False)
+    return summary._replace(calls=(), values=(), inner=(), keywords=(), partials=(), through=(), holds=(), acts=False)

@@ -20,6 +20,10 @@ from torchrepro_lint.reads import Files, Reads
 
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.
 _MANY_STARS = 8
+# What imports the module that a text names.
+_BY_WORDS = frozenset({"import_module", "__import__"})
+# What so many programs may load is remembered.
+_MOST_PROGRAMS = 8
 
 
 class Modules:
@@ -39,6 +43,7 @@ class Modules:
         self._stars: Kept[str, tuple[tuple[str, str | None], ...]] = Kept(self.reads)
         self._offers: Kept[str, dict[str, list[int]]] = Kept(self.reads)
         self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
+        self._may_load: Kept[str, frozenset[str]] = Kept(self.reads, _MOST_PROGRAMS)
         self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
         self._memo = Memo(self.reads)
 
@@ -71,6 +76,7 @@ class Modules:
         self._stars.drop(changed)
         self._offers.drop(changed)
         self._behind.drop(changed)
+        self._may_load.drop(changed)
         self._run_by.drop(changed)
 
     def mentions(self, package: str, word: str) -> bool:
@@ -189,6 +195,31 @@ class Modules:
             found.update(new)
             waiting += new
         return frozenset(found)
+
+    def may_load(self, path: str) -> frozenset[str]:
+        """The files that a program may load which begins with a file: those behind it, and where one of these imports by words,
+        all that lie in its folder, with what is behind them.
+        """
+        return self._may_load.of(path, lambda: self._find_loadable(path))
+
+    def _find_loadable(self, path: str) -> frozenset[str]:
+        found, waiting = {path}, [path]
+        folders = set[str]()
+        while waiting:
+            each = waiting.pop()
+            above = list(parents(each))
+            new = {*self.imported(each), *(join(folder, "__init__.py") for folder in above)}
+            if not _BY_WORDS.isdisjoint(self.files[each].summary.calls) and folders.isdisjoint(above):
+                folders.add(above[0])
+                new.update(self._lying_in(above[0]))
+            new = {each for each in new if each not in found and each in self.files}
+            found |= new
+            waiting += new
+        return frozenset(found)
+
+    def _lying_in(self, folder: str) -> Iterable[str]:
+        """The files in a folder, and in those in it."""
+        return [each for each in self.files if each.startswith(f"{folder}/")] if folder else self.files
 
     def imported(self, path: str) -> tuple[str, ...]:
         """The files that a file imports, sorted."""

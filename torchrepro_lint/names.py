@@ -164,7 +164,7 @@ class Names:
         for kind in ("calls", "values", "keywords"):
             for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
-        for kind in ("partials", "imports", "exports", "entered"):
+        for kind in ("partials", "through", "imports", "exports", "entered"):
             if getattr(before, kind) != getattr(after, kind):
                 changed |= reads.word(kind, "")
         self.events.forget(path, old)
@@ -622,7 +622,7 @@ class Names:
         """What a variable, or an attribute of one, may stand for by what the calls of the project pass for parameters."""
         found: set[str] = set()
         for file, value in self.values(path, reference._replace(path=())):
-            names = self.names(file, value) if not isinstance(value, Ref) or value.path else ()
+            names = self.names(file, value)
             if all(name.endswith("[]") for name in names):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.taken_apart(file, wrapped) or names

@@ -287,19 +287,24 @@ class Run:
             self._entered.append(Entered(target.function, (maker, waiting.step.event)))
             self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
-    def _of_this_run(self, found: Sequence[str]) -> Sequence[str]:
-        """Without what other scripts and tests define that this run has not come to, where there is anything else: who passes it
-        for a parameter runs there.
+    def _of_this_run(self, found: Sequence[str], *, passed: bool = False) -> Sequence[str]:
+        """Without what files define that this run has not come to, where there is anything else: who passes it for a parameter
+        runs there, and has imported it. (What is loaded when it is asked for is imported where nobody runs that.)
         """
         if len(found) < 2 or not (self.starts and self.starts[0].endswith(":")):
             return found
-        return [name for name in found if not self._is_elsewhere(path_of(name))] or found
+        return [name for name in found if not self._is_elsewhere(path_of(name), passed)] or found
 
-    def _is_elsewhere(self, path: str) -> bool:
-        facts = self._names.modules.files[path]
-        if not (facts.summary.guarded or is_test(path, facts)):
+    def _is_elsewhere(self, path: str, passed: bool) -> bool:
+        """Whether a run has nothing of a file: of another script or test that it has not come to; of what is ``passed``, of any that
+        it can not load.
+        """
+        if any(self._asks(Target(f"{path}:", mode)) for mode in ("", "worker", "loaded")):
             return False
-        return not any(self._asks(Target(f"{path}:", mode)) for mode in ("", "worker", "loaded"))
+        modules = self._names.modules
+        facts = modules.files[path]
+        other = facts.summary.guarded or is_test(path, facts)
+        return other or (passed and path not in modules.may_load(path_of(self.starts[0])))
 
     def _present(self, found: Sequence[str]) -> Sequence[str]:
         """Without the objects of classes that this run has not made, where it has made others: another program passes those."""
@@ -352,7 +357,7 @@ class Run:
         if not quiet:
             waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
-            own = self._of_this_run([name for name in found if ":" in name])
+            own = self._of_this_run([name for name in found if ":" in name], passed=assumed)
             if event.kind == "call":
                 self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
             there = self._present(own)

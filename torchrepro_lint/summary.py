@@ -53,6 +53,7 @@ def summarise(
         keywords=_in_order(words.keywords),
         decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
         partials=tuple(sorted(words.partials)),
+        through=tuple(sorted(words.through.intersection(_parameters(functions)))),
         options=_in_order(words.options),
         entered=_in_order(words.entered),
         properties=_in_order({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
@@ -68,6 +69,12 @@ def summarise(
 def _in_order(words: Iterable[str]) -> tuple[str, ...]:
     """Words, each one text for all files."""
     return tuple(sorted(map(intern, words)))
+
+
+def _parameters(functions: Iterable[Function]) -> Iterator[str]:
+    """The parameters of functions by their names, without what a method is called on."""
+    for each in functions:
+        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[bool(each.owner) :])
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:

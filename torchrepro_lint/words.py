@@ -45,6 +45,7 @@ class Words:
         self.options: set[str] = set()
         self.entered: set[str] = set()
         self.partials: set[Named] = set()
+        self.through: set[str] = set()
         self.inner: set[str] = set()
         self.stored: list[Assign] = []
         self._attributes: set[str] = set()
@@ -84,6 +85,8 @@ class Words:
         found: list[Expression] = []
         if type(func) is not Ref:
             found.append(func)
+        elif not func.path:
+            self.through.update(func.roots)
         elif len(func.path) > 1:
             self.inner.update(func.path[:-1])
         for arg in args:
