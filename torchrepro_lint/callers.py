@@ -221,6 +221,13 @@ class Callers:
         for path, call in self.of(name, function):
             yield from _given(path, call, param, position - self._is_bound(path, call, function))
 
+    def making(self, owner: str) -> Iterator[tuple[str, Call]]:
+        """The calls of a class, and of those that inherit from it."""
+        found = set[int]()
+        for each in (owner, *sorted(self._names.heirs_of(owner))):
+            found.update(self._numbers(each.rpartition(".")[2].rpartition(":")[2], each))
+        return map(self._call, self._in_order(found))
+
     def _is_bound(self, path: str, call: Call, function: Function) -> bool:
         """Whether the first parameter of a method is none of the arguments of a call of it."""
         if not function.owner or is_static(function):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Expression, Ref
+from torchrepro_lint.dataclass_fields import fields
+from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
@@ -67,22 +68,10 @@ def own_arguments(call: Call) -> Call:
 
 def _of_dataclass(origins: Origins, call: Scoped, scope: Scope) -> Scope:
     """The fields of a dataclass are given by name or in their order; they are known as the class's variables."""
-    names = [
-        field for each in reversed(origins.project.resolver.ancestry(scope.owner)) for field in _fields(origins, each)
-    ]
+    names = fields(origins.project.resolver, scope.owner)
     words = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
     if not names:
         return scope
     passed = read_arguments(origins, call, words)
     given = {name: passed.given[word] for name in names if (word := name.rpartition(".")[2]) in passed.given}
     return scope._replace(given=given)
-
-
-def _fields(origins: Origins, owner: str) -> Iterator[str]:
-    for definition in origins.project.resolver.classes(owner):
-        path = path_of(owner)
-        decorated = (name for each in definition.decorators for name in origins.project.names(path, each))
-        if any(name.startswith(("dataclasses.dataclass", "attr")) for name in decorated):
-            for statement in definition.body:
-                if isinstance(statement, Assign) and statement.annotation is not None:
-                    yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)

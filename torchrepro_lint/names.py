@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 
 from torchrepro_lint.callers import Callers
+from torchrepro_lint.dataclass_fields import passed
 from torchrepro_lint.definitions import Definitions, Parameter
 from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.facts import (
@@ -631,7 +632,17 @@ class Names:
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
                 found.update(self.names(file, value) if value is not reference else ())
+        if len(reference.path) == 1 and not any(":" in name for name in found):
+            found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
+
+    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
+        """What ``options.make`` may stand for by what dataclasses are given where they are called."""
+        holder = reference._replace(path=())
+        for owner in {*self.names(path, holder), *self.through_calls(path, holder)}:
+            if owner.endswith("()") and self.classes(owner[:-2]):
+                for file, value in passed(self, owner[:-2], reference.path[0]):
+                    yield from self.names(file, value)
 
     def taken_apart(self, path: str, value: Expression) -> tuple[str, ...]:
         """The objects of the project that a variable gets of what a function returns: ``net, step = build()``."""
