@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Operation, Ref, Subscript
+from torchrepro_lint.facts import (
+    Call,
+    Clause,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.walk import last_word
@@ -14,6 +24,8 @@ if TYPE_CHECKING:
 
 # Of what is given with one dimension: an index that is selected by has no more.
 _MAKING = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
+# Of a list of numbers.
+_HOLDING = frozenset({"torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor"})
 _MAKING_METHODS = frozenset({"argsort", "unique"})
 # ``mask.nonzero()`` has a row for each element of a vector, which is taken out of its brackets.
 _ROWS = frozenset({"nonzero"})
@@ -34,6 +46,8 @@ def _is_distinct(project: Project, path: str, value: Expression, depth: int) -> 
             return distinct(project, path, inner, depth)
         case Call(func=func):
             names, word, on = project.names(path, func), last_word(func), receiver(value)
+            if names and _HOLDING.issuperset(names):
+                return bool(value.args) and _lists_each_once(project, path, value.args[0].value)
             if names and _MAKING.issuperset(names):
                 return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in value.args)
             if on is None or any(":" in name for name in names):
@@ -44,6 +58,41 @@ def _is_distinct(project: Project, path: str, value: Expression, depth: int) -> 
                 return _is_rows(project, path, on)
             return word in _KEEPING and distinct(project, path, on, depth)
     return False
+
+
+def _lists_each_once(project: Project, path: str, value: Expression) -> bool:
+    """Whether what a tensor is made of holds no number twice: it is written out, or taken from a range, and never changed."""
+    if isinstance(value, Ref):
+        changes = project.origins.mutations(path)
+        if any((root, value.path) in changes for root in value.roots):
+            return False
+    found = own_values(project, path, value)
+    return bool(found) and all(_has_each_once(project, file, each) for file, each in found)
+
+
+def _has_each_once(project: Project, path: str, value: Expression) -> bool:
+    match value:
+        case Collection(kind="list" | "tuple", items=items):
+            numbers = [each.value for each in items if isinstance(each, Constant) and type(each.value) is int]
+            return bool(items) and len(set(numbers)) == len(items)
+        case Comprehension(kind="list", elements=(element,), clauses=(Clause(target=target, source=source),)):
+            return (
+                isinstance(element, Ref)
+                and isinstance(target, Ref)
+                and (element.roots, element.path) == (target.roots, target.path)
+                and _has_each_once(project, path, source)
+            )
+        case Call(func=func, args=args):
+            names = project.names(path, func)
+            if names == ("builtins.range",):
+                return len(args) == 1 or (len(args) > 1 and _is_no_negative(args[0].value))
+            return names == ("builtins.list",) and len(args) == 1 and _has_each_once(project, path, args[0].value)
+    return False
+
+
+def _is_no_negative(value: Expression) -> bool:
+    """Whether a number counts from the beginning: what counts from the end may be the same."""
+    return isinstance(value, Constant) and type(value.value) is int and value.value >= 0
 
 
 def _is_rows(project: Project, path: str, value: Expression) -> bool:
