@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Operation, Ref, Statement, With
+from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Loop, Operation, Ref, Statement, With
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import blocks, expressions, statements, within
 
@@ -17,8 +17,8 @@ _CHOOSING = frozenset({"if", "and", "or"})
 
 
 def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
-    """The ranges of a function's text that do not run in a scope. Only tests of parameters that it never assigns count, and
-    of attributes of the scope's object.
+    """The ranges of a function's text that do not run in a scope. Only tests of parameters count that it has not assigned
+    before, and of attributes of the scope's object.
     """
     look = _Look(origins, path, scope)
     look.ends(body)
@@ -157,10 +157,24 @@ def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> l
 def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[list[object]]:
     for root in ref.roots:
         given = scope.given.get(path + root, ())
-        if not given or origins.assignments(path).get(root):
+        if not given or any(
+            _comes_first(origins, path, each.statement, ref) for each in origins.assignments(path).get(root, ())
+        ):
             yield [...]
         for each in given:
             yield [_constant(one.value) for one in origins.of(each)]
+
+
+def _comes_first(origins: Origins, path: str, statement: Statement, ref: Ref) -> bool:
+    """Whether a statement may have run where a reference is read: it stands above it, or in a loop around both."""
+    if statement.start <= ref.start:
+        return True
+    inside = (each for each in origins.project.files[path].functions if each.start <= ref.start < each.end)
+    return any(
+        isinstance(each, Loop) and each.start <= ref.start and statement.end <= each.end
+        for function in inside
+        for each in statements(function.body)
+    )
 
 
 def is_set_outside(origins: Origins, path: str, word: str, scope: Scope, others: Iterable[str] = ()) -> bool:
