@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.entering import Entering, used_by
-from torchrepro_lint.facts import Call, Expression
+from torchrepro_lint.facts import Call, Expression, Operation
 from torchrepro_lint.frameworks import calls_method
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.loaders import kind_of, shuffles
@@ -147,10 +147,35 @@ class _Look:
                 self._left -= index > 0
                 if self._left < 0:
                     break
+                if self._is_left_out(function, caller, event, outer):
+                    continue
                 yield from self._entering.scopes(function, definitions[0], caller, event, outer)
             if self._left < 0:
                 yield Scope()
                 return
+
+    def _is_left_out(self, function: str, caller: str, event: Event, outer: Scope) -> bool:
+        """Whether all calls that an event makes, or goes along what they made, are given a function as one of several, of which
+        a test picks another: ``noisy if train else plain``.
+        """
+        if event.value is None:
+            return False
+        used = Scoped(path_of(caller), event.value, outer)
+        calls = (used,) if event.kind == "call" else self._project.origins.of(used)
+        given = [
+            call._replace(value=arg.value)
+            for call in calls
+            if isinstance(call.value, Call)
+            for arg in call.value.args
+            if self._is_named(function, call._replace(value=arg.value))
+        ]
+        return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
+
+    def _picked(self, given: Scoped) -> Iterable[Scoped]:
+        return self._project.origins.of(given) if isinstance(given.value, Operation) else (given,)
+
+    def _is_named(self, function: str, value: Scoped) -> bool:
+        return function in self._names(value, value.value)
 
     def _turns(self, around: frozenset[str], depth: int) -> bool:
         """Whether what comes from outside goes on inside a ring."""
