@@ -13,7 +13,7 @@ from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.flags import items
-from torchrepro_lint.happenings import Happening, guards
+from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
@@ -174,8 +174,9 @@ class Effects:
                 if self._draws(row, happening, call) and not self._is_reseeded(row.family, happening):
                     self._act(happening)
                     kept = iterated if row.phase in ("iterate", "later") else self.draws
-                    drawn = kept.setdefault(self._family(row, happening), [])
-                    drawn.append(Draw(label(known), happening, self._order, row.family))
+                    family = self._family(row, happening)
+                    if family != "torch" or not self._is_seeded_by_loader(happening):
+                        kept.setdefault(family, []).append(Draw(label(known), happening, self._order, row.family))
 
     def _is_reseeded(self, family: str, happening: Happening) -> bool:
         """Whether a worker has seeded what it draws from on its way there, under no condition of its own."""
@@ -183,6 +184,24 @@ class Effects:
             happening.way[: len(seed.way)] == seed.way and guards(happening)[: len(guards(seed))] == guards(seed)
             for seed in (each.happening for each in self.reseeds.get(family, ()))
         )
+
+    def _is_seeded_by_loader(self, happening: Happening) -> bool:
+        """Whether only workers come there whose loader has a generator, from which torch takes their seeds."""
+        if happening.mode != "worker":
+            return False
+        loaders = [loader for step in happening.way for loader in self._loaders(step)]
+        return bool(loaders) and all(_has_generator(self._spelled_out(path, call)) for path, call in loaders)
+
+    def _loaders(self, step: Step) -> Iterator[tuple[str, Call]]:
+        """The loaders that a step of a way makes, or iterates."""
+        value = step.event.value
+        made = self._names.made(step.path, value) if value is not None and step.event.kind == "iterate" else ()
+        for path, each in [(step.path, value)] if step.event.kind == "call" else made:
+            if isinstance(each, Call) and any(map(self._makes_loader, self._names.names(path, each.func))):
+                yield path, each
+
+    def _makes_loader(self, name: str) -> bool:
+        return not loader_names().isdisjoint(self._names.ancestry(name) if ":" in name else (name,))
 
     def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
         """The names from outside: of a class of the project the constructor that it inherits, of what torch returned its
@@ -418,3 +437,9 @@ def label(name: str) -> str:
         if plain.startswith(prefix):
             return short + plain[len(prefix) :]
     return plain
+
+
+def _has_generator(loader: Call) -> bool:
+    """Whether a loader is given a generator, which begins with a constant seed if it is given none."""
+    given = (arg.value for arg in loader.args if arg.keyword == "generator")
+    return any(not isinstance(value, Constant) or value.value is not None for value in given)
