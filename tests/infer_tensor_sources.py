@@ -47,6 +47,9 @@ x @ torch.zeros(4, 5)  # tensor floating cpu (2, 3, 5) no-grad
 torch.cat([x, x])  # tensor floating cpu 3-d contiguous no-grad
 torch.stack([x, x])  # tensor floating cpu 4-d contiguous no-grad
 torch.einsum("abc->ca", x)  # tensor floating cpu 2-d no-grad
+torch.cartesian_prod(torch.arange(3), torch.arange(2))  # tensor int64 cpu 2-d
+torch.cartesian_prod(torch.arange(3))  # tensor int64 cpu 1-d
+torch.combinations(torch.arange(4), 3)  # tensor int64 cpu 2-d
 [row for row in x][0]  # tensor floating cpu (3, 4) contiguous no-grad
 """,
     "what pictures are after they were pooled, resized or convolved": """

@@ -100,6 +100,25 @@ def grids(given: Given) -> What:
     return What("tuple", items=(shapes.with_ndim(each, len(parts), len(parts)),) * len(parts))
 
 
+def crossed(given: Given) -> What:
+    """``cartesian_prod``: a row for each pair, of one tensor itself."""
+    operands = given.operands()
+    if given.stars or not all(each.is_tensor for each in operands):
+        return tensor(device=common_device(operands), grad=common_gradient(operands))
+    return _rows(operands, 1 if len(operands) == 1 else 2)
+
+
+def combined(given: Given) -> What:
+    """``combinations``: a row for each."""
+    return _rows([given.tensor], 2)
+
+
+def _rows(operands: list[What], ndim: int) -> What:
+    dtype, kind = promoted(operands)
+    found = tensor(kind, dtype=dtype, device=common_device(operands), grad=common_gradient(operands))
+    return shapes.with_ndim(found, ndim, ndim)
+
+
 def linear(given: Given) -> What:
     """``F.linear``: as many dimensions."""
     weight = given.what(1, "weight") or UNKNOWN

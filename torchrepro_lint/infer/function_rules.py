@@ -81,6 +81,8 @@ FACTORIES: dict[str, Rule] = {
     **every(numbers.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
     **every(numbers.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
     "torch.nn.utils.rnn.pad_sequence": made_of.padded,
+    "torch.cartesian_prod": made_of.crossed,
+    "torch.combinations": made_of.combined,
     "torch.bucketize": reductions.order,
     "torch.searchsorted": reductions.plain("integer", "int64"),
 }
