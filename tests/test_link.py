@@ -165,6 +165,37 @@ def _edited(text: str, dice: random.Random) -> str:
     return text
 
 
+def test_a_parameter_begins_to_be_called_and_ends() -> None:
+    loading = """
+from torch.utils.data import DataLoader, Dataset
+from b import run
+
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+
+def loader(rows):
+    return DataLoader(Rows(rows), num_workers=2)
+
+
+run(loader)
+"""
+    other = "def run(make, do=None):\n    return do and do()\n"
+    calls = "from noise import Noise\n\n\ndef run(make, do=None):\n    do and do()\n    return make(Noise())\n"
+    noise = "import random\n\n\nclass Noise:\n    def __getitem__(self, index):\n        return random.random()\n"
+    files = {"a.py": loading, "b.py": "def run(make):\n    return 1\n", "noise.py": noise}
+    checked = _Checked(files, {})
+    for text, draws in ((calls, True), (files["b.py"], False), (other, False), (calls, True), (other, False)):
+        checked.change({**files, "b.py": text})
+        assert checked.followed
+        assert any(each.code == "TRL301" for each in checked.found["a.py"]) is draws
+
+
 def test_a_module_that_did_nothing_begins_to_draw() -> None:
     files = {
         "kit/__init__.py": "",

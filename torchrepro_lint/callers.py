@@ -8,7 +8,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
-from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Ref, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
@@ -219,25 +218,20 @@ class Callers:
     ) -> Iterator[tuple[str, Expression | None]]:
         """The same of those calls that name the function."""
         for path, call in self.of(name, function):
-            yield from _given(path, call, param, position - self._is_bound(path, call, function))
+            yield from _given(path, call, param, position - self.is_bound(path, call.func, function))
 
     def making(self, owner: str) -> Iterator[tuple[str, Call]]:
-        """The calls of a class, and of those that inherit from it."""
-        found = set[int]()
-        for each in (owner, *sorted(self._names.heirs_of(owner))):
-            found.update(self._numbers(each.rpartition(".")[2].rpartition(":")[2], each))
-        return map(self._call, self._in_order(found))
+        """The calls of a class."""
+        return map(self._call, self._in_order(self._numbers(owner.rpartition(".")[2].rpartition(":")[2], owner)))
 
-    def _is_bound(self, path: str, call: Call, function: Function) -> bool:
-        """Whether the first parameter of a method is none of the arguments of a call of it."""
+    def is_bound(self, path: str, func: Expression, function: Function) -> bool:
+        """Whether the first parameter of a method is none of the arguments of a call of what an expression gives."""
         if not function.owner or is_static(function):
             return False
-        match call.func:
-            case Ref(path=(*_, "__init__")):
-                return not passes_self(call)
-            case Ref(roots=roots, path=(*words, _)) as func if not any("<locals>" in root for root in roots):
+        match func:
+            case Ref(roots=roots, path=(*words, _)) if not any("<locals>" in root for root in roots):
                 holders = self._names.names(path, func._replace(path=tuple(words)))
-                return is_on_class(function) or not any(map(self._names.classes, holders))
+                return is_on_class(function) or not holders or not all(map(self._names.classes, holders))
         return True
 
     def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:

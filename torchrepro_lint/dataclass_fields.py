@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Expression, Ref
+from torchrepro_lint.facts import Assign, Call, Constant, Expression, Ref, Subscript
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,19 @@ def _own(names: Names, owner: str) -> Iterator[str]:
         decorated = (name for each in definition.decorators for name in names.names(path, each))
         if any(name.startswith(("dataclasses.dataclass", "attr")) for name in decorated):
             for statement in definition.body:
-                if isinstance(statement, Assign) and statement.annotation is not None:
+                if isinstance(statement, Assign) and _is_taken(names, path, statement):
                     yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)
+
+
+def _is_taken(names: Names, path: str, statement: Assign) -> bool:
+    """Whether a constructor takes a field: not what is the class's own, nor what is made in another way."""
+    declared = statement.annotation.value if isinstance(statement.annotation, Subscript) else statement.annotation
+    if declared is None or "typing.ClassVar" in names.names(path, declared):
+        return False
+    given = statement.value.args if isinstance(statement.value, Call) else ()
+    return not any(
+        arg.keyword == "init" and isinstance(arg.value, Constant) and arg.value.value is False for arg in given
+    )
 
 
 def passed(names: Names, owner: str, word: str) -> Iterator[tuple[str, Expression]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import (
+    Assign,
     Call,
     Clause,
     Collection,
@@ -17,7 +18,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.subjects import receiver
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
@@ -61,13 +62,31 @@ def _is_distinct(project: Project, path: str, value: Expression, depth: int) -> 
 
 
 def _lists_each_once(project: Project, path: str, value: Expression) -> bool:
-    """Whether what a tensor is made of holds no number twice: it is written out, or taken from a range, and never changed."""
-    if isinstance(value, Ref):
-        changes = project.origins.mutations(path)
-        if any((root, value.path) in changes for root in value.roots):
-            return False
-    found = own_values(project, path, value)
-    return bool(found) and all(_has_each_once(project, file, each) for file, each in found)
+    """Whether what a tensor is made of holds no number twice: it is written out, or taken from a range, and nothing else sees it."""
+    if not isinstance(value, Ref):
+        return _has_each_once(project, path, value)
+    found = kinds_of(project).assigned(path, value.start, value.roots[0]) if len(value.roots) == 1 else []
+    return (
+        len(found) == 1
+        and not value.path
+        and ".<locals>." in value.roots[0]
+        and _readings(project, path, value.roots[0]) == 1
+        and _has_each_once(project, path, found[0])
+    )
+
+
+def _readings(project: Project, path: str, root: str) -> int:
+    """How often a variable is named, but for where it is assigned."""
+    return sum(
+        isinstance(each, Ref) and root in each.roots
+        for body in bodies(project.files[path])
+        for statement in statements(body)
+        for expression in expressions(statement)
+        if not (
+            isinstance(statement, Assign) and statement.op == "=" and any(expression is it for it in statement.targets)
+        )
+        for each in within(expression)
+    )
 
 
 def _has_each_once(project: Project, path: str, value: Expression) -> bool:

@@ -21,7 +21,9 @@ from torchrepro_lint.reads import Files, Reads
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.
 _MANY_STARS = 8
 # What imports the module that a text names.
-_BY_WORDS = frozenset({"import_module", "__import__"})
+_BY_WORDS = frozenset(
+    {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
+)
 # What so many programs may load is remembered.
 _MOST_PROGRAMS = 8
 
@@ -197,29 +199,22 @@ class Modules:
         return frozenset(found)
 
     def may_load(self, path: str) -> frozenset[str]:
-        """The files that a program may load which begins with a file: those behind it, and where one of these imports by words,
-        all that lie in its folder, with what is behind them.
+        """The files that a program may load which begins with a file: those behind it, with the packages that they are in; all where
+        one of these imports by words.
         """
         return self._may_load.of(path, lambda: self._find_loadable(path))
 
     def _find_loadable(self, path: str) -> frozenset[str]:
         found, waiting = {path}, [path]
-        folders = set[str]()
         while waiting:
             each = waiting.pop()
-            above = list(parents(each))
-            new = {*self.imported(each), *(join(folder, "__init__.py") for folder in above)}
-            if not _BY_WORDS.isdisjoint(self.files[each].summary.calls) and folders.isdisjoint(above):
-                folders.add(above[0])
-                new.update(self._lying_in(above[0]))
+            if not _BY_WORDS.isdisjoint(self.files[each].summary.calls):
+                return frozenset(self.files)
+            new = {*self.imported(each), *(join(folder, "__init__.py") for folder in parents(each))}
             new = {each for each in new if each not in found and each in self.files}
             found |= new
             waiting += new
         return frozenset(found)
-
-    def _lying_in(self, folder: str) -> Iterable[str]:
-        """The files in a folder, and in those in it."""
-        return [each for each in self.files if each.startswith(f"{folder}/")] if folder else self.files
 
     def imported(self, path: str) -> tuple[str, ...]:
         """The files that a file imports, sorted."""

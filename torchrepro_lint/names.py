@@ -639,9 +639,10 @@ class Names:
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
         """What ``options.make`` may stand for by what dataclasses are given where they are called."""
         holder = reference._replace(path=())
-        for owner in {*self.names(path, holder), *self.through_calls(path, holder)}:
-            if owner.endswith("()") and self.classes(owner[:-2]):
-                for file, value in passed(self, owner[:-2], reference.path[0]):
+        for name in sorted({*self.names(path, holder), *self.through_calls(path, holder)}):
+            owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
+            for each in (owner, *self.heirs_of(owner)) if owner else ():
+                for file, value in passed(self, each, reference.path[0]):
                     yield from self.names(file, value)
 
     def taken_apart(self, path: str, value: Expression) -> tuple[str, ...]:

@@ -74,6 +74,9 @@ class _Recording(NamedTuple):
 _IMPORTED = "import"
 # Likewise: a class of which objects are made.
 _MADE = "made"
+# Likewise: a function or class that was handed to something.
+_HANDED = "handed"
+_NO_CLASSES = frozenset({_IMPORTED, _MADE, _HANDED})
 # So many classes may have class methods in common that are run for each of them.
 _MOST_HEIRS = 20
 
@@ -119,6 +122,8 @@ class Run:
         self.happenings: list[Happening] = []
         self._waiting: dict[int | str, Waiting] = {}
         self._absent: list[_Absent] = []
+        # Likewise what is passed for a parameter, by its name, and has not been handed over yet where that is called.
+        self._unhanded: dict[str, list[_Absent]] = {}
         self.beginning = after.beginning if after else Beginning()
         self.starts = tuple(starts)
         if after:
@@ -148,12 +153,13 @@ class Run:
         self._entered += other._entered
         self.happenings += other.happenings
         self._absent += other._absent
+        self._unhanded |= {name: [*each] for name, each in other._unhanded.items()}
         self._waiting |= {key: each._replace(targets=[*each.targets]) for key, each in other._waiting.items()}
 
     @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the run reaches; ``path:`` is a module's top level."""
-        return frozenset(target.function for target in self._seen if target.receiver not in (_IMPORTED, _MADE))
+        return frozenset(target.function for target in self._seen if target.receiver not in _NO_CLASSES)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -276,9 +282,11 @@ class Run:
                 maker = waiting.way[-1].into if waiting.way else self.starts[0]
                 self._run_later(waiting.targets, waiting, maker)
             came = [each for each in self._absent if self._is_made(self._class_of(each.name))]
+            self._absent = [each for each in self._absent if not any(each is other for other in came)]
+            if not came and self._unhanded:
+                came = self._unhanded.pop(next(iter(self._unhanded)))
             if not came:
                 return
-            self._absent = [each for each in self._absent if not any(each is other for other in came)]
             for each in came:
                 self._run_later([*self._followed(*each[:-1])], each.waiting, each.function)
 
@@ -304,7 +312,22 @@ class Run:
         modules = self._names.modules
         facts = modules.files[path]
         other = facts.summary.guarded or is_test(path, facts)
-        return other or (passed and path not in modules.may_load(path_of(self.starts[0])))
+        # What stretches do hangs on what was entered alone.
+        return other or (passed and not self._recording and path not in modules.may_load(path_of(self.starts[0])))
+
+    def _handed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
+        """Of what is passed for a parameter somewhere, what has been handed over in this run: who calls it before has got another.
+        Where none has, and that is ``every`` thing that may be passed, it comes some other way.
+        """
+        handed = [name for name in found if name.endswith("()") or self._asks(Target(name, "", _HANDED))]
+        return handed or (found if every else [])
+
+    def _first_handed(self, name: str) -> Iterator[Target]:
+        """What a function or class runs by being handed over, where that has been called before."""
+        if not name.endswith("()"):
+            self._seen[Target(name, "", _HANDED)] = None
+            for each in self._unhanded.pop(name, ()):
+                yield from self._followed(*each[:-1])
 
     def _present(self, found: Sequence[str]) -> Sequence[str]:
         """Without the objects of classes that this run has not made, where it has made others: another program passes those."""
@@ -357,21 +380,34 @@ class Run:
         if not quiet:
             waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
-            own = self._of_this_run([name for name in found if ":" in name], passed=assumed)
-            if event.kind == "call":
-                self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
-            there = self._present(own)
-            for name in there:
+            for name in self._there(frame.function, event.kind, mode, waiting, receivers, outcome):
                 yield from self._followed(name, event.kind, mode, waiting, receivers)
-            if len(there) < len(own):
-                absent = [name for name in own if name not in there]
-                self._absent += (_Absent(each, event.kind, mode, waiting, receivers, frame.function) for each in absent)
             if event.kind == "call" and isinstance(value, Call):
                 yield from self._hooks(Handed(frame.path, value, found, receivers), mode)
                 given = self._of_this_run(outcome.handed)
+                for name in given:
+                    yield from self._first_handed(name)
                 yield from self._hand_over(frame.path, value, found, given, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._awaited(frame.path, called)
+
+    def _there(
+        self, function: str, kind: str, mode: str, waiting: Waiting, receivers: tuple[str, ...], outcome: Outcome
+    ) -> Sequence[str]:
+        """What an event enters of the project now; what has not been made or handed over yet is noted."""
+        every = self._of_this_run([name for name in outcome.found if ":" in name], passed=outcome.assumed)
+        own = self._handed_so_far(every, len(every) == len(outcome.found)) if outcome.assumed else every
+        if kind == "call":
+            self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
+        there = self._present(own)
+        for name in every if len(there) < len(every) else ():
+            if name not in there:
+                absent = _Absent(name, kind, mode, waiting, receivers, function)
+                if name in own:
+                    self._absent.append(absent)
+                elif not self._recording:  # what is handed over later is not known to a stretch
+                    self._unhanded.setdefault(name, []).append(absent)
+        return there
 
     def _outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
         """What an event calls and hands over; remembered for all runs."""
