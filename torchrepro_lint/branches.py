@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Collection, Constant, Expression, If, Leave, Loop, Operation, Ref, Statement, With
+from torchrepro_lint.facts import (
+    Assign,
+    Collection,
+    Constant,
+    Expression,
+    If,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Statement,
+    With,
+)
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import blocks, expressions, statements, within
 
@@ -166,8 +178,10 @@ def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[lis
 
 
 def _comes_first(origins: Origins, path: str, statement: Statement, ref: Ref) -> bool:
-    """Whether a statement may have run where a reference is read: it stands above it, or in a loop around both."""
-    if statement.start <= ref.start:
+    """Whether a statement may have bound its variables where a reference is read: it stands above it, or in a loop around both. What
+    is assigned is worked out first.
+    """
+    if (statement.end if isinstance(statement, Assign) else statement.start) <= ref.start:
         return True
     inside = (each for each in origins.project.files[path].functions if each.start <= ref.start < each.end)
     return any(
