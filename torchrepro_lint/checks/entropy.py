@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
-from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, is_none, seed_argument
+from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, is_given, is_none, seed_argument
 from torchrepro_lint.facts import Assign, Ref, span
 from torchrepro_lint.index import plain
 from torchrepro_lint.rewrites.fix_entropy import (
@@ -70,7 +70,7 @@ def _of_seeder(context: Context, site: Site, name: str, seeder: Seeder) -> tuple
     names, path = context.project.resolver, context.path
     given = seed_given(seeder, site.call)
     values = [value for _, value in names.values(path, given)] if given is not None else []
-    missing = bool(values) and all(map(is_none, values))
+    missing = bool(values) and all(map(is_none, values)) and not any(is_given(each, given) for each in site.guards)
     if from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
         message = f"{label(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
         return message, fix_reseeding(context.project, path, site, seeder.families)
@@ -112,7 +112,7 @@ def generator(context: Context) -> Iterator[Finding]:
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
-            elif name in GENERATORS and _is_seeded_later(site, seeded):
+            elif name in GENERATORS and (_is_seeded_later(site, seeded) or _is_given(site)):
                 continue
             elif name in GENERATORS and is_absent(context.project.resolver, context.path, site.call):
                 message = f"{GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
@@ -128,6 +128,12 @@ def _is_seeded_later(site: Site, seeded: frozenset[tuple[str, tuple[str, ...]]])
     statement = site.statement
     targets = statement.targets if isinstance(statement, Assign) else ()
     return any((site.function, each.roots) in seeded for each in targets if isinstance(each, Ref))
+
+
+def _is_given(site: Site) -> bool:
+    """Whether a test around a generator rules out that its seed is None."""
+    given = _seed(site)
+    return given is not None and any(is_given(each, given) for each in site.guards)
 
 
 def _seeded(sites: Iterable[Site]) -> Iterator[tuple[str, tuple[str, ...]]]:
