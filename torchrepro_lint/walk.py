@@ -146,6 +146,16 @@ def instance_assignments(function: Function) -> Iterator[tuple[str, str, Express
                 yield from _attribute_pairs(own, target, statement.op, statement.value)
 
 
+def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
+    """How a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
+    own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""
+    for statement in statements(function.body):
+        if isinstance(statement, Assign) and statement.annotation is not None:
+            for target in statement.targets:
+                if isinstance(target, Ref) and target.path == (word,) and own in target.roots:
+                    yield statement.annotation
+
+
 def _attribute_pairs(own: str, target: Expression, op: str, value: Expression) -> Iterator[tuple[str, str, Expression]]:
     match target:
         case Ref(roots=roots, path=(word,)) if own in roots:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Comprehension, Expression, Operation, Ref, Subscript
@@ -9,7 +10,7 @@ from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.walk import declared_attributes, last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.what import What
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
 _STEADY = frozenset({"int", "float", "bool", "none"})
 # Methods that give some of what a set holds.
+_NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 _NARROWING = frozenset({"intersection", "difference", "copy"})
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
@@ -80,7 +82,7 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
             return is_of_tensor(project, path, func)
         case Comprehension() | Ref() | Call() if elements_are_numerals(project, path, expression):
             return True
-        case Call(func=func) if _is_said_to_return(project, path, func):
+        case Call() if _counts(project, path, expression) or _is_said_to_return(project, path, expression.func):
             return True
         case Ref() if _is_declared(project, path, expression):
             return True
@@ -88,6 +90,14 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
             return bool(found) and all(_holds(project, file, each, seen) for file, each in found)
     return False
+
+
+def _counts(project: Project, path: str, call: Call) -> bool:
+    """``map(int, words)``."""
+    if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
+        return False
+    made = project.names(path, call.args[0].value)
+    return bool(made) and _NUMBERS.issuperset(made)
 
 
 def _is_declared(project: Project, path: str, ref: Ref) -> bool:
@@ -99,12 +109,26 @@ def _is_declared(project: Project, path: str, ref: Ref) -> bool:
     elif len(ref.path) == 1:
         owners = resolver.names_of(path, ref._replace(path=()))
         names = [f"{owner.removesuffix('()')}.{ref.path[0]}" for owner in owners]
-    return any(
-        how == ":" and is_steady(annotated(kinds_of(project), path_of(name), value).element)
+    declared = [
+        (path_of(name), value)
         for name in names
         if ":" in name
-        for how, value in resolver.assigned(name)
-    )
+        for value in (
+            *(value for how, value in resolver.assigned(name) if how == ":"),
+            *(_declared_in_methods(project, name) if ref.path else ()),
+        )
+    ]
+    return any(is_steady(annotated(kinds_of(project), file, value).element) for file, value in declared)
+
+
+def _declared_in_methods(project: Project, name: str) -> Iterator[Expression]:
+    """What ``self.indices: set[int] = set()`` declares in the methods of a class, or of one that it inherits from."""
+    owner, _, word = name.rpartition(".")
+    resolver = project.resolver
+    for each in resolver.ancestry(owner):
+        methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
+        for function in (found for method in methods for found in resolver.functions(method)):
+            yield from declared_attributes(function, word)
 
 
 def _is_said_to_return(project: Project, path: str, func: Expression) -> bool:
