@@ -559,7 +559,7 @@ class Run:
         """
         if "functools.partial" in found:
             return  # it stands for what it is given
-        if found and all(name in _LOOKING or name.startswith("inspect.") or _is_registry(name) for name in found):
+        if found and all(name in _LOOKING or name.startswith(_SHOWING) or _is_registry(name) for name in found):
             return
         if not given and _COMMAND_LINES.isdisjoint(found) and not _fetch(found):
             return
@@ -649,6 +649,8 @@ _LOOKING = frozenset(
         "dir",
     )
 )
+
+_SHOWING = ("inspect.", "logging.", "warnings.", "loguru.")
 
 # What makes a command line of a function, a dictionary of functions, or a class.
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
