@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 
 _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
+_STEPS = frozenset(
+    f"{word}_{part}" for word in ("validation", "test", "predict") for part in ("step", "step_end", "epoch_end")
+)
+_LIGHTNING = frozenset(
+    f"{package}.LightningModule"
+    for package in (
+        "lightning",
+        "pytorch_lightning",
+        "lightning.pytorch",
+        "lightning.pytorch.core",
+        "pytorch_lightning.core",
+    )
+)
 # Questions of torch that are answered by yes where a network is exported. A traced or scripted one may be trained.
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
@@ -28,7 +41,18 @@ def in_evaluation(project: Project, function: str, at: int, guards: Iterable[Gua
             return True
         if guard.kind == "if" and _is_evaluating(guard.value):
             return True
-    return any(_left_by_training(each.body, at) for each in project.resolver.functions(function))
+    return is_evaluation_step(project, function) or any(
+        _left_by_training(each.body, at) for each in project.resolver.functions(function)
+    )
+
+
+def is_evaluation_step(project: Project, function: str) -> bool:
+    """Whether Lightning runs a method without gradients, as it does what validates, tests and predicts."""
+    outer = function.partition(".<locals>.")[0]
+    if outer.rpartition(".")[2] not in _STEPS:
+        return False
+    owner = project.resolver.owner(outer)
+    return bool(owner) and not _LIGHTNING.isdisjoint(project.resolver.ancestry(owner))
 
 
 def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:

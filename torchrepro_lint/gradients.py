@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.beginnings import in_parts
+from torchrepro_lint.evaluation import is_evaluation_step
 from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
 from torchrepro_lint.gradient_modes import mode_at
@@ -110,6 +111,8 @@ def forward_callers(project: Project) -> ForwardCallers:
 def gradient_free(project: Project, run: Run, function: str) -> bool:
     """Whether a run enters a function only where no gradient is kept. False where it does not enter it."""
     known: dict[str, bool] = project.kept.setdefault("gradient free", {}).setdefault(id(run), {})
+    if is_evaluation_step(project, function):
+        return True
     if function not in known:
         known[function] = True  # a circle adds no other way in
         entries = [each for each in run.entries.get(function, ()) if not _wraps_in_place(each[1])]

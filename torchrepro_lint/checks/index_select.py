@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.distinct import distinct
+from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.facts import Constant, span
 from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.project import Site
@@ -41,6 +42,8 @@ def _counts(context: Context, site: Site, parts: Selecting) -> bool:
     if parts.out is not None or context.settings.device == "mps" or not project.may_use_accelerator(site.function):
         return False  # torch refuses out= where anything needs a gradient
     if without_gradient(project, site) or tensors.without_gradient(parts.source):
+        return False
+    if in_evaluation(project, site.function, site.call.start, site.guards):
         return False
     if tensors.what(parts.source).layout == "sparse":
         return False  # it has no backward at all
