@@ -53,6 +53,12 @@ def averaged() -> tuple[Tensor, Tensor]:
         (F.pad(X3, (2, 1), mode="reflect"), F.pad(X3.unsqueeze(-2), (2, 1, 0, 0), mode="reflect").squeeze(-2)),
         (F.cross_entropy(X4, CLASSES), F.cross_entropy(X4.movedim(1, -1).reshape(-1, X4.size(1)), CLASSES.reshape(-1))),
         (F.nll_loss(X4, CLASSES), F.nll_loss(X4.movedim(1, -1).reshape(-1, X4.size(1)), CLASSES.reshape(-1))),
+        (
+            F.cross_entropy(X4, CLASSES, reduction="sum", ignore_index=1),
+            F.cross_entropy(
+                X4.movedim(1, -1).reshape(-1, X4.size(1)), CLASSES.reshape(-1), reduction="sum", ignore_index=1
+            ),
+        ),
         (torch.take(X4, INDEX), X4.reshape(-1)[INDEX]),
         (X4.clone().put_(INDEX[:2], X3[0, 0, :2]).flatten(), X4.flatten().index_put((INDEX[:2],), X3[0, 0, :2])),
         (torch.kthvalue(X4, 2, 1).values, torch.sort(X4, 1).values.select(1, 1)),
