@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.facts import Call, Constant, Expression, Operation
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Guard
     from torchrepro_lint.names import Names
 
 _SOURCES = re.compile(
@@ -52,27 +51,6 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
     if seed is None:
         return True
     return all(is_none(value) for _, value in names.values(path, seed))
-
-
-def is_given(guard: Guard, value: Expression | None) -> bool:
-    """Whether a test around rules out that a value is None: ``if seed is not None``, ``if seed``."""
-    match guard.kind, guard.value:
-        case "if", Operation(op="and", operands=operands):
-            return any(is_given(guard._replace(value=each), value) for each in operands)
-        case ("if", Operation(op="is not" | "!=", operands=(tested, other))) | (
-            "else",
-            Operation(op="is" | "==", operands=(tested, other)),
-        ):
-            return is_none(other) and _is_same(tested, value)
-        case "else", Operation(op="not", operands=(tested,)):
-            return _is_same(tested, value)
-        case "if", tested:
-            return _is_same(tested, value)
-    return False
-
-
-def _is_same(one: Expression, other: Expression | None) -> bool:
-    return isinstance(one, Ref) and isinstance(other, Ref) and (one.roots, one.path) == (other.roots, other.path)
 
 
 def is_none(value: Expression) -> bool:

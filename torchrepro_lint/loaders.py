@@ -12,6 +12,7 @@ from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
 from torchrepro_lint.passing import constants, passes, read_arguments, values
 from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
@@ -47,7 +48,9 @@ class Loader(NamedTuple):
     @property
     def shuffles(self) -> bool:
         """Whether its order may be drawn."""
-        return shuffles(self.origins, self.kind, self.arguments)
+        given = next((arg.value for arg in self.site.call.args if arg.keyword == "shuffle"), None)
+        tested = any(is_off(each, given) for each in self.site.guards)
+        return not tested and shuffles(self.origins, self.kind, self.arguments)
 
     @property
     def has_workers(self) -> bool:
