@@ -138,6 +138,10 @@ class _State(CodegenState):
         return _NOTHING
 
 
+# What libcst may leave out, so that a text of the same length may be another.
+_LOST = frozenset("\f\\")
+
+
 def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from.
 
@@ -146,9 +150,9 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
     state = _State(tree.default_indent, tree.default_newline, wanted)
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
-    if ends[-1] != len(text) or ("\f" in text and "".join(state.tokens) != text):
+    if ends[-1] != len(text) or (not _LOST.isdisjoint(text) and "".join(state.tokens) != text):
         # It may spell newlines otherwise, leave out a byte order mark, or the blanks and form feeds before a statement; but a
-        # backslash and newline before the first statement are lost (libcst 1.9).
+        # backslash and newline before a statement are lost, and it may be taken into the function above (libcst 1.9).
         if tree.code.split() == text.lstrip("\ufeff").split():
             return by_provider(tree, text)
         # Blanks after the conversion in an f-string (Python 3.12) are lost, too.
