@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Call, Function, Ref
-from torchrepro_lint.methods import is_static
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rings import ring
@@ -94,7 +93,7 @@ class Arrivals:
             return scope
         for each in self._origins.project.resolver.functions(function):
             if self._is_called(function, each, path_of(by), call):
-                skip = self._skips(each, path_of(by), call)
+                skip = self._origins.project.resolver.calls_of.is_bound(path_of(by), call.func, each)
                 return bind(self._origins, Scoped(path_of(by), call, scope), function, each, skip=skip, outer=scope)
         return scope
 
@@ -106,12 +105,3 @@ class Arrivals:
             return name in names
         own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
         return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
-
-    def _skips(self, function: Function, path: str, call: Call) -> bool:
-        """Whether the first parameter is the object, and not passed by hand as in ``Base.fetch(self, index)``."""
-        if not function.owner or is_static(function):
-            return False
-        if isinstance(call.func, Ref) and call.func.path and not function.decorators:
-            names = self._origins.project.names(path, call.func._replace(path=call.func.path[:-1]))
-            return not any(self._origins.project.resolver.classes(name) for name in names)
-        return True

@@ -11,7 +11,7 @@ from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Ref, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.kept import Kept
-from torchrepro_lint.methods import is_on_class, is_static
+from torchrepro_lint.methods import is_on_class, takes_object
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.small import Small
 from torchrepro_lint.through import Through
@@ -205,7 +205,7 @@ class Callers:
         Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
         yield from self.passed_by_name(name, function, param, position)
-        index = position - (bool(function.owner) and not is_static(function))
+        index = position - takes_object(function)
         for path, call in self._by_parameters(name, function):
             yield from _given(path, call, param, index)
         for path, call in self._partials(name):
@@ -226,10 +226,10 @@ class Callers:
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
         """Whether the first parameter of a method is none of the arguments of a call of what an expression gives."""
-        if not function.owner or is_static(function):
+        if not takes_object(function):
             return False
         match func:
-            case Ref(roots=roots, path=(*words, _)) if not any("<locals>" in root for root in roots):
+            case Ref(path=(*words, _)):
                 holders = self._names.names(path, func._replace(path=tuple(words)))
                 return is_on_class(function) or not holders or not all(map(self._names.classes, holders))
         return True

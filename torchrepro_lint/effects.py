@@ -272,7 +272,7 @@ class Effects:
             return False
         argument = arguments(row.spelling, self._construction(row, happening, call))
         given = [value for word in row.generators if (value := argument(word)) is not None]
-        if any(not isinstance(value, Constant) or value.value is not None for value in given):
+        if any(map(_is_something, given)):
             return False
         if any(condition.test == "given" and is_hidden(argument(condition.of)) for condition in row.when):
             return False
@@ -441,5 +441,9 @@ def label(name: str) -> str:
 
 def _has_generator(loader: Call) -> bool:
     """Whether a loader is given a generator, which begins with a constant seed if it is given none."""
-    given = (arg.value for arg in loader.args if arg.keyword == "generator")
-    return any(not isinstance(value, Constant) or value.value is not None for value in given)
+    return any(arg.keyword == "generator" and _is_something(arg.value) for arg in loader.args)
+
+
+def _is_something(value: Expression) -> bool:
+    """Whether a value may be other than None."""
+    return not isinstance(value, Constant) or value.value is not None

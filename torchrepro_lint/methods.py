@@ -5,9 +5,9 @@ from __future__ import annotations
 from torchrepro_lint.facts import Function, Ref
 
 
-def is_static(function: Function) -> bool:
-    """Whether a method gets neither its object nor its class."""
-    return _is_decorated(function, "builtins.staticmethod")
+def takes_object(function: Function) -> bool:
+    """Whether the first parameter of a function is the object, or the class, that it is a method of."""
+    return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")
 
 
 def is_on_class(function: Function) -> bool:

@@ -36,7 +36,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
-from torchrepro_lint.methods import is_on_class, is_static
+from torchrepro_lint.methods import is_on_class, takes_object
 from torchrepro_lint.module_tree import places_of
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
@@ -394,11 +394,9 @@ class Names:
             yield from self._follow(head, (tail,))
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
-        if position == 0 and function.owner and not param.kind.startswith("*"):
-            on_class = is_on_class(function)
-            if not is_static(function):
-                yield f"{path}{function.owner}" if on_class else f"{path}{function.owner}()"
-                return
+        if position == 0 and takes_object(function) and not param.kind.startswith("*"):
+            yield f"{path}{function.owner}" if is_on_class(function) else f"{path}{function.owner}()"
+            return
         if param.annotation is not None:
             yield from self._annotated(path, param.annotation)
         if param.default is not None:
@@ -841,7 +839,7 @@ class Names:
 
         Nothing where no call is seen, or where one passes what cannot be told (``*args``, ``**kwargs``).
         """
-        if param.kind.startswith("*") or (position == 0 and function.owner and not is_static(function)):
+        if param.kind.startswith("*") or (position == 0 and takes_object(function)):
             return
         for file, given in self.calls_of.passed(path + function.name, function, param, position):
             if given is not None:

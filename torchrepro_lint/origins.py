@@ -23,7 +23,7 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.histories import Step, history
 from torchrepro_lint.lists import added, collected, is_list
-from torchrepro_lint.methods import is_static
+from torchrepro_lint.methods import takes_object
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
@@ -195,8 +195,8 @@ class Origins:
                 yield scoped._replace(value=call.args[0].value)
             for function in resolver.functions(name) if not resolver.is_generator(name) else ():
                 path = path_of(name)
-                method = bool(function.owner) and not is_static(function)
-                scope = bind(self, scoped, name, function, skip=method, outer=Scope(owner=self._receiver(scoped, name)))
+                skip = takes_object(function)
+                scope = bind(self, scoped, name, function, skip=skip, outer=Scope(owner=self._receiver(scoped, name)))
                 values = list(resolver.return_expressions(name))
                 kept = [each for each in values if self.runs(path, function, each.start, scope)] or values
                 yield from (Scoped(path, each, scope) for each in kept or [Constant(call.start, call.end, None)])

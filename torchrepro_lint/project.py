@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.constructions import passes_self
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.events import Event, Guard
@@ -25,7 +24,6 @@ from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.mentions import Mentions, holders, mentions, paths_constructing, words_in
-from torchrepro_lint.methods import is_static
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.origins import Origins
 from torchrepro_lint.partly import seeding_functions
@@ -378,7 +376,7 @@ class Project:
         """What each call of a function passes for its parameters."""
         for definition in self.resolver.functions(function):
             for path, call in self.resolver.calls_of.of(function, definition):
-                skip = bool(definition.owner) and not is_static(definition) and not passes_self(call)
+                skip = self.resolver.calls_of.is_bound(path, call.func, definition)
                 yield bind(self.origins, Scoped(path, call), function, definition, skip=skip, outer=Scope())
 
     def effects_in(self, function: str) -> Effects:

@@ -650,6 +650,7 @@ _LOOKING = frozenset(
     )
 )
 
+# Where what is handed over is shown.
 _SHOWING = ("inspect.", "logging.", "warnings.", "loguru.")
 
 # What makes a command line of a function, a dictionary of functions, or a class.

@@ -18,7 +18,7 @@ from torchrepro_lint.facts import (
     Subscript,
     Summary,
 )
-from torchrepro_lint.methods import is_static
+from torchrepro_lint.methods import takes_object
 from torchrepro_lint.truth import Setting, is_main_test
 from torchrepro_lint.walk import held_words, returned
 from torchrepro_lint.words import Words, named
@@ -75,8 +75,7 @@ def _in_order(words: Iterable[str]) -> tuple[str, ...]:
 def _parameters(functions: Iterable[Function]) -> Iterator[str]:
     """The parameters of functions by their names, without what a method is called on."""
     for each in functions:
-        first = int(bool(each.owner) and not is_static(each))
-        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[first:])
+        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_object(each) :])
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.call_answers import QUESTION, run, through
 from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.kept import Kept
+from torchrepro_lint.methods import takes_object
 
 if TYPE_CHECKING:
     from torchrepro_lint.callers import Callers
@@ -83,7 +84,7 @@ class Through:
             return
         for name in self._names.names(path, given):
             functions = self._names.functions(name) if ":" in name else ()
-            if functions and all(self._callers.is_bound(path, given, each) is bool(each.owner) for each in functions):
+            if functions and all(self._callers.is_bound(path, given, each) is takes_object(each) for each in functions):
                 yield name
             elif ":" in name and self._names.classes(name):
                 yield from self._names.methods(name, "__init__")

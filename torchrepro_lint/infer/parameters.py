@@ -11,7 +11,7 @@ from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.unnamed import known_of, unnamed_calls
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.methods import is_on_class, is_static
+from torchrepro_lint.methods import is_on_class, takes_object
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.kinds import Kinds
@@ -26,7 +26,7 @@ _MOST_CALLS = 20
 def parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, position: int) -> What:
     """What a parameter is where its function begins."""
     name = f"{spot.path}{function.name}"
-    if position == 0 and function.owner and not param.kind.startswith("*") and not is_static(function):
+    if position == 0 and takes_object(function) and not param.kind.startswith("*"):
         owner = f"{spot.path}{function.owner}"
         return What("class", name=owner) if is_on_class(function) else attributes.instance(kinds, owner)
     declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)

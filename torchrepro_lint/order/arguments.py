@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Function, Ref
-from torchrepro_lint.methods import is_static
+from torchrepro_lint.methods import takes_object
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held, valued
@@ -226,7 +226,7 @@ def _receiver(func: Expression) -> Expression | None:
 
 def _parameter(function: Function, call: Call, node: Expression) -> str | None:
     """The parameter for which a call passes an expression; with its stars where that is one of many."""
-    shift = int(bool(function.owner) and not is_static(function))
+    shift = int(takes_object(function))
     plain = [param.name for param in function.params if param.kind in ("", "/")]
     more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}
     position = 0

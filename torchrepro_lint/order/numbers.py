@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
 _STEADY = frozenset({"int", "float", "bool", "none"})
-# Methods that give some of what a set holds.
+# What makes a number of anything.
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
+# Methods that give some of what a set holds.
 _NARROWING = frozenset({"intersection", "difference", "copy"})
 # Calls whose result holds nothing but elements of their first argument.
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
