@@ -12,8 +12,12 @@ Table: TypeAlias = dict[str, Any]
 
 
 def plain(name: str) -> str:
-    """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``."""
-    return _RESULT.sub(".", name) if "()" in name else name
+    """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``.
+
+    What a package gives when it is called is nothing that they know: ``torch().seed`` is not ``torch.seed``.
+    """
+    made, called, _ = name.partition("()")
+    return _RESULT.sub(".", name) if called and "." in made else name
 
 
 class Index(Generic[Row]):
