@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from notebooks import notebook
 from page_examples import examples
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -288,6 +289,24 @@ def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[st
     )
     ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "[]\n")
+
+
+def test_what_python_warns_of_in_the_code_that_is_read_is_not_printed(project: Maker) -> None:
+    """Each text has an escape that Python warns of, in a place of its own: a quoted annotation, an input over two lines, a
+    magic's command.
+    """
+    program = """\
+import torch
+
+
+def pick(rows: "torch.Tensor['\\d']", at: torch.Tensor):
+    return torch.index_select(rows["\\d",
+        1], 0, at)
+"""
+    folder = project({"a.py": program, "b.ipynb": notebook("%timeit x = '\\d'", "  x = '\\d'\n  !ls\n")})
+    ran = start(str(folder), "--diff", "--unsafe-fixes", "--no-cache", PYTHONWARNINGS="always")
+    assert "+        1][at]" in ran.stdout
+    assert "Warning" not in ran.stderr
 
 
 def test_two_hash_seeds_print_the_same_bytes(project: Maker) -> None:

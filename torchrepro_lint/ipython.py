@@ -6,10 +6,11 @@ After IPython's ``inputtransformer2``: magics, shell commands and help are read 
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from torchrepro_lint.syntax.quiet import REFUSALS, parse
 
 # A name of one letter that nothing binds (U+01C3): what it stands for is unknown, as what a magic returns is.
 _UNKNOWN = "\u01c3"
@@ -103,8 +104,8 @@ def _comment(command: str) -> str:
 
 def _is_python(text: str) -> bool:
     try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        parse(text)
+    except REFUSALS:
         return False
     return True
 

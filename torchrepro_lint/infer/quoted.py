@@ -6,13 +6,14 @@ import ast
 import builtins
 
 from torchrepro_lint.facts import Collection, Constant, Expression, Facts, Operation, Ref, Subscript
+from torchrepro_lint.syntax.quiet import REFUSALS, parse
 
 
 def unquoted(facts: Facts, text: str) -> Expression | None:
     """The expression that an annotation quotes, its words read at the top level of the file; None for what is no type."""
     try:
-        return _converted(facts, ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _converted(facts, parse(text.strip(), "eval").body)
+    except REFUSALS:
         return None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Comprehension, Constant, Expression, Ref, Subscript
 from torchrepro_lint.gaps import gaps, has_comma, has_comment, has_line_end, last_indent, only_layout
 from torchrepro_lint.rewrites.selecting import Selecting
+from torchrepro_lint.syntax.quiet import REFUSALS, parse
 from torchrepro_lint.text import Edit, Span
 
 _EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
@@ -61,8 +61,8 @@ def _one_line(source: str) -> bool:
     if "\n" not in source and "\r" not in source:
         return True
     try:
-        ast.parse(source, mode="eval")
-    except SyntaxError:
+        parse(source, "eval")
+    except REFUSALS:
         return False
     return True
 
