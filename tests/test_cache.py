@@ -148,6 +148,39 @@ def test_a_cache_in_the_tree_is_signed_with_the_users_key(project: Maker, lint: 
     assert _stored(Path(folder, "cache"), "run-")
 
 
+@pytest.mark.parametrize(("start", "marked"), [(".", False), (".", True), ("sub", True)])
+def test_a_cache_beside_the_project_in_its_checkout_is_signed_with_the_users_key(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch, start: str, marked: bool
+) -> None:
+    """A clone brings along what lies in it, also where the project is a folder of it, and wherever the tool is started."""
+    folder = project({"sub/pyproject.toml": "[project]\nname = 'x'\n", "sub/train.py": TRAIN, "sub/model.py": MODEL})
+    if marked:
+        Path(folder, ".git").mkdir()
+    monkeypatch.chdir(Path(folder, start))
+    lint("--cache-dir", str(Path(folder, "kept")), str(Path(folder, "sub")))
+    assert not Path(folder, "kept", "key").exists()
+    assert _stored(Path(folder, "kept"), "run-")
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_link_in_the_tree_leads_no_cache_out_of_it(
+    project: Maker, lint: Lint, tmp_path_factory: pytest.TempPathFactory, deep: bool
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    folder = project(FILES)
+    if deep:
+        lint("--cache-dir", "kept")
+        (place,) = Path(folder, "kept").iterdir()
+        for each in place.iterdir():
+            each.unlink()
+        place.rmdir()
+        place.symlink_to(outside)
+    else:
+        Path(folder, "kept").symlink_to(outside)
+    assert lint("--cache-dir", "kept") == lint("--no-cache")
+    assert not list(outside.iterdir())
+
+
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_directory_that_cannot_be_written_is_no_error(project: Maker, lint: Lint, caches: Path) -> None:
     project(FILES)

@@ -3,7 +3,7 @@
 Whatever goes wrong with a cache is a miss: a full disk, a read-only directory, a damaged file, another process writing. What
 is read was written by this user's copy of the tool: each file begins with a digest under a key. The key lies in the user's
 cache directory, or beside a cache that ``--cache-dir`` puts outside the tree; never in the tree, where a clone could bring
-both along.
+both along. The tree is the project, the checkout that it lies in, and the directory that the tool is started in.
 """
 
 from __future__ import annotations
@@ -66,14 +66,15 @@ class Cache(NamedTuple):
 def open_cache(root: str, asked: str | None = None) -> Cache | None:
     """The cache of the project at ``root``: below ``asked``, else below ``TORCHREPRO_LINT_CACHE_DIR``, else the user's.
 
-    None where no key can be had.
+    None where no key can be had, and where a link in the tree leads what would be written in it out of it.
     """
     top = directory(asked)
-    own = user_directory()
-    inside = top.is_relative_to(root) or _is_below(top, Path(root))
-    key = _key(own if inside else top)
-    name = blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
-    return Cache(top / name, key) if key else None
+    place = top / blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
+    own, trees = user_directory(), _trees(root)
+    if top != own and any(_leads_out(place, tree) for tree in trees):
+        return None
+    key = _key(own if any(_is_below(top, tree) for tree in trees) else top)
+    return Cache(place, key) if key else None
 
 
 def directory(asked: str | None) -> Path:
@@ -119,11 +120,29 @@ def _places(top: Path) -> list[Path]:
     return sorted(each for each in found if len(each.name) == 20 and set(each.name) <= set("0123456789abcdef"))
 
 
-def _is_below(place: Path, root: Path) -> bool:
-    try:
-        return place.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):
-        return True
+def _trees(root: str) -> tuple[Path, ...]:
+    """Where what came with a clone may lie: the project, the checkout around it, and where the tool was started."""
+    checkouts = [each for each in (Path(root), *Path(root).parents) if Path(each, ".git").exists()]
+    with contextlib.suppress(OSError):  # the current directory may have gone
+        return Path(root), *checkouts[-1:], Path.cwd()
+    return Path(root), *checkouts[-1:]
+
+
+def _is_below(place: Path, tree: Path) -> bool:
+    """Whether a place is in a tree, as it is written or as links have it."""
+    return place.is_relative_to(tree) or _resolved(place).is_relative_to(_resolved(tree))
+
+
+def _leads_out(place: Path, tree: Path) -> bool:
+    """Whether a place that is written as one in a tree is another by a link in it."""
+    if not place.is_relative_to(tree):
+        return False
+    return not _resolved(place).is_relative_to(_resolved(tree))
+
+
+def _resolved(place: Path) -> Path:
+    """Where links lead; of those that lead in a circle, nowhere else."""
+    return Path(os.path.realpath(place))
 
 
 def _key(place: Path) -> bytes | None:
