@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,11 +24,16 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs signals, modes and 
 # A program whose fix is unsafe, and what it becomes.
 PROGRAM = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
 FIXED = PROGRAM.replace("True", "False")
+FIX = ("--fix", "--unsafe-fixes")
+CALM = ("--no-cache", "--jobs", "1", ".")
 
 
-def run(folder: Path, before: str = "", **options: object) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, before: str = "", task: tuple[str, ...] = FIX, **options: object
+) -> subprocess.CompletedProcess[str]:
     """Fix a folder in a process of its own; ``before`` is run in it first."""
-    code = f"import sys\n{before}\nfrom torchrepro_lint.__main__ import main\nsys.argv[1:] = {ARGUMENTS!r}\nmain()\n"
+    given = [*task, *CALM]
+    code = f"import sys\n{before}\nfrom torchrepro_lint.__main__ import main\nsys.argv[1:] = {given!r}\nmain()\n"
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -38,9 +44,6 @@ def run(folder: Path, before: str = "", **options: object) -> subprocess.Complet
         check=False,
         **options,
     )  # type: ignore[call-overload, no-any-return]
-
-
-ARGUMENTS = ["--fix", "--unsafe-fixes", "--no-cache", "--jobs", "1", "."]
 
 
 def names(folder: Path) -> list[str]:
@@ -65,6 +68,54 @@ def test_a_file_keeps_its_mode(project: Maker, lint: Lint, mode: int) -> None:
     assert lint("--fix").status == 0
     assert (folder / "a.py").stat().st_mode & 0o7777 == mode | 0o200
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\n"
+
+
+# A user's own attribute, and the list of who may do what: the owner and another user read and write, the group nothing.
+_LIST = struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", tag, rights, who)
+    for tag, rights, who in [
+        (1, 6, 2**32 - 1),
+        (2, 6, 65534),
+        (4, 0, 2**32 - 1),
+        (16, 6, 2**32 - 1),
+        (32, 0, 2**32 - 1),
+    ]
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes here")
+@toys
+@pytest.mark.parametrize(("name", "value"), [("user.note", b"mine"), ("system.posix_acl_access", _LIST)])
+def test_a_file_keeps_its_extended_attributes(project: Maker, lint: Lint, name: str, value: bytes) -> None:
+    folder = project({"a.py": "BAD\n"})
+    try:
+        os.setxattr(folder / "a.py", name, value)
+    except OSError:
+        pytest.skip("this file system has none")
+    mode = (folder / "a.py").stat().st_mode
+    assert lint("--fix").status == 0
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\n"
+    assert os.getxattr(folder / "a.py", name) == value
+    assert (folder / "a.py").stat().st_mode == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes here")
+@toys
+def test_a_file_whose_access_list_cannot_be_kept_is_left_alone(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"a.py": "BAD\n"})
+
+    def refuse(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "listxattr", lambda _: ["system.posix_acl_access"])
+    monkeypatch.setattr(os, "getxattr", lambda *_: _LIST)
+    monkeypatch.setattr(os, "setxattr", refuse)
+    ran = lint("--fix")
+    assert (ran.status, "./a.py: cannot be written: Operation not supported\n" in ran.err) == (2, True)
+    assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"
+    assert names(folder) == ["a.py"]
 
 
 @toys
@@ -204,6 +255,69 @@ def test_what_changes_while_it_is_being_fixed_is_left_alone(tmp_path: Path, func
     assert names(tmp_path) == ["a.py"]
 
 
+PIPING = """
+import os
+from torchrepro_lint import writing
+honest = writing._stage
+def change(change):
+    if change.given.display.endswith("a.py"):
+        os.unlink("a.py")
+        os.mkfifo("a.py")
+    return honest(change)
+writing._stage = change
+"""
+
+
+@posix
+def test_what_becomes_a_pipe_while_it_is_being_fixed_is_not_counted_as_fixed(tmp_path: Path) -> None:
+    for path in ("a.py", "b.py"):
+        (tmp_path / path).write_text(PROGRAM, encoding="utf-8")
+    ran = run(tmp_path, PIPING)
+    assert ran.returncode == 2
+    assert "a.py: not fixed: it is no regular file\n" in ran.stderr
+    assert (tmp_path / "b.py").read_text(encoding="utf-8") == FIXED
+    assert "Found 1 error (1 fixed, 0 remaining)\n" in ran.stderr
+
+
+VANISHING = """
+import os
+from torchrepro_lint import annotate
+honest = annotate.annotated
+def change(diagnostics):
+    os.unlink("a.py")
+    {instead}
+    return honest(diagnostics)
+annotate.annotated = change
+"""
+
+
+@posix
+@pytest.mark.parametrize(
+    ("instead", "said"), [("pass", "No such file or directory"), ("os.mkfifo('a.py')", "Not a regular file")]
+)
+def test_what_goes_before_it_is_annotated_costs_no_other_file(tmp_path: Path, instead: str, said: str) -> None:
+    for path in ("a.py", "b.py"):
+        (tmp_path / path).write_text(PROGRAM, encoding="utf-8")
+    ran = run(tmp_path, VANISHING.format(instead=instead), ("--add-noqa",))
+    assert ran.returncode == 2
+    assert f"a.py: cannot be read: {said}\n" in ran.stderr
+    assert "# noqa: " in (tmp_path / "b.py").read_text(encoding="utf-8")
+    assert "in 1 file\n" in ran.stderr
+
+
+@posix
+@toys
+@pytest.mark.parametrize("option", ["--output-file", "--write-baseline"])
+def test_a_report_replaces_no_file_with_another_hard_link(project: Maker, lint: Lint, option: str) -> None:
+    folder = project({"a.py": "BAD\n", "old.txt": "old\n"})
+    os.link(folder / "old.txt", folder / "copy.txt")
+    ran = lint(option, "old.txt")
+    assert ran.status == 2
+    assert "cannot be written: it has other hard links, which would keep what it was" in ran.err
+    assert (folder / "old.txt").read_text(encoding="utf-8") == "old\n"
+    assert os.path.samefile(folder / "old.txt", folder / "copy.txt")
+
+
 INTERRUPTING = """
 import os, signal
 from torchrepro_lint import writing
@@ -253,7 +367,9 @@ def test_a_run_that_is_interrupted_while_it_reads_ends_cleanly(tmp_path: Path, n
 
 @posix
 @toys
-def test_what_a_killed_run_has_left_goes_with_the_next(project: Maker, lint: Lint) -> None:
+@pytest.mark.parametrize("text", ["BAD\n", "GOOD\n"])
+def test_what_a_killed_run_has_left_goes_with_the_next(project: Maker, lint: Lint, text: str) -> None:
+    """Whether or not there is anything to fix in that folder."""
     from torchrepro_lint.saving import _machine
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -264,7 +380,9 @@ def test_what_a_killed_run_has_left_goes_with_the_next(project: Maker, lint: Lin
         f".torchrepro-lint-00000000-{dead.pid}-0123abcd",  # by another machine
         ".torchrepro-lint-notes",
     ]
-    folder = project({"a.py": "BAD\n", left: "", **dict.fromkeys(others, "")})
+    folder = project({"a.py": text, left: "", **dict.fromkeys(others, "")})
+    assert lint().status == (text == "BAD\n")
+    assert left in names(folder)
     assert lint("--fix").status == 0
     assert names(folder) == sorted(["a.py", *others])
 
@@ -285,7 +403,7 @@ def test_two_runs_at_once_leave_new_files(tmp_path: Path) -> None:
     for path in paths:
         (tmp_path / path).write_text(PROGRAM + "# more\n" * 2000, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    command = [sys.executable, "-m", "torchrepro_lint", *ARGUMENTS]
+    command = [sys.executable, "-m", "torchrepro_lint", *FIX, *CALM]
     runs = [subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) for _ in "12"]
     said = [each.communicate()[1] for each in runs]
     assert not any("Traceback" in each for each in said)

@@ -42,16 +42,19 @@ def new(known: Baseline, planned: Plan, outcome: Outcome) -> Outcome:
 
 def adopt(arguments: Arguments, outcome: Outcome) -> tuple[str, list[str]]:
     """Take what is found for given: in comments, or in a file. Returns what was done, and errors."""
-    errors, count = list(outcome.errors), len(outcome.diagnostics)
+    errors = list(outcome.errors)
     if arguments.add_noqa:
         from torchrepro_lint.annotate import annotated
 
-        changes = annotated(outcome.diagnostics)
-        errors += write_all(changes)
-        told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(changes), 'file')}"
+        changes, unread = annotated(outcome.diagnostics)
+        written = write_all(changes)
+        errors += (*unread, *written.errors)
+        done = [change for change in changes if change not in written.left]
+        count = sum(len(change.settled) for change in done)
+        told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(done), 'file')}"
     if arguments.write_baseline:
         from torchrepro_lint import baseline
 
         baseline.write(outcome.diagnostics, arguments.write_baseline)
-        told = f"Wrote {summary.counted(count, 'finding')} to {arguments.write_baseline}"
+        told = f"Wrote {summary.counted(len(outcome.diagnostics), 'finding')} to {arguments.write_baseline}"
     return told, errors

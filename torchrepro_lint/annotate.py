@@ -10,6 +10,7 @@ from torchrepro_lint.checking import SYNTAX_ERROR
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.files import Given
 from torchrepro_lint.source import Problem, decode, edited, is_notebook
+from torchrepro_lint.states import state
 from torchrepro_lint.suppressions import joined_rows
 from torchrepro_lint.text import Edit, Lines, Span
 from torchrepro_lint.writing import Change
@@ -17,19 +18,27 @@ from torchrepro_lint.writing import Change
 _CODES = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
 
 
-def annotated(diagnostics: Iterable[Diagnostic]) -> tuple[Change, ...]:
-    """The changes that suppress findings, line by line; what cannot be parsed cannot be annotated."""
+def annotated(diagnostics: Iterable[Diagnostic]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """The changes that suppress findings, line by line, and an error for each file that can no longer be read; what cannot
+    be parsed cannot be annotated.
+    """
     by_file: dict[str, list[Diagnostic]] = {}
     for one in diagnostics:
         if one.code != SYNTAX_ERROR:
             by_file.setdefault(one.filename, []).append(one)
-    changes = (_change(found) for _, found in sorted(by_file.items()))
-    return tuple(change for change in changes if change is not None)
+    told = [_change(found) for _, found in sorted(by_file.items())]
+    changes = tuple(each for each in told if isinstance(each, Change))
+    return changes, tuple(each for each in told if isinstance(each, str))
 
 
-def _change(found: list[Diagnostic]) -> Change | None:
+def _change(found: list[Diagnostic]) -> Change | str | None:
+    """The change of a file, if it is still the one in which these were found; or why it cannot be read."""
     first = found[0]
-    source = decode(Path(first.filename).read_bytes(), is_notebook(first.filename))
+    try:
+        state(first.filename)  # of what is no regular file any more: an error
+        source = decode(Path(first.filename).read_bytes(), is_notebook(first.filename))
+    except OSError as error:
+        return f"{first.display}: cannot be read: {error.strerror or error}"
     if isinstance(source, Problem) or source.program != first.lines.text:
         return None
     joined = joined_rows(first.lines)
@@ -40,7 +49,7 @@ def _change(found: list[Diagnostic]) -> Change | None:
         codes.setdefault(last, set()).add(one.code)
     edits = [_edit(first.lines, row, sorted(codes[row])) for row in sorted(codes)]
     given = Given(first.display, first.filename)
-    return Change(given, source, edited(source, edits))
+    return Change(given, source, edited(source, edits), settled=tuple(one.code for one in found))
 
 
 def _edit(lines: Lines, row: int, codes: list[str]) -> Edit:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.shown import shown
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores
-from torchrepro_lint.writing import write_all
+from torchrepro_lint.writing import Change, sweep_beside, write_all
 
 if TYPE_CHECKING:
     from torchrepro_lint.baseline import Baseline
@@ -122,7 +124,11 @@ def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
     if piped:
         _pass_on(planned, outcome)
     else:
-        errors += write_all(outcome.changes)
+        if arguments.fix or arguments.fix_only:
+            sweep_beside(given.path for tree in planned.trees for _, given in tree.given)
+        written = write_all(outcome.changes)
+        errors += written.errors
+        outcome = outcome._replace(settled=_without(outcome.settled, written.left))
     settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())
     if not arguments.fix_only:
         _deliver(_report(arguments, outcome, settings), arguments.output_file, piped)
@@ -131,6 +137,13 @@ def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
     left = bool(outcome.diagnostics) and not arguments.fix_only
     left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
     return _complain(errors) or int(left and not arguments.exit_zero)
+
+
+def _without(settled: Iterable[str], left: Iterable[Change]) -> tuple[str, ...]:
+    """The codes of what is settled but for changes that were not made."""
+    lost = Counter(code for change in left for code in change.settled)
+    kept = Counter(settled) - lost
+    return tuple(kept.elements())
 
 
 def _summarise(arguments: Arguments, outcome: Outcome, settings: Settings) -> None:

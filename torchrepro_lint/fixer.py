@@ -40,12 +40,12 @@ class Fixed(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Where the rounds are: the files, the codes settled so far, the files that one fix changed together, what the last
+    """Where the rounds are: the files, the findings settled so far (paths and codes), the files that one fix changed together, what the last
     round did, the edits of all, and at the end the parts of the files.
     """
 
     files: Mapping[str, Reading]
-    settled: tuple[str, ...] = ()
+    settled: tuple[tuple[str, str], ...] = ()
     together: frozenset[tuple[str, ...]] = frozenset()
     last: Applied | None = None
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
@@ -125,7 +125,7 @@ def _round(
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
         return state, breaking(state.files, taken, broken)
-    codes = (*state.settled, *(one.code for _, one in taken))
+    codes = (*state.settled, *((path, one.code) for path, one in taken))
     together = state.together | {touched(names.first(path), names.fix(one.fix)) for path, one in taken if one.fix}
     applied = Applied(findings, taken, names.spread(merged.edits))
     return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits)), {}
@@ -146,5 +146,7 @@ def _result(
         if state.files[path] is not files[path]:
             partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
-            changes[path] = Change(given, before, after, places)
-    return Fixed(dict(state.files), changes, state.settled, tuple(errors), state.rounds, state.parts)
+            codes = tuple(code for where, code in state.settled if names.first(where) == path)
+            changes[path] = Change(given, before, after, places, codes)
+    settled = tuple(code for _, code in state.settled)
+    return Fixed(dict(state.files), changes, settled, tuple(errors), state.rounds, state.parts)

@@ -8,24 +8,33 @@ from typing import NamedTuple
 
 from torchrepro_lint.files import Given
 from torchrepro_lint.interrupts import uninterrupted
-from torchrepro_lint.saving import forget, stage, sweep
+from torchrepro_lint.saving import forget, refusal, stage, sweep
 from torchrepro_lint.source import Source, decode, encode
 
 
 class Change(NamedTuple):
     """A file that fixes changed: its source as it was read, and as it is now.
 
-    ``partners`` are the files (absolute) that a fix changed together with it.
+    ``partners`` are the files (absolute) that a fix changed together with it, ``settled`` the codes of the findings that
+    the change settles.
     """
 
     given: Given
     before: Source
     after: Source
     partners: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
     def encoded(self, data: bytes) -> bytes:
         """The new bytes of the file, which were ``data``."""
         return encode(self.after, data)
+
+
+class Written(NamedTuple):
+    """What became of changes: errors, and the changes that were not made."""
+
+    errors: tuple[str, ...]
+    left: tuple[Change, ...]
 
 
 class _Staged(NamedTuple):
@@ -42,19 +51,18 @@ class _Refusal(Exception):  # noqa: N818  it says why a file is left alone, and 
 
 def write(change: Change) -> str | None:
     """Replace one file on disk; see ``write_all``. Returns an error or None."""
-    return next(iter(write_all((change,))), None)
+    return next(iter(write_all((change,)).errors), None)
 
 
-def write_all(changes: Iterable[Change]) -> list[str]:
-    """Replace files on disk, keeping their modes; a link's target is written. Returns the errors.
+def write_all(changes: Iterable[Change]) -> Written:
+    """Replace files on disk, keeping their modes; a link's target is written.
 
     A file that is no longer what was read, or whose encoding does not give back the same bytes, is left alone, and with it
     those that a fix changed together with it. So is one that has other hard links, or belongs to someone else. However a
     run ends, each file is the old one or the new one; what a killed run has left beside them goes.
     """
     given = list(changes)
-    for folder in sorted({os.path.dirname(os.path.realpath(each.given.path)) for each in given}):
-        sweep(folder)
+    sweep_beside(each.given.path for each in given)
     staged: dict[str, _Staged] = {}
     try:
         errors = _stage_all(given, staged)
@@ -66,7 +74,14 @@ def write_all(changes: Iterable[Change]) -> list[str]:
     finally:
         for each in staged.values():
             forget(each.temporary)
-    return [errors[path] for path in sorted(errors)]
+    left = tuple(each for each in given if each.given.path in errors)
+    return Written(tuple(errors[path] for path in sorted(errors)), left)
+
+
+def sweep_beside(paths: Iterable[str]) -> None:
+    """Remove what killed runs have left beside files, links followed."""
+    for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in paths}):
+        sweep(folder)
 
 
 def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, str]:
@@ -84,7 +99,7 @@ def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, s
         except _Refusal as refusal:
             errors[change.given.path] = f"{change.given.display}: not fixed: {refusal}"
         except OSError as error:
-            errors[change.given.path] = f"{change.given.display}: cannot be written: {error.strerror}"
+            errors[change.given.path] = f"{change.given.display}: cannot be written: {error.strerror or error}"
     return errors
 
 
@@ -100,13 +115,12 @@ def _leave_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> None:
 
 def _stage(change: Change) -> _Staged:
     path = os.path.realpath(change.given.path)
+    # Asked before it is opened, too: opening a pipe may never end.
+    if refused := refusal(os.stat(path)):
+        raise _Refusal(refused)
     with open(path, "r+b") as file:
         state = os.fstat(file.fileno())
         data = file.read()
-    if state.st_nlink > 1:
-        raise _Refusal("it has other hard links, which would keep what it was")
-    if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
-        raise _Refusal("it belongs to another user")
     if decode(data, change.before.notebook is not None) != change.before or not _comes_back(change.before, data):
         raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
     try:
