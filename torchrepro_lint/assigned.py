@@ -16,7 +16,8 @@ Values: TypeAlias = "tuple[tuple[str, Expression], ...]"
 class Assigned(Mapping[str, Values]):
     """The values of each variable, by its name; sorted.
 
-    Most variables are assigned one value as it is: of these, only the value is held.
+    Most variables are assigned one value as it is: of these, only the value is held. Of others the row of ways and values
+    is, without a tuple for each pair.
     """
 
     __slots__ = ("_held", "_names")
@@ -37,7 +38,7 @@ class Assigned(Mapping[str, Values]):
         if at == len(self._names) or self._names[at] != name:
             return default
         held = self._held[at]
-        return held if type(held) is tuple else (("=", held),)
+        return tuple(zip(held[::2], held[1::2], strict=True)) if type(held) is tuple else (("=", held),)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -53,4 +54,4 @@ def _held(values: Sequence[tuple[str, Expression]]) -> Any:
     match values:
         case [("=", value)]:
             return value
-    return tuple(values)
+    return tuple([each for pair in values for each in pair])

@@ -18,9 +18,9 @@ from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
-_MOST_BODIES = 20_000
+_MOST_BODIES = 5_000
 # Of methods that run on objects of classes that inherit them, likewise.
-_MOST_ON_HEIRS = 20_000
+_MOST_ON_HEIRS = 5_000
 
 
 class Outcome(Small, frozen=True):
