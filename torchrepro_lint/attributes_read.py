@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
 from torchrepro_lint.spots import targets
+from torchrepro_lint.tight import tight
 from torchrepro_lint.walk import blocks, expressions, parts
 from torchrepro_lint.words import has_word
 
@@ -34,13 +35,13 @@ class AttributeReads:
             ]
         return self._known[word]
 
-    def _by_word(self, path: str) -> dict[str, list[Ref | Attribute]]:
+    def _by_word(self, path: str) -> dict[str, tuple[Ref | Attribute, ...]]:
         """The reads of attributes in a file by their words, each once for a word."""
         found: dict[str, list[Ref | Attribute]] = {}
         for each in attributes_read(self._project.files[path]):
             for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
                 found.setdefault(word, []).append(each)
-        return found
+        return tight(found)
 
 
 def may_read(summary: Summary, word: str) -> bool:

@@ -9,6 +9,7 @@ from torchrepro_lint.assigned import Values
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
+from torchrepro_lint.tight import tight
 
 
 class Parameter(NamedTuple):
@@ -22,8 +23,8 @@ class Parameter(NamedTuple):
 class _Table(NamedTuple):
     """The definitions of a file by their names in it: ``Net.forward``, those of variables with their colon."""
 
-    functions: dict[str, list[Function]]
-    classes: dict[str, list[Class]]
+    functions: Mapping[str, tuple[Function, ...]]
+    classes: Mapping[str, tuple[Class, ...]]
     assigned: Mapping[str, Values]
 
 
@@ -49,15 +50,15 @@ class Definitions:
         self.reads.see(path)
         return self._files[path]
 
-    def functions(self, name: str) -> list[Function]:
+    def functions(self, name: str) -> tuple[Function, ...]:
         """The definitions of a function that are in force."""
         path, colon, own = name.rpartition(":")
-        return self._table(path).functions.get(own, []) if colon else []
+        return self._table(path).functions.get(own, ()) if colon else ()
 
-    def classes(self, name: str) -> list[Class]:
+    def classes(self, name: str) -> tuple[Class, ...]:
         """The definitions of a class."""
         path, colon, own = name.rpartition(":")
-        return self._table(path).classes.get(own, []) if colon else []
+        return self._table(path).classes.get(own, ()) if colon else ()
 
     def assigned(self, name: str) -> Values | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
@@ -123,9 +124,10 @@ class Definitions:
 
 
 def _table(facts: Facts) -> _Table:
-    table = _Table({}, {}, facts.assigned)
+    functions: dict[str, list[Function]] = {}
     for function in in_force(facts):
-        table.functions.setdefault(function.name[1:], []).append(function)
+        functions.setdefault(function.name[1:], []).append(function)
+    classes: dict[str, list[Class]] = {}
     for each in facts.classes:
-        table.classes.setdefault(each.name[1:], []).append(each)
-    return table
+        classes.setdefault(each.name[1:], []).append(each)
+    return _Table(tight(functions), tight(classes), facts.assigned)

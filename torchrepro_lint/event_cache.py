@@ -104,7 +104,7 @@ class EventCache:
             return self.of_body(self._definitions.top_level(name), main=main)
         definitions = self._definitions.functions(name)
         if len(definitions) > 1:
-            definitions = [each for each in definitions if is_property(each)] or definitions
+            definitions = tuple([each for each in definitions if is_property(each)]) or definitions
         found = [self.of_body(each.body) for each in definitions]
         return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
 

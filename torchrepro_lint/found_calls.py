@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.all_calls import AllCalls, Calls, Place
 from torchrepro_lint.facts import Call
 from torchrepro_lint.runs import entered
+from torchrepro_lint.tight import tight
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
@@ -44,14 +44,9 @@ def _calls_of(project: Project, path: str) -> Calls:
         if not names:
             untold[last_word(call.func)].append(place)
     methods = (each.name.rpartition(".")[2] for each in project.files[path].functions if each.owner)
-    return Calls(_plain(told), _plain(untold), tuple(methods), tuple(sorted(named)))
+    return Calls(tight(told), tight(untold), tuple(methods), tuple(sorted(named)))
 
 
 def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
     _, call = found
     return call.start, -call.end
-
-
-def _plain(places: Mapping[str, list[Place]]) -> dict[str, tuple[Place, ...]]:
-    """As what stays: lists keep room for more."""
-    return {name: tuple(each) for name, each in places.items()}

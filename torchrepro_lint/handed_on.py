@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.tight import tight
 from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class HandedOn:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: Kept[tuple[str, bool], bool] = Kept(names.modules.reads)
-        self._named: Kept[tuple[str, bool], dict[str, list[Ref]]] = Kept(names.modules.reads)
+        self._named: Kept[tuple[str, bool], dict[str, tuple[Ref, ...]]] = Kept(names.modules.reads)
         # The files, sorted, that name something by a word without calling it.
         self._paths: dict[str, list[str]] = {}
         for path in sorted(names.modules.files):
@@ -71,7 +72,7 @@ class HandedOn:
             for each in self._named_in(path, kept).get(word, ())
         )
 
-    def _named_in(self, path: str, kept: bool) -> dict[str, list[Ref]]:
+    def _named_in(self, path: str, kept: bool) -> dict[str, tuple[Ref, ...]]:
         return self._named.of((path, kept), lambda: _named(self._names.modules.files[path], kept))
 
     def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
@@ -86,7 +87,7 @@ class HandedOn:
         return other in self._names.ancestry(one) or one in self._names.ancestry(other)
 
 
-def _named(facts: Facts, kept: bool) -> dict[str, list[Ref]]:
+def _named(facts: Facts, kept: bool) -> dict[str, tuple[Ref, ...]]:
     """The references in a file by their last words, but for those that are called, compared or assigned to.
 
     Without what is ``kept``, those are left out, too, that are kept in an attribute, in a variable that is only called, or before
@@ -105,7 +106,7 @@ def _named(facts: Facts, kept: bool) -> dict[str, list[Ref]]:
                 for each in uncalled:
                     if ((word := last_word(each)) in replaced) is takes:
                         found.setdefault(word, []).append(each)
-    return found
+    return tight(found)
 
 
 def _replaced(statement: Statement) -> Iterator[str]:

@@ -185,11 +185,11 @@ class Names:
 
     # --- look-ups ----------------------------------------------------------------------------------------------------
 
-    def functions(self, name: str) -> list[Function]:
+    def functions(self, name: str) -> tuple[Function, ...]:
         """The definitions of a function of the project; none where it is no such name."""
         return self._definitions.functions(name)
 
-    def classes(self, name: str) -> list[Class]:
+    def classes(self, name: str) -> tuple[Class, ...]:
         """The definitions of a class of the project."""
         return self._definitions.classes(name)
 
