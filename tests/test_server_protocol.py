@@ -281,6 +281,25 @@ def test_malformed_messages_do_not_end_the_server(project: Project, start: Start
     assert client.stop() == 0
 
 
+@pytest.mark.parametrize("length", [b"999999999999", b"9" * 5000, b"100000001", b"-1", b"1x"])
+def test_a_length_that_no_message_has_is_no_header(project: Project, start: Start, length: bytes) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root)
+    client.send_raw(b"Content-Length: %s\r\n\r\nabc\r\n" % length)
+    assert client.request("no/such", {})["error"]["code"] == -32601
+    client.open(root / "train.py", FLAG)
+    assert codes(client.diagnostics(root / "train.py", 1)) == ["TRL201"]
+    assert client.stop() == 0
+
+
+@pytest.mark.parametrize("header", [b"content-length: %d", b"CONTENT-LENGTH:%d", b"Content-Length:  00%d "])
+def test_a_header_is_known_however_it_is_written(project: Project, start: Start, header: bytes) -> None:
+    client = start(project({"pyproject.toml": ""}))
+    body = b'{"jsonrpc": "2.0", "id": "mine", "method": "shutdown"}'
+    client.send_raw(header % len(body) + b"\r\nContent-Type: any\r\n\r\n" + body)
+    assert client.request("shutdown", None)["error"]["message"] == "the server has been shut down"
+
+
 def test_a_cancelled_request_is_answered_and_the_next_one_too(project: Project, start: Start) -> None:
     root = project({"train.py": FLAG, "pyproject.toml": ""})
     client = start(root)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
+from typing import BinaryIO, cast
 
 from lsprotocol import types
 
 from torchrepro_lint.server import messages
 from torchrepro_lint.server.documents import Document, encoded, notebook_data
 from torchrepro_lint.server.editor import Server, to_path
+from torchrepro_lint.server.incoming import Incoming
 from torchrepro_lint.server.preferences import SECTION
 
 
@@ -21,7 +24,7 @@ def serve() -> int:
     gc.disable()
     server = make_server()
     try:
-        server.start_io()
+        server.start_io(cast("BinaryIO", Incoming(sys.stdin.buffer)))
     finally:
         server.end()
     return 0 if server.ended else 1
