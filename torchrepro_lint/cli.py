@@ -60,7 +60,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 def _fail(message: str) -> int:
     """One clear line on standard error; the status of an error."""
-    click.echo(f"torchrepro-lint: {' '.join(message.split())}", err=True)
+    from torchrepro_lint.terminal import note
+
+    note(f"torchrepro-lint: {' '.join(message.split())}")
     return 2
 
 

@@ -20,7 +20,7 @@ from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View, base
 from torchrepro_lint.roots import Options
 from torchrepro_lint.settings import Settings, version
-from torchrepro_lint.shown import shown
+from torchrepro_lint.shown import shown_name
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores
 from torchrepro_lint.writing import Change, sweep_beside, write_all
@@ -101,7 +101,7 @@ def _plan(arguments: Arguments) -> Plan:
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"
     return plan(
-        (), options, arguments.force_exclude, Given(shown(name), os.path.abspath(name), sys.stdin.buffer.read())
+        (), options, arguments.force_exclude, Given(shown_name(name), os.path.abspath(name), sys.stdin.buffer.read())
     )
 
 
@@ -181,12 +181,12 @@ def _deliver(report: str, file: Path | None, piped: bool) -> None:
     elif not piped:
         terminal.out(report)
     elif report:
-        terminal.note(report.rstrip("\n"))
+        terminal.aside(report)
 
 
 def _diff(outcome: Outcome) -> int:
     for change in outcome.changes:
-        terminal.out(diff.render(change))
+        terminal.out(diff.render(change, visible=sys.stdout.isatty()))
     if outcome.settled:
         terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
     return int(bool(outcome.settled))

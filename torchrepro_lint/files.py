@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from torchrepro_lint.exclusion import Exclusion, relative, walk
 from torchrepro_lint.roots import Options, Root, Roots, Unmarked, unmarked
-from torchrepro_lint.shown import shown
+from torchrepro_lint.shown import shown, shown_name
 
 
 class Given(NamedTuple):
-    """A file to report on: as it is printed (``shown``), where it is (absolute), and its bytes where they come from elsewhere."""
+    """A file to report on: as it is printed (``shown_name``), where it is (absolute), and its bytes where they come from elsewhere."""
 
     display: str
     path: str
@@ -89,14 +89,14 @@ class _Finder:
         """A given file is taken as it is, a given directory is searched even where it is excluded itself."""
         place = os.path.abspath(path)
         if not os.path.isdir(path):
-            yield Given(shown(path), place)
+            yield Given(shown_name(path), place)
             return
         root = self.roots.of(place)
         exclusion = self.exclusion(root)
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
         for file in self._below(place, exclusion):
-            found = Given(shown(os.path.join(path, file[len(place) :].lstrip(os.sep))), file)
+            found = Given(shown_name(os.path.join(path, file[len(place) :].lstrip(os.sep))), file)
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found

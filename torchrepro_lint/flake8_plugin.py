@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
+from torchrepro_lint.shown import shown, told
 
 if TYPE_CHECKING:
     from torchrepro_lint.arguments import Over
@@ -73,10 +74,10 @@ class Plugin:
         if answer is None:
             return
         for error in answer.errors:
-            sys.stderr.write(f"torchrepro-lint: {self._filename}: {error}\n")
+            sys.stderr.write(f"torchrepro-lint: {shown(self._filename)}: {shown(error)}\n")
         for one in answer.findings:
             row, column, _ = answer.lines.position(one.span.start)
-            yield row, column - 1, f"{one.code} {one.message}", type(self)
+            yield row, column - 1, f"{one.code} {told(one.message)}", type(self)
 
     @classmethod
     def _linked(cls) -> Session:

@@ -4,17 +4,62 @@ from __future__ import annotations
 
 import re
 
-# Control characters, ends of lines, and what turns the direction of the letters after it.
-_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# What no reader sees or wants in a line, as the inside of a character class: control characters, ends of lines, what turns
+# the direction of the letters after it, and marks that do not show. Joiners are a part of words and of emoji.
+HIDDEN = (
+    "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+)
+# Bytes of a path that are no letters stand for themselves; some of them are control characters.
+_HIDDEN = re.compile(f"[{HIDDEN}\udc80-\udc9f]")
+_HALVES = re.compile("[\ud800-\udfff]")
+# Both are commands for a runner of GitHub's: the one anywhere in a line, the other at its start.
+_MARK = "##["
+_COMMAND = re.compile(r"\s*::")
 
 
 def shown(text: str) -> str:
-    r"""A text without what a terminal would obey or a line would end at: ``\x1b`` for an escape. Other text is as it was.
+    r"""A text without what a terminal or GitHub's log would obey or a line would end at: ``\x1b`` for an escape.
 
-    Bytes of a path that are no letters stay, so that they come out as they are.
+    Other text is as it was. Bytes of a path that are no letters stay, so that they come out as they are, where they control
+    nothing.
     """
-    return text if text.isprintable() else _HIDDEN.sub(lambda found: _code(ord(found[0])), text)
+    return inert(coded(text))
 
 
-def _code(number: int) -> str:
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+def coded(text: str) -> str:
+    """The same, but for what only GitHub's log would obey."""
+    return text if text.isprintable() else _HIDDEN.sub(lambda found: escape_of(found[0]), text)
+
+
+def told(text: str) -> str:
+    """The same of a text that may quote strings of the program, which are no paths."""
+    return shown(whole(text))
+
+
+def whole(text: str) -> str:
+    """A text without half of a surrogate pair, shown by its code: a string of a program may hold what is no byte of a path."""
+    return text if text.isprintable() else _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def shown_name(path: str) -> str:
+    """The same of a path that may begin a line; it is still one of that file."""
+    return f"./{shown(path)}" if _COMMAND.match(path) else shown(path)
+
+
+def shown_line(text: str) -> str:
+    """The same of a text that begins a line."""
+    return shown(text.replace(":", "\\x3a", 1) if _COMMAND.match(text) else text)
+
+
+def inert(text: str) -> str:
+    """A text in which GitHub's log finds no command but at its start."""
+    return text.replace(_MARK, "#\\x23[")
+
+
+def escape_of(letter: str) -> str:
+    """A letter as Python's strings may have it; of a byte of a path that is a control character, that one."""
+    number = ord(letter)
+    if 0xDC80 <= number < 0xDCA0:
+        number -= 0xDC00
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

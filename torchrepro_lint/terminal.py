@@ -11,6 +11,7 @@ from typing import TextIO
 
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.saving import save as write_file
+from torchrepro_lint.shown import shown_line
 
 _WIDTH = 30
 _PATIENCE = 1.0
@@ -23,8 +24,13 @@ def out(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Write a line to standard error."""
-    _write(sys.stderr, text + "\n")
+    """Write one line for people to standard error."""
+    aside(f"{shown_line(text)}\n")
+
+
+def aside(text: str) -> None:
+    """Write to standard error what is fit for it."""
+    _write(sys.stderr, text)
 
 
 def save(text: str, file: Path) -> None:

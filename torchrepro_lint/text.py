@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-# The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
 # So many characters of a text are analysed; what is read of it may take two hundred times as many bytes of memory.
 LARGEST = 10_000_000
 
+# The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 
+from torchrepro_lint.shown import coded
 from torchrepro_lint.writing import Change
 
+# What patches end a line at: a carriage return or a form feed is a letter of it.
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# What a terminal may have of the control characters.
+_KEPT = re.compile(r"(\t|\r?\n)")
 
-def render(change: Change) -> str:
-    """The diff of a file."""
-    return "".join(_unified(name, before, after) for name, before, after in _texts(change))
+
+def render(change: Change, visible: bool = False) -> str:
+    """The diff of a file: a patch, or, ``visible``, for a terminal, which must not obey what the file holds."""
+    patch = "".join(_unified(name, before, after) for name, before, after in _texts(change))
+    if not visible:
+        return patch
+    return "".join(part if _KEPT.fullmatch(part) else coded(part) for part in _KEPT.split(patch))
 
 
 def _texts(change: Change) -> Iterator[tuple[str, str, str]]:
@@ -22,6 +32,5 @@ def _texts(change: Change) -> Iterator[tuple[str, str, str]]:
 
 
 def _unified(name: str, before: str, after: str) -> str:
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    lines = difflib.unified_diff(old, new, name, name)
+    lines = difflib.unified_diff(_LINE.findall(before), _LINE.findall(after), name, name)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.text import Edit, Lines, Span, apply_edits
 
+Letters = Callable[[str], Sequence[str]]
 _AROUND = 2
 _MOST_ROWS = 6
 _WIDEST = 120
@@ -33,8 +35,11 @@ class Changed(NamedTuple):
     where: str = ""
 
 
-def excerpt(one: Diagnostic) -> Iterator[Row]:
-    """The lines of a finding with two before and two behind, all of one cell; of a long range only the first ones."""
+def excerpt(one: Diagnostic, letters: Letters | None = None) -> Iterator[Row]:
+    """The lines of a finding with two before and two behind, all of one cell; of a long range only the first ones.
+
+    ``letters`` gives what is printed for each character of a line; see ``letters_in_log``.
+    """
     lines, span = one.written, one.span
     first, last = lines.position(span.start).row, lines.position(max(span.end - 1, span.start)).row
     offset = first - one.start.row
@@ -42,7 +47,7 @@ def excerpt(one: Diagnostic) -> Iterator[Row]:
     shown = min(last, first + _MOST_ROWS - 1)
     for row in range(max(first - _AROUND, top), min(shown + _AROUND * (shown == last), bottom) + 1):
         marked = _range(lines, row, span) if first <= row <= last else None
-        yield Row(row - offset, *_drawn(lines.line(row), marked))
+        yield Row(row - offset, *_drawn((letters or _letters)(lines.line(row)), marked))
     if shown < last:
         yield Row(0, "…")
 
@@ -62,6 +67,14 @@ def plain(text: str) -> str:
     return "".join(_letters(text))
 
 
+def letters_in_log(text: str) -> list[str]:
+    """What is printed for each character of a line where GitHub may look for commands."""
+    letters = _letters(text)
+    for found in re.finditer(r"##\[", text):
+        letters[found.start() + 1] = "\\x23"
+    return letters
+
+
 def _bounds(lines: Lines, span: Span) -> tuple[int, int]:
     """The rows of the cell, or of the file without the empty last one."""
     cell = lines.cell(span.start)
@@ -77,9 +90,8 @@ def _range(lines: Lines, row: int, span: Span) -> tuple[int, int]:
     return begin, max(min(span.end - start, len(text)), begin)
 
 
-def _drawn(text: str, marked: tuple[int, int] | None) -> tuple[str, str]:
+def _drawn(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str, str]:
     """A line and its underline, cut to the part around the range where it is very long."""
-    letters = _letters(text)
     begin = 0
     if len(letters) > _WIDEST:
         begin = max(0, min(marked[0] - _WIDEST // 3 if marked else 0, len(letters) - _WIDEST))
@@ -115,14 +127,20 @@ def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[Change
         start, end = lines.offset(first), max(edit.span.end for edit in group)
         end = max(end, lines.offset(lines.position(end).row) + len(lines.line(lines.position(end).row)))
         moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.text) for edit in group]
-        old = lines.text[start:end].splitlines()
-        new = apply_edits(lines.text[start:end], moved).splitlines()
+        old = _rows(lines.text[start:end])
+        new = _rows(apply_edits(lines.text[start:end], moved))
         number = lines.place(start).row
         for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield from (Changed("-", number + at, plain(old[at]), where) for at in range(a, b))
                 yield from (Changed("+", number + at + grown, plain(new[at]), where) for at in range(c, d))
         grown += len(new) - len(old)
+
+
+def _rows(text: str) -> list[str]:
+    lines = Lines(text)
+    rows = [lines.line(row) for row in range(1, len(lines) + 1)]
+    return rows if rows[-1] else rows[:-1]
 
 
 def _groups(lines: Lines, edits: list[Edit]) -> Iterator[list[Edit]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Any
@@ -11,7 +10,9 @@ from torchrepro_lint.explain import Explanation
 from torchrepro_lint.history import ranges
 from torchrepro_lint.messages import ATTENTION, CUBLAS
 from torchrepro_lint.places import Place
+from torchrepro_lint.report.json import dumps
 from torchrepro_lint.resources import release
+from torchrepro_lint.shown import shown, told
 from torchrepro_lint.target import Target
 from torchrepro_lint.wording import when, where
 
@@ -35,7 +36,7 @@ def render(answers: Iterable[Answer], target: Target) -> str:
 
 def render_json(answers: Iterable[Answer], target: Target) -> str:
     """A list of objects, one for each name."""
-    return json.dumps([_record(one, places, target) for one, places in answers], indent=2, ensure_ascii=False) + "\n"
+    return dumps([_record(one, places, target) for one, places in answers], ordered=False)
 
 
 def _text(one: Explanation, places: Sequence[Place], target: Target) -> str:
@@ -64,7 +65,7 @@ def _meaning(one: Explanation) -> str:
 
 def _span(one: Explanation, target: Target) -> str:
     text = f"{ranges(one.releases)} knows this error"
-    asked = f"torch {target.version}, the target ({target.decided_by}),"
+    asked = f"torch {target.version}, the target ({shown(target.decided_by)}),"
     if target.version == one.read_as:
         return f"{text}; so does {asked.rstrip(',')}"
     has = "has it, but no call is known to end there" if target.version in one.releases else "does not have it"
@@ -76,7 +77,7 @@ def _case(operation: str, place: str, condition: str) -> str:
 
 
 def _place(place: Place) -> str:
-    text = place.text if len(place.text) <= _LONGEST else f"{place.text[: _LONGEST - 1]}…"
+    text = told(place.text if len(place.text) <= _LONGEST else f"{place.text[: _LONGEST - 1]}…")
     marks = [*([] if place.sure else ["may be such a case"]), *(["in the traceback"] if place.traced else [])]
     return f"{place.display}:{place.start}: {text}" + (f"  ({', '.join(marks)})" if marks else "")
 

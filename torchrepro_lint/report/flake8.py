@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
 from torchrepro_lint.rule import Step
-from torchrepro_lint.shown import shown
+from torchrepro_lint.shown import shown_name, told
 
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (
@@ -20,14 +20,14 @@ _COLOUR = (
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
     """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
     pattern = _COLOUR if view.colour else _PLAIN
-    clean = (one._replace(display=shown(one.display), message=shown(one.message)) for one in diagnostics)
+    clean = (one._replace(display=shown_name(one.display), message=told(one.message)) for one in diagnostics)
     return "".join(pattern.format(one) + (_way(one) if view.verbose else "") for one in clean)
 
 
 def place_of_step(step: Step) -> str:
     """``model.py:5:12``, relative to the working directory where it lies below it."""
-    return f"{shown(relative(step.path, os.getcwd()))}:{step.place}"
+    return f"{shown_name(relative(step.path, os.getcwd()))}:{step.place}"
 
 
 def _way(one: Diagnostic) -> str:
-    return "".join(f"    {place_of_step(step)}: {shown(step.text)}\n" for step in one.steps)
+    return "".join(f"    {place_of_step(step)}: {told(step.text)}\n" for step in one.steps)

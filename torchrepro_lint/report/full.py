@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.report.excerpt import changes, excerpt, plain
+from torchrepro_lint.report.excerpt import changes, excerpt, letters_in_log, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.flake8 import render as headline
 from torchrepro_lint.report.view import View
+from torchrepro_lint.shown import inert, shown_name
 
 _RED, _GREEN, _CYAN, _BOLD, _END = "\033[31m", "\033[32m", "\033[36m", "\033[1m", "\033[m"
 
@@ -22,15 +23,15 @@ def _block(one: Diagnostic, colour: bool) -> Iterator[str]:
     yield headline([one], View(colour=colour)).rstrip("\n")
     yield from _code(one, colour)
     for index, step in enumerate(one.steps):
-        yield f"  {_paint('way' if index == 0 else '   ', _BOLD, colour)}  {place_of_step(step)}: {plain(step.text)}"
+        yield f"  {_paint('way' if index == 0 else '   ', _BOLD, colour)}  {place_of_step(step)}: {inert(plain(step.text))}"
     if one.fix is not None:
         title = f"{one.fix.title}{'' if one.fix.safe else ' (unsafe)'}"
-        yield f"  {_paint('fix', _BOLD, colour)}  {plain(title)}"
+        yield f"  {_paint('fix', _BOLD, colour)}  {inert(plain(title))}"
         yield from _diff(one, colour)
 
 
 def _code(one: Diagnostic, colour: bool) -> Iterator[str]:
-    rows = list(excerpt(one))
+    rows = list(excerpt(one, letters_in_log))
     width = max(len(str(row.number)) for row in rows)
     bar = _paint("|", _CYAN, colour)
     yield f"{'':{width}} {bar}"
@@ -50,8 +51,8 @@ def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
     for line in lines:
         if line.where != where:
             where = line.where
-            yield f"       {plain(where)}"
-        text = f"{line.number:>{width}} {line.sign} {line.text}".rstrip()
+            yield f"       {shown_name(where)}"
+        text = f"{line.number:>{width}} {line.sign} {inert(line.text)}".rstrip()
         yield "       " + _paint(text, _RED if line.sign == "-" else _GREEN, colour)
 
 

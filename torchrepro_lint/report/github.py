@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
-from torchrepro_lint.shown import shown
+from torchrepro_lint.shown import coded, whole
 
 _COMMANDS = {"note": "notice", "warning": "warning", "error": "error"}
 
@@ -29,11 +29,11 @@ def _annotation(one: Diagnostic, base: str) -> str:
         if one.end.row == row:
             properties |= {"col": one.start.column, "endColumn": one.end.column}
     written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[one.severity]} {written}::{_data(f'{name}:{one.start}: {one.code} {one.message}')}\n"
+    return f"::{_COMMANDS[one.severity]} {written}::{_data(f'{name}:{one.start}: {one.code} {whole(one.message)}')}\n"
 
 
 def _data(text: str) -> str:
-    return shown(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+    return coded(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -8,7 +8,8 @@ from importlib.resources import files
 
 
 def document(title: str, style: str, script: str, body: str) -> str:
-    """The page; ``title`` and ``body`` are HTML."""
+    """The page; ``title`` and ``body`` are HTML. Nothing in it is a command for GitHub's log."""
+    title, body = (each.replace("##[", "#&#35;[") for each in (title, body))
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"

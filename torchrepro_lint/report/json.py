@@ -29,9 +29,9 @@ def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
     return objects
 
 
-def dumps(value: object) -> str:
-    """The layout of every JSON that the tool prints."""
-    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+def dumps(value: object, *, ordered: bool = True, indent: int | None = 2) -> str:
+    """Every JSON that the tool prints: in ASCII, and without what GitHub's log would take for a command."""
+    return json.dumps(value, indent=indent, sort_keys=ordered).replace("##[", "#\\u0023[") + "\n"
 
 
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:

@@ -9,11 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
+from torchrepro_lint.shown import HIDDEN
 
 # What XML 1.0 has no way to write, and what a terminal obeys or turns the direction of the letters after it.
-_FORBIDDEN = re.compile(
-    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-)
+_FORBIDDEN = re.compile(f"(?![\t\n\r])[{HIDDEN}\ud800-\udfff\ufffe\uffff]")
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 
@@ -44,4 +43,4 @@ def _case(path: str, one: Diagnostic) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;", "##[": "#&#35;["})

@@ -10,6 +10,7 @@ from torchrepro_lint.pages import url
 from torchrepro_lint.report.excerpt import changes, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.view import View
+from torchrepro_lint.shown import inert
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
@@ -43,7 +44,7 @@ def _body(one: Diagnostic) -> Iterator[str]:
         if one.steps:
             yield ""
         yield f"Fix{'' if one.fix.safe else ' (unsafe)'}: {escaped(one.fix.title)}"
-        lines = [f"{line.sign} {line.text}" for line in changes(one)]
+        lines = [f"{line.sign} {inert(line.text)}" for line in changes(one)]
         fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
         yield from ("", f"{fence}diff", *lines, fence)
 
@@ -54,6 +55,8 @@ def _place(one: Diagnostic) -> str:
 
 def code_span(text: str) -> str:
     """A code span in a table: a bar ends a cell even there, unless it is escaped."""
+    if "##[" in text:  # in a code span nothing can be written otherwise
+        return f"<code>{escaped(text)}</code>"
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{plain(text)}{pad}{fence}".replace("|", "\\|")

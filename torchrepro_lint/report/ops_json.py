@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from torchrepro_lint.history import Case, History, Period
+from torchrepro_lint.report.json import dumps
 from torchrepro_lint.wording import STATUSES, when
 
 
 def render(histories: Sequence[History], version: str, *, every: bool) -> str:
     """An object with the target ``torch`` and the ``operations``: each with its cases, or with every period's."""
     operations = [_periods(history) if every else _cases(history, version) for history in histories]
-    return json.dumps({"torch": version, "operations": operations}, indent=2, ensure_ascii=False) + "\n"
+    return dumps({"torch": version, "operations": operations}, ordered=False)
 
 
 def _head(history: History) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.summary import fixes
 from torchrepro_lint.report.markdown import code_span, escaped
+from torchrepro_lint.shown import inert
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Entry, Item, Overview
@@ -42,13 +43,13 @@ def findings(overview: Overview) -> Iterator[str]:
 def _details(item: Item, entries: Mapping[str, Entry]) -> Iterator[str]:
     runs = ", ".join(code_span(entries[each].name) for each in item.entries if each in entries)
     yield f"In the run of {runs or 'no entry point that is looked at here'}"
-    yield from _fenced("python", [f"{row.number or '':>4} {row.text}".rstrip() for row in item.source])
+    yield from _fenced("python", [f"{row.number or '':>4} {inert(row.text)}".rstrip() for row in item.source])
     for number, step in enumerate(item.way, 1):
         yield from ([""] if number == 1 else [])
         yield f"{number}. {code_span(str(step.place))} {escaped(step.text)}"
     if item.fix:
         yield from ("", f"Fix{'' if item.fix.safe else ' (unsafe)'}: {escaped(item.fix.title)}")
-        yield from _fenced("diff", [f"{line.sign} {line.text}" for line in item.fix.changes])
+        yield from _fenced("diff", [f"{line.sign} {inert(line.text)}" for line in item.fix.changes])
 
 
 def _fenced(language: str, lines: Sequence[str]) -> Iterator[str]:

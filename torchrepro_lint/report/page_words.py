@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import STATES
+from torchrepro_lint.shown import escape_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Entry, Place
@@ -14,11 +15,7 @@ if TYPE_CHECKING:
 
 def visible(text: str) -> str:
     """Text in which every letter shows: what does not print, or turns the direction of others, by its code."""
-    return "".join(one if one.isprintable() else _coded(ord(one)) for one in text)
-
-
-def _coded(number: int) -> str:
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return "".join(one if one.isprintable() else escape_of(one) for one in text)
 
 
 def words(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.checking import Checker
 from torchrepro_lint.files import Plan, source_roots
+from torchrepro_lint.shown import shown
 from torchrepro_lint.target import Target
 
 
@@ -35,7 +36,7 @@ def settings(checker: Checker, target: Target) -> str:
         "unsafe-fixes": str(root.settings.unsafe_fixes).lower(),
         "output-format": root.settings.output_format,
     }
-    return "".join(f"{key} = {value}".rstrip() + "\n" for key, value in rows.items())
+    return "".join(f"{key} = {shown(value)}".rstrip() + "\n" for key, value in rows.items())
 
 
 def _words(values: Iterable[str]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.qualified import parted
+from torchrepro_lint.report.json import dumps
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Step
@@ -19,7 +19,7 @@ FORMAT = 1
 
 def render(timelines: Iterable[Timeline]) -> str:
     """A list of objects, one for each entry point of the file."""
-    return json.dumps([record(one) for one in timelines], indent=2, ensure_ascii=False) + "\n"
+    return dumps([record(one) for one in timelines], ordered=False)
 
 
 def record(timeline: Timeline) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.qualified import parted
+from torchrepro_lint.shown import shown_line, shown_name, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,26 @@ _RED, _GREEN, _DIM, _BOLD, _PLAIN = "\033[31m", "\033[32m", "\033[2m", "\033[1m"
 def render(timelines: Iterable[Timeline], width: int, colour: bool) -> str:
     """One after the other, no line longer than ``width`` where places leave room for that."""
     paint = _paint if colour else _leave
-    return "\n".join("\n".join(line.rstrip() for line in _lines(one, width, paint)) + "\n" for one in timelines)
+    return "\n".join("\n".join(line.rstrip() for line in _lines(_told(one), width, paint)) + "\n" for one in timelines)
+
+
+def _told(timeline: Timeline) -> Timeline:
+    """A run whose paths and texts can be printed, and measured: what strings and files are called may be anything."""
+    return timeline._replace(
+        path=shown_name(timeline.path),
+        moments=tuple(map(_told_moment, timeline.moments)),
+        missing=tuple(each._replace(text=told(each.text)) for each in timeline.missing),
+    )
+
+
+def _told_moment(moment: Moment) -> Moment:
+    return moment._replace(
+        text=told(moment.text),
+        conditions=tuple(map(told, moment.conditions)),
+        path=shown_name(moment.path),
+        way=tuple(step._replace(path=shown_name(step.path), text=told(step.text)) for step in moment.way),
+        trouble=moment.trouble and moment.trouble._replace(text=told(moment.trouble.text)),
+    )
 
 
 def _paint(text: str, style: str) -> str:
@@ -147,12 +167,12 @@ def _row(
         return
     first, *rest = wrap(text, max(width - left, _LEAST), break_long_words=False, break_on_hyphens=False)
     yield start + first
-    yield from (" " * left + "  " + line for line in rest)
+    yield from (" " * left + "  " + shown_line(line) for line in rest)
 
 
 def _missing(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     for trouble in timeline.missing:
         lines = wrap(f"✗ missing: {trouble.text} ({trouble.code})", width, subsequent_indent="  ")
-        yield from (paint(line, _RED) for line in lines)
+        yield from (paint(shown_line(line), _RED) for line in lines)
     if timeline.missing:
         yield ""
