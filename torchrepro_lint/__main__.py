@@ -5,25 +5,38 @@ from __future__ import annotations
 import gc
 import sys
 
-from torchrepro_lint.interrupts import end_on_sigterm
+from torchrepro_lint.endings import status_of
 
 
 def main() -> None:
     """Run the command line; never returns. Ctrl-C ends it with status 130, SIGTERM with 143."""
+    try:
+        _run()
+    except (Exception, KeyboardInterrupt) as error:
+        status = status_of(error)
+        if status is None:
+            raise
+        sys.exit(status)
+    finally:
+        # The process ends here: Python need not look for cycles in what is left either.
+        gc.freeze()
+
+
+def _run() -> None:
+    from torchrepro_lint.interrupts import end_on_sigterm
+
     if sys.argv[1:2] != ["server"]:  # an editor's server ends by itself
         end_on_sigterm()
         if "--watch" not in sys.argv:
             # Facts hold no cycles and stay to the end: looking for garbage among them took an eighth of a long run.
             gc.disable()
-    try:
-        from torchrepro_lint.cli import main as run
+    from torchrepro_lint.cli import main as run
 
-        run()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        # The process ends here: Python need not look for cycles in what is left either.
-        gc.freeze()
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from torchrepro_lint.terminal import open_closed
+
+        open_closed()
+    run()
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         status = _fail(error.format_message())
     except click.Abort:
         status = 130
+    except OSError as error:
+        status = _unwritten(error)
     sys.exit(status or 0)
 
 
@@ -64,6 +66,18 @@ def _fail(message: str) -> int:
 
     note(f"torchrepro-lint: {' '.join(message.split())}")
     return 2
+
+
+def _unwritten(error: OSError) -> int:
+    """Click could not write its help, which still waits to be written. Raises what is no trouble of standard output."""
+    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.terminal import out
+
+    try:
+        out("")
+    except UsageError as known:
+        return _fail(str(known))
+    raise error
 
 
 def _words(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -168,10 +168,9 @@ def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
 def _pass_on(planned: Plan, outcome: Outcome) -> None:
     """Standard input to standard output, fixed."""
     for change in outcome.changes:
-        sys.stdout.buffer.write(change.encoded(planned.stdin or b""))
+        terminal.pass_on(change.encoded(planned.stdin or b""))
     if not outcome.changes:
-        sys.stdout.buffer.write(planned.stdin or b"")
-    sys.stdout.buffer.flush()
+        terminal.pass_on(planned.stdin or b"")
 
 
 def _deliver(report: str, file: Path | None, piped: bool) -> None:

@@ -1,7 +1,8 @@
-"""Writing to the standard streams: paths of any bytes, pipes that close, colour and progress for people only."""
+"""Writing to the standard streams: paths of any bytes, streams that are closed or full, colour and progress for people only."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -18,9 +19,24 @@ _PATIENCE = 1.0
 _REDRAW = 0.1
 
 
+def open_closed() -> None:
+    """Give the standard streams that are closed to nobody: what is opened next would else be one of them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  to the end of the process
+
+
 def out(text: str) -> None:
-    """Write to standard output; a reader that has gone away is no error."""
-    _write(sys.stdout, text)
+    """Write to standard output; a reader that has gone away is no error. Raises ``UsageError``."""
+    pass_on(_encode(text, sys.stdout.encoding or "utf-8"))
+
+
+def pass_on(data: bytes) -> None:
+    """Write bytes to standard output as they are. Raises ``UsageError``."""
+    try:
+        _write(sys.stdout, data)
+    except OSError as error:
+        raise UsageError(f"standard output cannot be written: {error.strerror}") from None
 
 
 def note(text: str) -> None:
@@ -29,8 +45,9 @@ def note(text: str) -> None:
 
 
 def aside(text: str) -> None:
-    """Write to standard error what is fit for it."""
-    _write(sys.stderr, text)
+    """Write to standard error what is fit for it. Where that is not possible there is nobody to tell."""
+    with contextlib.suppress(OSError):
+        _write(sys.stderr, _encode(text, sys.stderr.encoding or "utf-8"))
 
 
 def save(text: str, file: Path) -> None:
@@ -74,14 +91,16 @@ def progress(total: int) -> Callable[[], None]:
     return advance
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: TextIO, data: bytes) -> None:
     try:
         stream.flush()
-        stream.buffer.write(_encode(text, stream.encoding or "utf-8"))
+        stream.buffer.write(data)
         stream.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes once more at exit, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def _encode(text: str, encoding: str) -> bytes:
