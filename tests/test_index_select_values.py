@@ -167,6 +167,20 @@ def test_an_index_without_dimensions_selects_one_row() -> None:
         assert torch.equal(_run(before)(x), _run(after)(x))
 
 
+@pytest.mark.parametrize("dim", ["0", "1", "-1", "len(x) - 3"])
+@pytest.mark.parametrize("other", ["torch.tensor([1, 3])", "torch.load('rows.pt')"])
+def test_an_index_without_dimensions_on_one_way_selects_one_row(dim: str, other: str) -> None:
+    """Also where nothing is known of the dimensions on the other way."""
+    source = (
+        f"import torch\n\n\ndef select(x):\n    return pick(x, torch.tensor(2)), lambda: pick(x, {other})\n\n\n"
+        f"def pick(x, i):\n    return x.index_select({dim}, i)\n"
+    )
+    x = torch.randn(4, 5)
+    after = fixed(check, source)
+    assert "reshape(-1)" in after
+    assert torch.equal(_run(source)(x)[0], _run(after)(x)[0])
+
+
 @pytest.mark.parametrize("dim", [2, -3, 7])
 def test_a_dimension_out_of_range_is_still_an_error(dim: int) -> None:
     for function in _functions("x.index_select({dim}, i)", dim, dynamic=True):

@@ -35,9 +35,8 @@ class Tensors:
         return self.what(expression).dtype == "int32"
 
     def scalar(self, expression: Expression) -> bool:
-        """Whether it has no dimensions."""
-        what = self.what(expression)
-        return what.ndim == 0
+        """Whether it is known that it may have no dimensions: it, or what one of several ways there gives, has none."""
+        return self.what(expression).may_be_scalar
 
     def unusual(self, expression: Expression) -> bool:
         """Whether it is sparse, quantised or nested, which indexing does not take."""

@@ -56,7 +56,7 @@ def row(what: What) -> What:
     low = max(what.low - 1, 0)
     high = None if what.high is None else max(what.high - 1, 0)
     sizes = what.sizes[1:] if what.sizes else None
-    return what._replace(kind="tensor", low=low, high=high, sizes=sizes)
+    return what._replace(kind="tensor", low=low, high=high, sizes=sizes, scalar=False)
 
 
 def _sliced(what: What, index: Operation) -> What:

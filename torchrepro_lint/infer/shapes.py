@@ -9,7 +9,7 @@ from torchrepro_lint.infer.what import What
 
 def open_shape(what: What) -> What:
     """The tensor with nothing known of its dimensions."""
-    return what._replace(low=0, high=None, sizes=None)
+    return what._replace(low=0, high=None, sizes=None, scalar=False)
 
 
 def with_ndim(what: What, low: int, high: int | None) -> What:

@@ -26,7 +26,8 @@ class What(NamedTuple):
     iterating it gives (of a dict: the values), ``items`` are those of a tuple or list of known length. ``value`` is a
     literal's; what is made empty is ``of`` nothing. ``dtype`` is torch's own word (``int64``), ``family`` floating, complex, integer or bool. ``low`` and
     ``high`` bound the number of dimensions, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse,
-    quantized or nested. ``grad`` is False where no gradient can be needed. ``seeded`` is a generator's.
+    quantized or nested. ``grad`` is False where no gradient can be needed. ``seeded`` is a generator's. ``scalar`` says that one
+    of the values that it may be has no dimensions, whatever is known of the others; with a ``low`` of more it says nothing.
     """
 
     kind: str = ""
@@ -44,11 +45,17 @@ class What(NamedTuple):
     layout: str = ""
     grad: bool | None = None
     seeded: bool | None = None
+    scalar: bool = False
 
     @property
     def ndim(self) -> int | None:
         """The number of dimensions, where it is known."""
         return self.low if self.low == self.high else None
+
+    @property
+    def may_be_scalar(self) -> bool:
+        """Whether something is known of its dimensions, and it may have none."""
+        return self.low == 0 and (self.scalar or self.high is not None)
 
     @property
     def is_tensor(self) -> bool:
@@ -83,7 +90,9 @@ def join(one: What, other: What) -> What:
     kind = one.kind if one.kind == other.kind else _WIDER.get(frozenset({one.kind, other.kind}), "")
     # What is unknown but for what it is as a tensor, and a tensor: if it is one, both agree on this much.
     open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
-    return _joined(kind, one, other) if kind or one.kind == other.kind or open_kinds else UNKNOWN
+    agree = kind or one.kind == other.kind or open_kinds
+    found = _joined(kind, one, other) if agree else UNKNOWN
+    return found._replace(scalar=one.may_be_scalar or other.may_be_scalar)
 
 
 def widened(one: What, other: What) -> What:
