@@ -20,6 +20,8 @@ from torchrepro_lint.layout import (
 from torchrepro_lint.text import Edit, Span, lines_of
 
 _WORD = re.compile(r"\w+")
+# The variable of a comprehension, which may stand in others: ``:f.<locals>.<comp>.x``, at the top level ``:<locals>.<comp>.x``.
+_COMPREHENDED = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
 def free_word(text: str, word: str) -> str:
@@ -31,27 +33,37 @@ def free_word(text: str, word: str) -> str:
 
 
 def free_name(facts: Facts, word: str, inside: str) -> str:
-    """A variable that neither the top level nor a function (``inside``, empty for none) binds, ``word`` if it can be."""
+    """A variable that neither the top level nor a function (``inside``, empty for none) binds, ``word`` if it can be.
+
+    It can be read everywhere in that function: no comprehension of it binds it either.
+    """
     known = _BOUND.of(facts)
-    while word in known.exported or shadowed(facts, word, inside):
+    while word in known.exported or shadowed(facts, word, inside) or inside in known.comprehended.get(word, ()):
         word += "_"
     return word
 
 
 def shadowed(facts: Facts, word: str, inside: str | None = None) -> bool:
-    """Whether a function of the file binds a word for itself; with ``inside``, one of the functions around a place.
+    """Whether a function or comprehension of the file binds a word for itself; with ``inside``, one of the functions around
+    a place.
 
     ``inside`` is the name of the function there, empty for the top level.
     """
-    scopes = _BOUND.of(facts).scopes.get(word, ())
+    known = _BOUND.of(facts)
+    if inside is None and word in known.comprehended:
+        return True
+    scopes = known.scopes.get(word, ())
     return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
 
 
 class _Bound(NamedTuple):
-    """What a file exports, and by each word the functions that bind it for themselves."""
+    """What a file exports, and by each word the functions that bind it for themselves, and those in whose comprehensions
+    it is bound: the name of each, empty for the top level.
+    """
 
     exported: frozenset[str]
     scopes: dict[str, list[str]]
+    comprehended: dict[str, list[str]]
 
 
 def _bound(facts: Facts) -> _Bound:
@@ -60,11 +72,15 @@ def _bound(facts: Facts) -> _Bound:
     names += [each.name for each in facts.classes]
     names += [f"{function.name}.<locals>.{param.name}" for function in facts.functions for param in function.params]
     scopes: dict[str, list[str]] = {}
+    comprehended: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
+        if inner := _COMPREHENDED.fullmatch(name):
+            comprehended.setdefault(inner["word"], []).append(inner["function"])
+            continue
         scope, local, word = name.rpartition(".<locals>.")
         if local:
             scopes.setdefault(word, []).append(scope)
-    return _Bound(frozenset(word for word, _ in facts.exports), scopes)
+    return _Bound(frozenset(word for word, _ in facts.exports), scopes, comprehended)
 
 
 _BOUND = Latest(_bound)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Define, Facts, Function, If, Loop, Statement
-from torchrepro_lint.walk import blocks
+from torchrepro_lint.facts import Comprehension, Define, Facts, Function, If, Loop, Statement
+from torchrepro_lint.walk import blocks, expressions, last_word, within
 
 
 class Spot(NamedTuple):
@@ -63,6 +63,18 @@ def function_at(facts: Facts, offset: int) -> Function | None:
 def in_loop(level: Level) -> bool:
     """Whether a statement is run more than once each time that its function is, as far as blocks tell."""
     return any(isinstance(spot.around, Loop) for spot in level.spots)
+
+
+def hidden(level: Level, offset: int) -> frozenset[str]:
+    """The words that comprehensions around an offset in the innermost statement bind: a variable outside is not seen there."""
+    return frozenset(
+        last_word(target)
+        for expression in expressions(level.spots[-1].statement)
+        for each in within(expression)
+        if isinstance(each, Comprehension) and each.start <= offset < each.end
+        for clause in each.clauses
+        for target in within(clause.target)
+    )
 
 
 def is_elif(text: str, statement: Statement) -> bool:

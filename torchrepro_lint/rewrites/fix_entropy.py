@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Arg, Call, Constant, Do, Expression, Ref, Statement, span
-from torchrepro_lint.nesting import level_of
+from torchrepro_lint.nesting import hidden, level_of
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.repeats import runs_often
@@ -18,6 +19,7 @@ from torchrepro_lint.walk import last_word, within
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
 
+_WORD = re.compile(r"\w+")
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_MODERN)
 # How a seed is called where it is the first parameter, by position or name: by Python's random, and by others.
@@ -29,7 +31,9 @@ def seed_here(project: Project, path: str, offset: int) -> str:
     """The seed that can be written at an offset of a file: the program's own, else a constant."""
     level = level_of(project.files[path], offset)
     found = seed_at(project, path, level) if level else None
-    return found.text if found else FALLBACK
+    if level is None or found is None or not hidden(level, offset).isdisjoint(_WORD.findall(found.text)):
+        return FALLBACK
+    return found.text
 
 
 def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, ...]) -> Fix | None:

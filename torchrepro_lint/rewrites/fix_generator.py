@@ -9,7 +9,7 @@ from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Call, Define, Lambda, Ref
 from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.merging import joined
-from torchrepro_lint.nesting import Level, is_elif
+from torchrepro_lint.nesting import Level, hidden, is_elif
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.generator_place import common
@@ -48,7 +48,7 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
         return ()  # what is handed on is made elsewhere
     if is_left(project, path, call):
         return ()
-    word = visible(project, path, level)
+    word = visible(project, path, level, hidden(level, call.start))
     making: tuple[Edit, ...] = ()
     if not word:
         word, making = _made(project, path, level)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression, Function, Ref, Statement
+from torchrepro_lint.insertions import shadowed
 from torchrepro_lint.loaders import Loader, loaders
 from torchrepro_lint.loose import loose_draws
-from torchrepro_lint.nesting import Level, function_at, level_of
+from torchrepro_lint.nesting import Level, function_at, hidden, level_of
 from torchrepro_lint.splitting import random_splits
 from torchrepro_lint.walk import within
 
@@ -25,10 +26,14 @@ def wanting(project: Project, path: str) -> frozenset[int]:
     known = _answers(project)
     if path not in known.wanting:
         needed = (each for found in _needing_all(project, path).values() for each in found)
-        levels = (known_level(project, path, start) for start in needed)
-        inside = [level for level in levels if level is not None and level.function is not None]
-        starts = (each.function.start for each in inside if each.function and not visible(project, path, each))
-        known.wanting[path] = frozenset(starts)
+        levels = ((start, known_level(project, path, start)) for start in needed)
+        known.wanting[path] = frozenset(
+            level.function.start
+            for start, level in levels
+            if level is not None
+            and level.function is not None
+            and not visible(project, path, level, hidden(level, start))
+        )
     return known.wanting[path]
 
 
@@ -70,7 +75,7 @@ class _Answers(NamedTuple):
     generators: dict[int, bool]
     levels: dict[tuple[str, int], Level | None]
     made: dict[int, tuple[tuple[int, str], ...]]
-    own: dict[str, str]
+    own: dict[str, tuple[str, ...]]
 
 
 def _answers(project: Project) -> _Answers:
@@ -87,22 +92,30 @@ def _needs(project: Project, loader: Loader) -> bool:
     return not loader.passes(KEYWORD) and (loader.shuffles or bool(loose_draws(project, loader, before=False)))
 
 
-def visible(project: Project, path: str, level: Level) -> str:
-    """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has."""
+def visible(project: Project, path: str, level: Level, taken: frozenset[str]) -> str:
+    """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has; by none
+    of the words that are ``taken`` for something else at the place.
+    """
+    return next((word for word in _visible(project, path, level) if word not in taken), "")
+
+
+def _visible(project: Project, path: str, level: Level) -> Iterator[str]:
     for spot in level.spots:
         for at, word in _made(project, path, spot.block):
             if at < spot.at:
-                return word
+                yield word
     if level.function is None:
-        return ""
+        return
     for param in level.function.params:
         variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
         if _MADE in project.resolver.names_of(path, variable) and param.default is None:
-            return param.name
+            yield param.name
     known = _answers(project).own
     if path not in known:
-        known[path] = next(_own(project, path), "")
-    return known[path]
+        known[path] = tuple(_own(project, path))
+    for word in known[path]:
+        if not shadowed(project.files[path], word, level.function.name):
+            yield word
 
 
 def _made(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
