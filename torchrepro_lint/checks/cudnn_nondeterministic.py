@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.determinism import enabled
-from torchrepro_lint.facts import Call, Constant, span
+from torchrepro_lint.facts import Call, span
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
 from torchrepro_lint.placed import may_set, other_branches, undoes
+from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
-from torchrepro_lint.text import Edit, Fix
 
 if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed
@@ -36,14 +36,12 @@ def check(context: Context) -> Iterator[Finding]:
             and all(is_off(other.setting.value) for other in other_branches(each, found))
             and not enabled(context.project, each.function)
         ):
-            yield _finding(each)
+            yield _finding(context, each)
 
 
-def _finding(placed: Placed) -> Finding:
+def _finding(context: Context, placed: Placed) -> Finding:
     event, given = placed.event, placed.setting.given
-    fix = Fix("set it to True", (Edit(span(given), "True"),), safe=False) if isinstance(given, Constant) else None
-    if undoes(placed.function):
-        fix = None
+    fix = None if undoes(placed.function) else fix_switch(context.lines.text, event, given, "True")
     if event.kind == "call" and isinstance(event.value, Call):
         what = "setattr(cudnn, 'deterministic', False)" if placed.names == ("builtins.setattr",) else ""
         message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"
