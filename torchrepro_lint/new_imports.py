@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import takewhile
 
-from torchrepro_lint.facts import Facts, If, Import, Statement
+from torchrepro_lint.facts import Facts, Function, If, Import, Statement
 from torchrepro_lint.insertions import free_word, shadowed
 from torchrepro_lint.layout import below_docstring, comments_above, line_end, newline, write_lines
 from torchrepro_lint.text import Edit, Span, lines_of
@@ -32,30 +32,63 @@ _USUAL = frozenset(
 
 
 def ensure_import(
-    facts: Facts, text: str, module: str, short: str = "", inside: str | None = None
+    facts: Facts, text: str, module: str, short: str = "", inside: str | None = None, at: int | None = None
 ) -> tuple[str, tuple[Edit, ...]]:
     """How the file can write a module anywhere (or ``inside`` a function), and the import to add, unless the file has it.
 
     It is imported as ``short`` (``np``) where nothing is called so. Where the word means something else in the file, the
-    import is given a name that nothing has. An import that is there for type checkers only does not count.
+    import is given a name that nothing has. An import that is there for type checkers only does not count. One of the
+    function itself does where it has run at the offset ``at``; what the function imports otherwise is not seen there.
     """
     usual = short or module
+    local = [] if at is None or not inside else _imports_around(facts, inside)
+    if local and (word := _imported_before(facts, inside or "", module, at or 0)):
+        return word, ()
+    taken = {word for each in local for word, _ in each.names}
     bound = [
         word
         for word, names in facts.exports
-        if module in names and not shadowed(facts, word, inside) and _is_bound(facts, word, module)
+        if module in names
+        and word not in taken
+        and not shadowed(facts, word, inside)
+        and _is_bound(facts, word, module)
     ]
     if bound:
         return min(bound, key=lambda word: (word != usual, word)), ()
     root = usual.partition(".")[0]
     others = [names for word, names in facts.exports if word == root and set(names) - {root, module}]
-    if others or shadowed(facts, root, inside):
+    if others or root in taken or shadowed(facts, root, inside):
         word = free_word(text, f"{usual.rpartition('.')[2]}_")
     elif short and short != module:
         word = short
     else:
         return module, (insert_import(facts, text, f"import {module}"),)
     return word, (insert_import(facts, text, f"import {module} as {word}"),)
+
+
+def _imports_around(facts: Facts, inside: str) -> list[Import]:
+    """The imports of a function and of those around it."""
+    around = (each for each in facts.functions if inside == each.name or inside.startswith(f"{each.name}."))
+    return [each for function in around for each in statements(function.body) if isinstance(each, Import)]
+
+
+def _imported_before(facts: Facts, inside: str, module: str, at: int) -> str:
+    """The word for a module that an import of a function gives it and nothing else there does, before an offset."""
+    for function in facts.functions:
+        for statement in function.body if function.name == inside else ():
+            if isinstance(statement, Import) and statement.end <= at:
+                for word, name in statement.names:
+                    if name == module and not _means_more(facts, function, word, module):
+                        return word
+    return ""
+
+
+def _means_more(facts: Facts, function: Function, word: str, module: str) -> bool:
+    """Whether a function binds the word of one of its imports to something else, too."""
+    imports = (each for each in statements(function.body) if isinstance(each, Import))
+    return shadowed(facts, word, function.name) or any(
+        (word, module) not in each.names for each in imports if word in dict(each.names)
+    )
 
 
 def _is_bound(facts: Facts, word: str, module: str) -> bool:

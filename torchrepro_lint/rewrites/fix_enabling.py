@@ -39,9 +39,9 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
     if seed is not None and not is_conditional(seed.happening, first):
         path, function = seed.happening.path, parted(seed.happening.function)[2]
         facts, text = project.files[path], project.text(path)
-        torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "")
-        last = last_of_block(project, path, seed.happening.event.statement)
-        edit = insert_below(text, span(last), f"{torch}.{word}(True)")
+        last = span(last_of_block(project, path, seed.happening.event.statement))
+        torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "", at=last.end)
+        edit = insert_below(text, last, f"{torch}.{word}(True)")
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", joined((*imports, edit)))
     place = entry_place(project, program, first)
     if place is None:
@@ -49,7 +49,8 @@ def fix_enabling(project: Project, program: Program, first: Happening, torch_ver
     path = program.entry.path
     facts, text = project.files[path], project.text(path)
     inside = place.level.function.name if place.level.function else ""
-    torch, imports = ensure_import(facts, text, "torch", inside=inside)
+    at = insertion(text, place, "").span.start
+    torch, imports = ensure_import(facts, text, "torch", inside=inside, at=at)
     edit = insertion(text, place, f"{torch}.{word}(True)")
     if not inside and any(each.span.start > edit.span.start for each in imports):
         return None

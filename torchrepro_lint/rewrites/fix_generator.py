@@ -65,7 +65,7 @@ def _made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, .
     if is_elif(text, statement_of) or isinstance(statement_of, Define):
         return "", ()
     inside = level.function.name if level.function else ""
-    torch, imports = ensure_import(facts, text, "torch", inside=inside)
+    torch, imports = ensure_import(facts, text, "torch", inside=inside, at=statement_of.start)
     word = free_name(facts, KEYWORD, inside)
     seed = seed_at(project, path, outer)
     value = _apart(seed.text if seed else str(FALLBACK), _earlier(project, path, level))

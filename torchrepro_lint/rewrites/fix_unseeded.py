@@ -55,7 +55,8 @@ def fix_partly(project: Project, own: str, partly: Partly) -> Fix | None:
 def _edits(project: Project, path: str, place: Place, families: Sequence[str]) -> tuple[Edit, ...]:
     facts, text = project.files[path], project.text(path)
     function = place.level.function
-    found = seeding(facts, text, families, place.seed.text, function.name if function else "")
+    at = insertion(text, place, "").span.start
+    found = seeding(facts, text, families, place.seed.text, function.name if function else "", at)
     edit = insertion(text, place, found.lines)
     fresh = max((each.span.start for each in found.imports), default=0)
     late = [each for each in found.words if not function and _bound(facts, *each, fresh) > edit.span.start]

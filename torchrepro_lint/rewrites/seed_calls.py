@@ -50,8 +50,8 @@ class Seeding(NamedTuple):
     words: tuple[tuple[str, str], ...]
 
 
-def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside: str) -> Seeding:
-    """How to seed families inside a function (empty: at the top level). A seed that takes words to write is named first."""
+def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside: str, at: int) -> Seeding:
+    """How to seed families at an offset inside a function (empty: at the top level). A seed that takes words to write is named first."""
     lines: list[str] = []
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
@@ -60,7 +60,7 @@ def seeding(facts: Facts, text: str, families: Sequence[str], seed: str, inside:
         lines, seed = [f"{variable} = {seed}"], variable
     for family, (module, short, call) in _CALLS.items():
         if family in families:
-            word, edits = ensure_import(facts, text, module, short, inside)
+            word, edits = ensure_import(facts, text, module, short, inside, at)
             lines.append(f"{call.format(word)}({seed})")
             imports += edits
             words.append((module, word))
@@ -78,8 +78,9 @@ def beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, 
     if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < _HIGHEST:
         written = f"{written} % 2**32"
     inside = parted(seed.happening.function)[2]
-    found = seeding(facts, text, families, written, f":{inside}" if inside else "")
-    return path, joined((*found.imports, insert_below(text, span(seed.happening.event.statement), found.lines)))
+    above = span(seed.happening.event.statement)
+    found = seeding(facts, text, families, written, f":{inside}" if inside else "", above.end)
+    return path, joined((*found.imports, insert_below(text, above, found.lines)))
 
 
 def existing(project: Project, effects: Effects, draw: Happening, order: int, family: str = "") -> Seed | None:
