@@ -83,15 +83,29 @@ def test_a_finding_that_is_there_twice_is_not_taken_for_one_that_stayed(
     assert (folder / "a.py").read_text(encoding="utf-8").endswith("GOOD; GOOD; GOOD\n")
 
 
-def test_fixes_that_undo_each_other_end_and_leave_the_file_alone(
+def test_fixes_that_undo_each_other_end_and_leave_all_others_in(
     project: Maker, lint: Lint, rules: Callable[..., None]
 ) -> None:
-    rules(PING=writes("PONG"), PONG=writes("PING"))
-    folder = project({"a.py": "PING\n"})
+    """Also where the circle is entered by a fix that is not undone, and where there is more than one."""
+    rules(
+        BAD=writes("GOOD"),
+        IN=writes("PING"),
+        PING=writes("PONG"),
+        PONG=writes("PING"),
+        ONE=writes("TWO"),
+        TWO=writes("THREE"),
+        THREE=writes("ONE"),
+    )
+    folder = project({"a.py": "PING\nBAD\nIN\n", "b.py": "BAD\nTWO\n", "c.py": "ONE\nPONG\n"})
     ran = lint("--fix")
     assert ran.status == 2
-    assert f"./a.py: not fixed: fixing it would go on for ever{FAULT}\n" in ran.err
-    assert (folder / "a.py").read_text(encoding="utf-8") == "PING\n"
+    assert f"./a.py: not fixed: fixing it would go on for ever (write PING; write PONG){FAULT}\n" in ran.err
+    assert f"./b.py: not fixed: fixing it would go on for ever (write ONE; write THREE; write TWO){FAULT}\n" in ran.err
+    both = "write ONE; write PING; write PONG; write THREE; write TWO"
+    assert f"./c.py: not fixed: fixing it would go on for ever ({both}){FAULT}\n" in ran.err
+    assert (folder / "a.py").read_text(encoding="utf-8") == "PING\nGOOD\nPING\n"
+    assert (folder / "b.py").read_text(encoding="utf-8") == "GOOD\nTWO\n"
+    assert (folder / "c.py").read_text(encoding="utf-8") == "ONE\nPONG\n"
 
 
 @pytest.mark.parametrize(("rounds", "status"), [(10, 0), (11, 2)])

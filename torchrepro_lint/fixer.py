@@ -14,7 +14,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.same_file import SameFile
 from torchrepro_lint.source import edited
 from torchrepro_lint.text import Edit, Lines
-from torchrepro_lint.trial import Applied, Mistake, breaking, offered, remaining
+from torchrepro_lint.trial import Applied, Mistake, Step, also, breaking, endless, offered, remaining
 from torchrepro_lint.writing import Change
 
 ROUNDS = 10
@@ -40,8 +40,8 @@ class Fixed(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Where the rounds are: the files, the findings settled so far (paths and codes), the files that one fix changed together, what the last
-    round did, the edits of all, and at the end the parts of the files.
+    """Where the rounds are: the files, the findings settled so far (paths and codes), the files that one fix changed
+    together, what the last round did, the edits of all and their steps, and at the end the parts of the files.
     """
 
     files: Mapping[str, Reading]
@@ -49,16 +49,17 @@ class _State(NamedTuple):
     together: frozenset[tuple[str, ...]] = frozenset()
     last: Applied | None = None
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
+    steps: tuple[Step, ...] = ()
     parts: Parts | None = None
 
 
 class _Wishes(NamedTuple):
-    """Which fixes to make: unsafe ones, none in frozen files, only of what is reported; the names of the files, and how many
-    processes check them.
+    """Which fixes to make: unsafe ones, none that are known for mistakes, only of what is reported; the names of the files,
+    and how many processes check them.
     """
 
     unsafe: bool
-    frozen: frozenset[str]
+    mistakes: Mapping[str, Mistake]
     reported: Reported | None
     names: SameFile
     jobs: int
@@ -72,34 +73,33 @@ def fix_tree(
     Only what is ``reported`` of the findings of a file (None: all) is fixed.
 
     A fix that breaks a file, or after which its finding is still there, is a fault of the tool: it starts again without
-    the files that such a fix touches, so that they stay as they were.
+    the files that such a fix touches, so that they stay as they were. Of fixes that undo each other only these are left out.
     """
     mistakes: dict[str, Mistake] = {}
     names = SameFile(checker.tree.given)
     while True:
-        state, found = _rounds(checker, files, _Wishes(unsafe, frozenset(mistakes), reported, names, jobs))
+        state, found = _rounds(checker, files, _Wishes(unsafe, dict(mistakes), reported, names, jobs))
         if not found:
             return _result(checker, files, state, mistakes, names)
-        mistakes |= found
+        mistakes |= {path: also(mistakes.get(path), one) for path, one in found.items()}
 
 
 def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tuple[_State, dict[str, Mistake]]:
-    """Fix all but the frozen files; the mistakes that showed, by the path of each file that they concern."""
+    """Fix all but what is known for a mistake; the mistakes that showed, by the path of each file that they concern."""
     state = _State(files)
     for number in range(ROUNDS + 1):
         parts = Parts(checker, state.files, lasting=True)
         findings = {path: checked.findings for path, checked in check_tree(checker, parts, wishes.jobs).items()}
         if state.last is not None and (left := remaining(state.last, findings)):
             return state, left
-        wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.frozen)
+        wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.mistakes)
         if not wanted:
             return state._replace(parts=parts), {}
         if number < ROUNDS:
             state, broken = _round(state, findings, wanted, wishes.names)
             if broken:
                 return state, broken
-    assert state.last is not None
-    return state, {path: Mistake("fixing it would go on for ever", ()) for path in state.last.edits}
+    return state, endless(state.steps)
 
 
 def _reported(
@@ -117,10 +117,12 @@ def _round(
     merged = merge((names.first(path), names.fix(one.fix)) for path, one in wanted if one.fix)
     taken = tuple(wanted[number] for number in merged.taken)
     fresh: dict[str, Reading] = {}
+    texts: dict[str, tuple[int, int]] = {}
     for path, edits in merged.edits.items():
         reading = state.files[path]
         assert reading.source is not None
-        fresh[path] = collected(edited(reading.source, edits))
+        after = edited(reading.source, edits)
+        fresh[path], texts[path] = collected(after), (hash(reading.source.text), hash(after.text))
     fresh = names.spread(fresh)
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
@@ -128,7 +130,8 @@ def _round(
     codes = (*state.settled, *((path, one.code) for path, one in taken))
     together = state.together | {touched(names.first(path), names.fix(one.fix)) for path, one in taken if one.fix}
     applied = Applied(findings, taken, names.spread(merged.edits))
-    return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits)), {}
+    steps = (*state.steps, Step(taken, texts))
+    return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits), steps), {}
 
 
 def _result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker
@@ -15,6 +15,7 @@ from torchrepro_lint.text import Edit, Fix
 
 # Rows and columns in messages move with what is written above them.
 _NUMBER = re.compile(r"\d+")
+_ENDLESS = "fixing it would go on for ever"
 
 
 class Applied(NamedTuple):
@@ -26,10 +27,13 @@ class Applied(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """What is wrong with fixes of a file, and their titles."""
+    """What is wrong with fixes of a file, and their titles. ``codes`` are of the findings whose fixes are to be left out;
+    none where all are.
+    """
 
     cause: str
     titles: tuple[str, ...]
+    codes: frozenset[str] = frozenset()
 
     @property
     def line(self) -> str:
@@ -39,10 +43,11 @@ class Mistake(NamedTuple):
 
 
 def offered(
-    checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, frozen: frozenset[str]
+    checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, mistakes: Mapping[str, Mistake]
 ) -> list[tuple[str, Finding]]:
-    """The findings whose fix may be applied: safe or asked for, in files that are given, and in no frozen one."""
-    given = {path for path, _ in checker.tree.given} - frozen
+    """The findings whose fix may be applied: safe or asked for, in files that are given, and nothing of the mistakes."""
+    given = {path for path, _ in checker.tree.given} - {path for path, each in mistakes.items() if not each.codes}
+    left_out = {(path, code) for path, each in mistakes.items() for code in each.codes}
     return [
         (path, one)
         for path in sorted(findings)
@@ -50,6 +55,7 @@ def offered(
         if one.fix is not None
         and (one.fix.safe or unsafe)
         and path in given
+        and (path, one.code) not in left_out
         and given.issuperset(touched(path, one.fix))
     ]
 
@@ -61,6 +67,42 @@ def breaking(
     suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(touched(path, one.fix))]
     guilty = [each for each in suspects if not _parses(files, *each)] or suspects
     return _mistakes("the result would not parse", guilty)
+
+
+class Step(NamedTuple):
+    """A round: the findings whose fixes were applied, and what stands for the texts before and after by path."""
+
+    taken: tuple[tuple[str, Finding], ...]
+    texts: Mapping[str, tuple[int, int]]
+
+
+def endless(steps: Sequence[Step]) -> dict[str, Mistake]:
+    """The mistakes of rounds that come to no end: of a file whose text comes back, the fixes that lead from it to itself; of
+    others, all.
+    """
+    found: dict[str, Mistake] = {}
+    for path in steps[-1].texts:
+        changing = [each for each in steps if path in each.texts]
+        last = changing[-1].texts[path][1]
+        back = next((at for at, each in reversed([*enumerate(changing)]) if each.texts[path][0] == last), len(changing))
+        round_and_round = {
+            (own, one.code, one.fix.title)
+            for step in changing[back:]
+            for own, one in step.taken
+            if one.fix is not None and path in touched(own, one.fix)
+        }
+        for own, code, title in sorted(round_and_round):
+            found[own] = also(found.get(own), Mistake(_ENDLESS, (title,), frozenset({code})))
+        if not round_and_round:
+            found[path] = Mistake(_ENDLESS, ())
+    return found
+
+
+def also(known: Mistake | None, other: Mistake) -> Mistake:
+    """What is known to be wrong with a file, and what is found besides: where either is about all its fixes, both are."""
+    if known is None or not known.codes or not other.codes:
+        return known if known is not None and not known.codes else other
+    return Mistake(known.cause, tuple(sorted({*known.titles, *other.titles})), known.codes | other.codes)
 
 
 def remaining(last: Applied, findings: Mapping[str, tuple[Finding, ...]]) -> dict[str, Mistake]:
