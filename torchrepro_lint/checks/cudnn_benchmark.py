@@ -11,7 +11,6 @@ from torchrepro_lint.flags import CUDNN_BENCHMARK
 from torchrepro_lint.placed import may_set, other_branches
 from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ def check(context: Context) -> Iterator[Finding]:
     """Assignments of the switch, ``cudnn.flags``, and libraries that set it where they are asked to."""
     if not may_set(context.project, context.path, _WORDS):
         return
-    found = context.project.settings(context.path)
+    found, text = context.project.settings(context.path), context.lines.text
     for each in found:
         setting = each.setting
         if setting.what == CUDNN_BENCHMARK and setting.value in (True, 1):
             if each.event.kind == "call" and isinstance(each.event.value, Call):
-                yield from _call(context, each, each.event.value)
+                yield from _call(text, each, each.event.value)
             elif not any(other.setting.value is False for other in other_branches(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
-                fix = None if _is_asked_for(each) else _replace(context, each, setting.given)
+                fix = None if _is_asked_for(each) else fix_switch(text, each, setting.given, "False", found)
                 yield Finding(_CODE, span(each.event.statement), message, fix)
 
 
@@ -53,7 +52,7 @@ def _text(part: Ref | Constant) -> str:
     return part.value if isinstance(part, Constant) and isinstance(part.value, str) else last_word(part)
 
 
-def _call(context: Context, placed: Placed, call: Call) -> Iterator[Finding]:
+def _call(text: str, placed: Placed, call: Call) -> Iterator[Finding]:
     """A call that is told to, by an argument; one that a library makes by itself is the library's business."""
     given = placed.setting.given
     words = {arg.keyword for arg in call.args}
@@ -70,12 +69,8 @@ def _call(context: Context, placed: Placed, call: Call) -> Iterator[Finding]:
         function = label(placed.names[0]).rpartition(".")[2]
         function = f"cudnn.{function}" if function in ("flags", "set_flags") else function
         message = f"{function}(benchmark=True) {_CAUSE}; pass benchmark=False{also}"
-    yield Finding(_CODE, span(call), message, _replace(context, placed, given))
+    yield Finding(_CODE, span(call), message, fix_switch(text, placed, given, "False"))
 
 
 def _positional(call: Call) -> list[Expression]:
     return [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-
-
-def _replace(context: Context, placed: Placed, given: Expression | None) -> Fix | None:
-    return fix_switch(context.lines.text, placed.event, given, "False")

@@ -36,12 +36,12 @@ def check(context: Context) -> Iterator[Finding]:
             and all(is_off(other.setting.value) for other in other_branches(each, found))
             and not enabled(context.project, each.function)
         ):
-            yield _finding(context, each)
+            yield _finding(context, each, found)
 
 
-def _finding(context: Context, placed: Placed) -> Finding:
+def _finding(context: Context, placed: Placed, others: tuple[Placed, ...]) -> Finding:
     event, given = placed.event, placed.setting.given
-    fix = None if undoes(placed.function) else fix_switch(context.lines.text, event, given, "True")
+    fix = None if undoes(placed.function) else fix_switch(context.lines.text, placed, given, "True", others)
     if event.kind == "call" and isinstance(event.value, Call):
         what = "setattr(cudnn, 'deterministic', False)" if placed.names == ("builtins.setattr",) else ""
         message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"

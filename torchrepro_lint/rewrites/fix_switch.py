@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Constant, Expression, span
@@ -10,28 +11,36 @@ from torchrepro_lint.insertions import insert_below
 from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Event
+    from torchrepro_lint.placed import Placed
 
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 
 
-def fix_switch(text: str, event: Event, given: Expression | None, value: str) -> Fix | None:
-    """Write the value that a switch is to have in the place of the literal that an event gives it."""
+def fix_switch(
+    text: str, placed: Placed, given: Expression | None, value: str, others: Iterable[Placed] = ()
+) -> Fix | None:
+    """Write the value that a switch is to have in the place of the literal that it is given; ``others`` are what else the
+    file sets.
+    """
+    statement = placed.event.statement
     if not isinstance(given, Constant):
         return None
-    statement = event.statement
-    chained = event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1
-    edits = _apart(text, event, value) if chained else (Edit(span(given), value),)
+    edits: tuple[Edit, ...] = (Edit(span(given), value),)
+    if placed.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
+        alike = [
+            each for each in others if each.event.statement is statement and each.setting.what == placed.setting.what
+        ]
+        own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
+        if len(own) < len(statement.targets):
+            edits = _apart(text, statement, own, value)
     return Fix(f"set it to {value}", edits, safe=False) if edits else None
 
 
-def _apart(text: str, event: Event, value: str) -> tuple[Edit, ...]:
-    """A switch that shares its literal with other targets gets a statement of its own: the others keep what they have."""
-    statement, target = event.statement, event.value
-    if not isinstance(statement, Assign) or not any(each is target for each in statement.targets) or target is None:
+def _apart(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
+    """The targets that are the switch get a statement of their own: the others keep what they have."""
+    signs = [_EQUALS.match(text, target.end) for target in own]
+    cuts = [Edit(Span(target.start, sign.end()), "") for target, sign in zip(own, signs, strict=True) if sign]
+    if not own or len(cuts) < len(own):
         return ()
-    equals = _EQUALS.match(text, target.end)
-    if equals is None:
-        return ()
-    own = f"{text[target.start : target.end]} = {value}"
-    return Edit(Span(target.start, equals.end()), ""), insert_below(text, span(statement), own)
+    targets = " = ".join(text[target.start : target.end] for target in own)
+    return (*cuts, insert_below(text, span(statement), f"{targets} = {value}"))
