@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Plan, plan, source_roots
 from torchrepro_lint.roots import Options
 
@@ -77,6 +78,29 @@ def test_gitignore_is_honoured_like_git_does(project: Maker) -> None:
     assert found() == ["./data/one/clean.py", "./keep_pb2.py", "./local.py", "./sub/a_pb2.py", "./sub/build/x.py"]
     os.chdir(folder / "sub")
     assert found() == ["./a_pb2.py", "./build/x.py"]
+
+
+def test_what_keeps_all_folders_lets_files_in_them_be_kept(project: Maker) -> None:
+    project({".gitignore": "*\n!*/\n!*.py\n", "a/b/x.py": "", "a/y.ipynb": "", "z.py": ""})
+    assert found() == ["./a/b/x.py", "./z.py"]
+
+
+def test_a_line_of_a_gitignore_that_is_no_pattern_matches_nothing(project: Maker) -> None:
+    project({".gitignore": "!\n[z-a].py\n[\na\\\nb.py\n", "a.py": "", "b.py": "", "z.py": "", "[": ""})
+    assert found() == ["./a.py", "./z.py"]
+
+
+def test_globs_full_of_stars_take_no_time(project: Maker) -> None:
+    """Each star was tried at each letter, and each ``**`` at each folder, with all the ways of those before."""
+    stars, folders, deep = "*a" * 12 + "b", "**/*a*/" * 12 + "b", "a/" * 60
+    settings = (
+        f'extend-exclude = ["{stars}"]\nentry-points = ["{stars}"]\nper-file-ignores = {{ "{folders}" = ["TRL101"] }}\n'
+    )
+    project({"torchrepro-lint.toml": settings, ".gitignore": f"{stars}\n{folders}\n", f"{deep}{'a' * 80}.py": ""})
+    assert found() == [f"./{deep}{'a' * 80}.py"]
+    fits = globs([stars, folders, f"!{stars}"])
+    assert not fits(f"{deep}{'a' * 80}.py")
+    assert fits(f"{deep}b")
 
 
 def test_gitignore_above_the_project_counts_up_to_the_repository(project: Maker) -> None:

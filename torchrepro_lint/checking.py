@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.exclusion import glob
+from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree
 from torchrepro_lint.libraries import Libraries, libraries
 from torchrepro_lint.problem import Fault, guarded
@@ -181,6 +181,6 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
 
 def _test(root: str, pattern: str) -> Callable[[str], bool]:
     """Whether a path from the root fits a glob; a leading ``!`` turns the answer round."""
-    fits = glob(root, pattern.removeprefix("!"))
+    fits = globs([pattern.removeprefix("!")], root)
     wanted = not pattern.startswith("!")
     return lambda path: fits(path) is wanted

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.exclusion import globs
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
@@ -35,15 +36,15 @@ class Entry(NamedTuple):
 class EntryPoints:
     """The entry points of a project, file by file.
 
-    ``scripts`` are the targets of ``[project.scripts]``, ``globs`` name the files that a setting says are started. ``link``
-    keeps those of each file, but for the targets.
+    ``scripts`` are the targets of ``[project.scripts]``, ``started`` are globs of the files that a setting says are started.
+    ``link`` keeps those of each file, but for the targets.
     """
 
-    def __init__(self, link: Link, scripts: Sequence[str], globs: Sequence[str]) -> None:
+    def __init__(self, link: Link, scripts: Sequence[str], started: Sequence[str]) -> None:
         self._names = link.names
         self._link = link
         self._scripts = scripts
-        self._globs = globs
+        self._globs = started
         self._known: dict[str, tuple[Entry, ...]] = {}
 
     def all(self) -> tuple[Entry, ...]:
@@ -69,7 +70,7 @@ class EntryPoints:
 
     @cached_property
     def _started(self) -> frozenset[str]:
-        return frozenset(_matching(self._names.modules.files, self._globs))
+        return frozenset(filter(globs(self._globs), self._names.modules.files))
 
     @cached_property
     def _named(self) -> dict[str, list[Entry]]:
@@ -95,13 +96,6 @@ class EntryPoints:
             for module in () if is_test(path, facts) else facts.summary.imports:
                 found.setdefault(module.rpartition(".")[2], []).append((path, module))
         return found
-
-
-def _matching(files: Iterable[str], globs: Sequence[str]) -> Iterator[str]:
-    if globs:
-        from pathspec import GitIgnoreSpec
-
-        yield from GitIgnoreSpec.from_lines(globs).match_files(files)
 
 
 def is_test(path: str, facts: Facts) -> bool:

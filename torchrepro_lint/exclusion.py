@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import signature
+from typing import Any
 
 from pathspec import GitIgnoreSpec as Spec
+from pathspec import RegexPattern
 
+from torchrepro_lint.wildcards import Line, read_line
+
+# From version 1 on pathspec takes another matcher where one is installed, which does not know all that is in our expressions.
+_OPTIONS: dict[str, Any] = {"backend": "simple"} if "backend" in signature(Spec).parameters else {}
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -55,9 +62,9 @@ class Exclusion:
         return self._ignores[directory]
 
 
-def glob(root: str, pattern: str) -> Callable[[str], bool]:
-    """Whether a path from the root fits a glob as .gitignore reads them."""
-    spec = _spec(_anchored(root, [pattern]))
+def globs(patterns: Iterable[str], root: str = "") -> Callable[[str], bool]:
+    """Whether a path from the root fits globs as .gitignore reads them."""
+    spec = _spec(_anchored(root, patterns))
     return lambda path: spec is not None and spec.match_file(path)
 
 
@@ -92,8 +99,17 @@ def walk(top: str, exclusion: Exclusion) -> Iterator[str]:
 
 
 def _spec(lines: Iterable[str]) -> Spec | None:
-    patterns = tuple(lines)
-    return Spec.from_lines(patterns) if patterns else None
+    read = (each for each in map(_read, lines) if each is not None)
+    patterns: Any = [RegexPattern(re.compile(each.expression), each.excludes) for each in read]
+    return Spec(patterns, **_OPTIONS) if patterns else None
+
+
+def _read(line: str) -> Line | None:
+    """A line that is no pattern matches nothing, as git has it."""
+    try:
+        return read_line(line)
+    except ValueError:
+        return None
 
 
 def _anchored(root: str, patterns: Iterable[str]) -> Iterator[str]:

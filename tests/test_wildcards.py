@@ -1,0 +1,165 @@
+"""Wildcards mean what they mean to git and to pathspec, and take no more steps than letters of text times wildcards."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pathspec import GitIgnoreSpec
+
+from matching import steps
+from torchrepro_lint.wildcards import in_order, read_line
+
+SEGMENTS = (
+    *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),
+    *("*a*b*a", "b**a", "[a-b]*"),
+)
+NAMES = ("a", "b", "ab", "ba", "aab", "abab", "bb", "*")
+# Of these pathspec has a way of its own in each release.
+EVERYTHING = re.compile(r"!?/?(\*\*/)*\*\*?/?")
+
+
+def lines(amount: int, chance: random.Random) -> list[str]:
+    """Lines of a .gitignore, whose segments are small and have few letters, so that many fit."""
+
+    def line() -> str:
+        path = "/".join(chance.choice(SEGMENTS) for _ in range(chance.randint(1, 4)))
+        return "!" * (chance.random() < 0.1) + "/" * (chance.random() < 0.2) + path + "/" * (chance.random() < 0.2)
+
+    return [line() for _ in range(amount)]
+
+
+def paths(amount: int, chance: random.Random) -> list[str]:
+    return ["/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 5))) for _ in range(amount)]
+
+
+def folder_of(match: re.Match[str] | None) -> bool | None:
+    """Whether a folder was matched that more may be told of, ``None`` where nothing was."""
+    return match and bool(match.groupdict().get("ps_d"))
+
+
+def test_a_line_means_what_it_means_to_pathspec() -> None:
+    chance = random.Random(0)
+    fitted = 0
+    for line in lines(4000, chance):
+        theirs, ours = GitIgnoreSpec.from_lines([line]).patterns[0], read_line(line)
+        assert (theirs.include, bool(theirs.regex)) == (ours and ours.excludes, bool(ours)), line
+        if ours is None or theirs.regex is None or EVERYTHING.fullmatch(line):
+            continue
+        # There a slash is a letter that is not among those between brackets.
+        expression = re.compile(theirs.regex.pattern.replace("[^", "[^/"))
+        for path in paths(8, chance):
+            for each in (path, f"{path}/"):
+                found, expected = re.match(ours.expression, each), expression.search(each)
+                assert bool(found) == bool(expected), (line, each)
+                assert folder_of(found) == folder_of(expected), (line, each)
+                fitted += found is not None
+    assert fitted > 5000
+
+
+@pytest.mark.parametrize("line", ["*", "**", "/*", "/**", "**/*", "*/", "**/", "/**/", "**/*/"])
+def test_everything_is_a_folder_where_it_is_one(line: str) -> None:
+    """So that, as git has it, a ``!*/`` after it lets what is in folders be told of."""
+    read = read_line(line)
+    assert read is not None
+    folders_alone = line.endswith("/")
+    assert folder_of(re.match(read.expression, "a")) is (None if folders_alone else False)
+    assert folder_of(re.match(read.expression, "a/")) is True
+    assert folder_of(re.match(read.expression, "a/b/")) is True
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="asks git")
+def test_a_line_means_what_it_means_to_git(tmp_path: Path) -> None:
+    """Each line has a folder of its own, so that git is asked once."""
+    chance = random.Random(1)
+    odd = ["[[:alpha:]]*", "[]a]", "[!]a]", "[a-]", "[\\]]b", "[[:digit:]b]", "a\\ ", "a\\", "[", "a//b", "***"]
+    told = dict(enumerate(line for line in [*odd, *lines(300, chance)] if not line.startswith("!")))
+    for number, line in told.items():
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}/.gitignore").write_text(f"{line}\n", encoding="utf-8")
+    asked = [(number, path) for number in told for path in [*NAMES, "]b", "a ", *paths(20, chance)]]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    ran = subprocess.run(
+        ["git", "-C", str(tmp_path), "-c", "core.excludesFile=", "check-ignore", "--stdin", "-z"],
+        input="".join(f"{number}/{path}\0" for number, path in asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ignored = set(ran.stdout.split("\0"))
+    assert 1000 < len(ignored) < len(asked) / 2
+    for number, path in asked:
+        if told[number].endswith("**/"):  # to git it means folders alone, to pathspec what lies in them
+            continue
+        assert fits(told[number], path) == (f"{number}/{path}" in ignored), (told[number], path)
+
+
+def fits(line: str, path: str) -> bool:
+    try:
+        read = read_line(line)
+    except ValueError:
+        return False
+    return read is not None and bool(re.match(read.expression, path))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", None),
+        ("  ", None),
+        ("# a", None),
+        ("/", None),
+        ("!/", None),
+        ("!", "nothing follows the exclamation mark"),
+        ("a\\", "nothing follows the backslash at its end"),
+        ("a\\\t\\", "nothing follows the backslash at its end"),
+        ("[", "a bracket is not closed"),
+        ("x/[]", "a bracket is not closed"),
+        ("[a\\]", "a bracket is not closed"),
+        ("[[:alpha:]", "a bracket is not closed"),
+        ("[z-a].py", "the range z-a is empty"),
+        ("[[:letter:]]", "there is no class [:letter:]"),
+    ],
+)
+def test_what_is_no_pattern(line: str, expected: str | None) -> None:
+    if expected is None:
+        assert read_line(line) is None
+        return
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        read_line(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("*a*a*a*a*a*a*a*ab", "a"),
+        ("*a*a*a*a*a*a*a*ab", "a/"),
+        ("?*?*?*?*?*?*b", "a"),
+        ("[ab]*[ab]*[ab]*[ab]*x", "ab"),
+        ("**/**/**/**/b", "a/"),
+        ("**/a/**/a/**/a/**/a/**/b", "a/"),
+        ("**/*a*/**/*a*/**/*a*/**/*a*b*/x", "aa/"),
+        ("*/*/*/*/*/b", "a/"),
+        ("a*/**", "a"),
+        ("**********b", "a"),
+    ],
+)
+def test_a_line_takes_steps_in_proportion(line: str, path: str) -> None:
+    read = read_line(line)
+    assert read is not None
+    few, many = (steps(re.compile(read.expression), path * length, search=False) for length in (20, 40))
+    assert many < 2.2 * few
+    assert few < 10 * len(line) * len(path) * 20
+
+
+def test_pieces_come_in_order() -> None:
+    expression = re.compile(in_order(["a", "bc", "", "b", "c"], r"\w*", count()))
+    assert expression.fullmatch("a_bc_b_c")
+    assert expression.fullmatch("abcbc")
+    assert not expression.fullmatch("a_bc_c")
+    assert not expression.fullmatch("abc")

@@ -1,0 +1,156 @@
+"""Wildcards as regular expressions that take steps in proportion to their text, whatever stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+# The letters of git's classes, as a regular expression has them between its brackets.
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t-\r ",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+# A letter between brackets, with or without a backslash before it, a range of them, or a class.
+_MEMBER = re.compile(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
+# By this name pathspec knows that a folder was matched, of which more may be told to be kept or left out.
+_FOLDER = "(?P<ps_d>/)"
+
+
+class Line(NamedTuple):
+    """A line of a .gitignore: what the paths begin with that it means, and whether it leaves them out or keeps them."""
+
+    expression: str
+    excludes: bool
+
+
+def in_order(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
+    """An expression for pieces with gaps between them, where each gap is as many as there are of something.
+
+    A piece must always take equally many of these. So its first place leaves most room to the next ones, and no other is tried:
+    what a lookahead has found stands. ``numbers`` tells these apart in one expression.
+    """
+    first, *others = pieces
+    if not others:
+        return first
+    *middle, last = others
+    return first + "".join(_held(f"{gap}?{piece}", next(numbers)) for piece in middle if piece) + gap + last
+
+
+def between(some: Iterable[str], gap: str) -> list[list[str]]:
+    """What stands before, between and after the gaps."""
+    found: list[list[str]] = [[]]
+    for each in some:
+        if each == gap:
+            found.append([])
+        else:
+            found[-1].append(each)
+    return found
+
+
+def read_line(line: str) -> Line | None:
+    """What a line of a .gitignore says, ``None`` where it says nothing; raises ``ValueError`` where it is no pattern."""
+    bare = line.rstrip()
+    escapes = len(bare) - len(bare.rstrip("\\"))
+    bare = line[: len(bare) + escapes % 2]  # a space that is escaped belongs to it
+    negated = bare.startswith("!")
+    body = bare[negated:]
+    if negated and not body:
+        raise ValueError("nothing follows the exclamation mark")
+    if (body.startswith("#") and not negated) or not body.strip("/"):
+        return None
+    return Line(r"\A" + _path(body), not negated)
+
+
+def _path(body: str) -> str:
+    segments = body.split("/")
+    folder = not segments[-1]
+    if not segments[0]:
+        del segments[0]
+    elif len(segments) == 1 + folder:
+        segments.insert(0, "**")
+    if folder:
+        del segments[-1]
+    end = _FOLDER if folder else rf"(?:{_FOLDER}|\Z)"
+    given = len(segments)
+    while segments and segments[-1] == "**":
+        del segments[-1]
+    if not segments:
+        segments = ["**", "*"]
+    elif len(segments) < given and not folder:
+        end = "/"
+    numbers = count()
+    *before, last = between(segments, "**")
+    groups = ["".join(f"{_segment(each, numbers)}/" for each in group) for group in before]
+    return in_order([*groups, "/".join(_segment(each, numbers) for each in last) + end], "(?:[^/]+/)*", numbers)
+
+
+def _segment(text: str, numbers: Iterator[int]) -> str:
+    """What stands between two slashes."""
+    if text and not text.strip("*"):
+        return "[^/]+"
+    return in_order(["".join(piece) for piece in between(_letters(text), "*")], "[^/]*", numbers)
+
+
+def _letters(text: str) -> Iterator[str]:
+    """An expression for each letter, and stars as they are."""
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        at += 1
+        if letter == "*":
+            yield letter
+        elif letter == "?":
+            yield "[^/]"
+        elif letter == "[":
+            found, at = _bracket(text, at)
+            yield found
+        else:
+            if letter == "\\":
+                letter = text[at : at + 1]
+                at += 1
+            if not letter:
+                raise ValueError("nothing follows the backslash at its end")
+            yield re.escape(letter)
+
+
+def _bracket(text: str, at: int) -> tuple[str, int]:
+    """An expression for one of some letters, which are told from a place on, and the place behind them."""
+    negated = text[at : at + 1] in ("!", "^")
+    at += negated
+    members: list[str] = []
+    while not members or text[at : at + 1] != "]":
+        member = _MEMBER.match(text, at)
+        if member is None:
+            raise ValueError("a bracket is not closed")
+        members.append(_member(member))
+        at = member.end()
+    return f"(?!/)[{'^' * negated}{''.join(members)}]", at + 1
+
+
+def _member(member: re.Match[str]) -> str:
+    name, low, high = member["name"], member["low"], member["high"]
+    if name is not None:
+        if name not in _CLASSES:
+            raise ValueError(f"there is no class {member[0]}")
+        return _CLASSES[name]
+    if high is None:
+        return re.escape(low[-1])
+    if low[-1] > high[-1]:
+        raise ValueError(f"the range {member[0]} is empty")
+    return f"{re.escape(low[-1])}-{re.escape(high[-1])}"
+
+
+def _held(expression: str, number: int) -> str:
+    return f"(?=(?P<held_{number}>{expression}))(?P=held_{number})"
