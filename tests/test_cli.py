@@ -365,6 +365,8 @@ def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
     [
         (("--select", ""), "--select': nothing would run: name rules, or leave the option out"),
         (("--select", "trl901"), "unknown rule 'trl901' in --select; did you mean 'TRL901'?"),
+        (("--exclude", "a,[b"), "--exclude': '[b' is no glob: a bracket is not closed"),
+        (("--extend-exclude", "!"), "--extend-exclude': '!' is no glob: nothing follows the exclamation mark"),
         (("--ignore", "Bad-Word"), "unknown rule 'Bad-Word' in --ignore; did you mean 'bad-word'?"),
         (("--config", "other.toml", "--isolated"), "--config and --isolated exclude each other: leave one out"),
         (("--config", "other.toml"), "[tool.torchrepro-lint] is for pyproject.toml; here the settings stand without"),

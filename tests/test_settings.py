@@ -114,6 +114,10 @@ def test_every_key_is_read() -> None:
         ({"device": "tpu"}, "here: t.device: expected one of auto, cuda, mps, cpu, not 'tpu'"),
         ({"seeders": {"f": ["jax"]}}, "here: t.seeders: expected one of torch, numpy, python, not 'jax'"),
         ({"unsafe-fixes": "yes"}, "here: t.unsafe-fixes: expected true or false"),
+        ({"exclude": ["a", "!"]}, "here: t.exclude: '!' is no glob: nothing follows the exclamation mark"),
+        ({"extend-exclude": ["[z-a]"]}, "here: t.extend-exclude: '[z-a]' is no glob: the range z-a is empty"),
+        ({"entry-points": ["[a"]}, "here: t.entry-points: '[a' is no glob: a bracket is not closed"),
+        ({"per-file-ignores": {"[z-a]": []}}, "here: t.per-file-ignores: '[z-a]' is no glob: the range z-a is empty"),
         ({"per-file-ignores": ["x"]}, "here: t.per-file-ignores: expected a table of lists of strings"),
     ],
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +16,7 @@ import click
 from torchrepro_lint import __version__
 from torchrepro_lint.commands import clean, explain, ops, server, trace
 from torchrepro_lint.completion import complete_paths, complete_rules
+from torchrepro_lint.listing import listing
 from torchrepro_lint.report_command import report
 
 # Those of ``settings``, which imports more than --help needs.
@@ -80,25 +81,6 @@ def _unwritten(error: OSError) -> int:
     raise error
 
 
-def _words(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """An option that takes a list, by commas or by repetition; ``None`` where it was not given."""
-    words = tuple(word.strip() for value in values for word in value.split(",") if word.strip())
-    if values and not words and parameter.name == "select":
-        raise click.BadParameter("nothing would run: name rules, or leave the option out")
-    return words if values else None
-
-
-def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
-    return click.option(
-        name,
-        multiple=True,
-        metavar="A,B,…",
-        callback=_words,
-        help=text,
-        shell_complete=complete_rules if rules else None,
-    )
-
-
 @click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("paths", nargs=-1, type=click.Path(), shell_complete=complete_paths)
 @click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
@@ -108,9 +90,9 @@ def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
     "--diff", is_flag=True, help="Show what --fix would change, write nothing; status 1 if there is anything."
 )
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 when something was fixed.")
-@_listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@_listing("--extend-select", "Rules to run as well.")
-@_listing("--ignore", "Rules not to run.")
+@listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
+@listing("--extend-select", "Rules to run as well.")
+@listing("--ignore", "Rules not to run.")
 @click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
 @click.option("--add-noqa", is_flag=True, help="Write a noqa comment for each finding, and report none.")
@@ -131,8 +113,8 @@ def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
 )
 @click.option("--isolated", is_flag=True, help="Ignore all settings files.")
-@_listing("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
-@_listing("--extend-exclude", "Globs to leave out as well.", rules=False)
+@listing("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
+@listing("--extend-exclude", "Globs to leave out as well.", rules=False)
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from torchrepro_lint.completion import complete_paths, complete_rules
+from torchrepro_lint.completion import complete_paths
+from torchrepro_lint.listing import listing
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-def _words(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """An option that takes a list, by commas or by repetition; ``None`` where it was not given."""
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip()) if values else None
-
-
-def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
-    complete = complete_rules if rules else None
-    return click.option(name, multiple=True, metavar="A,B,…", callback=_words, help=text, shell_complete=complete)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -37,12 +27,12 @@ def _listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
 @click.option("--title", default="", metavar="TEXT", help="What the page is called, instead of the project's name.")
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
-@_listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@_listing("--extend-select", "Rules to run as well.")
-@_listing("--ignore", "Rules not to run.")
+@listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
+@listing("--extend-select", "Rules to run as well.")
+@listing("--ignore", "Rules not to run.")
 @click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
-@_listing("--extend-exclude", "Globs to leave out as well.", rules=False)
+@listing("--extend-exclude", "Globs to leave out as well.", rules=False)
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
 )

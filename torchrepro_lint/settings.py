@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.selection import EVERYTHING, Selection
 from torchrepro_lint.toml import TOMLDecodeError, loads
-from torchrepro_lint.typed import flag, one_of, strings
+from torchrepro_lint.typed import flag, globs, one_of, require_glob, strings
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "torchrepro-lint.toml"
@@ -112,6 +112,13 @@ def _lists(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((key, strings(item)) for key, item in sorted(value.items()))
 
 
+def _ignores(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = _lists(value)
+    for pattern, _ in found:
+        require_glob(pattern)
+    return found
+
+
 def _seeders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found = _lists(value)
     family = one_of(*FAMILIES)
@@ -132,13 +139,13 @@ _READERS: dict[str, Callable[[object], object]] = {
     "ignore": strings,
     "fixable": strings,
     "unfixable": strings,
-    "per-file-ignores": _lists,
-    "exclude": strings,
-    "extend-exclude": strings,
+    "per-file-ignores": _ignores,
+    "exclude": globs,
+    "extend-exclude": globs,
     "torch-version": version,
     "device": one_of(*DEVICES),
     "seeders": _seeders,
-    "entry-points": strings,
+    "entry-points": globs,
     "source-roots": strings,
     "min-severity": one_of(*SEVERITIES),
     "unsafe-fixes": flag,

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from torchrepro_lint.wildcards import read_line
+
 
 def strings(value: object) -> tuple[str, ...]:
     """A list of strings; raises ``TypeError``."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise TypeError("expected a list of strings")
     return tuple(value)
+
+
+def globs(value: object) -> tuple[str, ...]:
+    """A list of globs; raises ``TypeError`` or ``ValueError``."""
+    found = strings(value)
+    for each in found:
+        require_glob(each)
+    return found
+
+
+def require_glob(text: str) -> None:
+    """Raise ``ValueError`` where a text is no glob."""
+    try:
+        read_line(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no glob: {error}") from None
 
 
 def string(value: object) -> str:
