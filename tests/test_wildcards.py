@@ -6,6 +6,8 @@ import random
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from matching import steps
-from torchrepro_lint.wildcards import in_order, read_line
+from torchrepro_lint.wildcards import in_order, read_line, starred
 
 SEGMENTS = (
     *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),
@@ -163,3 +165,43 @@ def test_pieces_come_in_order() -> None:
     assert expression.fullmatch("abcbc")
     assert not expression.fullmatch("a_bc_c")
     assert not expression.fullmatch("abc")
+
+
+@pytest.mark.parametrize("gap", [r"\w*", r"[\w.]+", ".*"])
+@pytest.mark.parametrize("text", ["transformers.*For*.*", "*For*For*For*", "For*For*For*For"])
+def test_a_text_with_stars_takes_steps_in_proportion(text: str, gap: str) -> None:
+    expression = re.compile(starred(text, gap, count()))
+    few, many = (
+        steps(expression, f"transformers.{'For.' * length}()", search=False, whole=True) for length in (10, 20)
+    )
+    assert many < 2.2 * few
+
+
+def test_a_name_of_many_parts_that_are_not_known_takes_no_time(project: Callable[[Mapping[str, str]], Path]) -> None:
+    """The name of the method was tried with all the ways of all the words that are not known."""
+    method, name = "a" * 60, "a".join(f"{{words[{number}]}}" for number in range(20))
+    call = f'torch.load(getattr(self, f"aaaa{name}b")()[0])'
+    known = 'torch.load(getattr(self, f"{words[0]}_there_{words[1]}_file{words[2]}")()[0])'
+    source = f"""import os
+
+import torch
+
+
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, words):
+        self.first = {call}
+        self.other = {known}
+
+    def {method}(self):
+        return os.listdir("sounds")
+
+    def find_there_sound_files(self):
+        return os.listdir("sounds")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-m", "torchrepro_lint", "--no-cache", "--select", "TRL503", str(project({"a.py": source}))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line.split(":")[1] for line in ran.stdout.splitlines()] == ["12", "15"]

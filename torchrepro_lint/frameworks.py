@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
@@ -12,6 +13,7 @@ from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Ex
 from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.tables import frameworks
+from torchrepro_lint.wildcards import starred
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Framework
@@ -129,4 +131,4 @@ def receiver_of(expression: Expression) -> Expression | None:
 
 @lru_cache(maxsize=256)
 def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\*", r"\w*"))
+    return re.compile(starred(pattern, r"\w*", count()))

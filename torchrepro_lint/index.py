@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Any, Generic, TypeAlias, TypeVar
+
+from torchrepro_lint.wildcards import starred
 
 Row = TypeVar("Row")
 _RESULT = re.compile(r"\(\)(\[\])*\.")
@@ -98,10 +101,11 @@ class _Maker(Generic[Row]):
         self.table = table
         self.make = make
         self.packages = tuple(f"{package}." for package in table.get("packages", ()))
-        starred = [] if self.packages else [name for name in table["names"] if "*" in name]
-        self.pattern = re.compile("|".join(map(_expression, starred)))
-        self.barred = re.compile("|".join(map(_expression, table.get("except", ()))) or r"(?!)")
+        names = [] if self.packages else [name for name in table["names"] if "*" in name]
+        self.pattern = re.compile(_any_of(names))
+        self.barred = re.compile(_any_of(table.get("except", ())) or r"(?!)")
 
 
-def _expression(pattern: str) -> str:
-    return re.escape(pattern).replace(r"\*", r"[\w.]+")
+def _any_of(names: Iterable[str]) -> str:
+    numbers = count()
+    return "|".join(starred(name, r"[\w.]+", numbers) for name in names)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from torchrepro_lint.tables import error_names
+from torchrepro_lint.wildcards import starred
 
 _PHRASE = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = re.compile(r"^.*\b\w*(?:Error|Warning):\s*")
@@ -100,5 +102,6 @@ def _expression(name: str) -> str:
         return f"(?:{itself}|{re.escape(name).replace(re.escape('{}'), '[a-z0-9]+')})"
     if name.startswith("<"):
         first, second, *_ = name[1:].replace(",", " ").split()
-        return rf"(?:{itself}|{first}\w*{second}\w*)"
+        begun = starred(f"{first}*{second}*", r"\w*", count())
+        return f"(?:{itself}|{begun})"
     return itself

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
 from torchrepro_lint.libraries import Libraries, comes_to
 from torchrepro_lint.resources import read_table
+from torchrepro_lint.wildcards import starred
 
 # The rows of so many names are remembered: the same few are asked for at every call.
 _MOST_NAMES = 1024
@@ -117,7 +119,8 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Dataset], ...]:
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     """A name, or a method of it."""
-    return re.compile("(?:" + "|".join(re.escape(name).replace(r"\*", ".*") for name in names) + r")(?:\..*)?")
+    numbers = count()
+    return re.compile("(?:" + "|".join(starred(name, ".*", numbers) for name in names) + r")(?:\..*)?")
 
 
 def _fits(name: str, modules: tuple[str, ...], names: re.Pattern[str]) -> bool:

@@ -48,6 +48,11 @@ def in_order(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
     return first + "".join(_held(f"{gap}?{piece}", next(numbers)) for piece in middle if piece) + gap + last
 
 
+def starred(text: str, gap: str, numbers: Iterator[int]) -> str:
+    """An expression for a text whose stars are gaps."""
+    return in_order([re.escape(piece) for piece in text.split("*")], gap, numbers)
+
+
 def between(some: Iterable[str], gap: str) -> list[list[str]]:
     """What stands before, between and after the gaps."""
     found: list[list[str]] = [[]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant, Define, Expression, Facts, Operation, Ref, Statement
 from torchrepro_lint.walk import expressions, parts, statements
+from torchrepro_lint.wildcards import between, in_order
 
 if TYPE_CHECKING:
     from torchrepro_lint.uses import Uses
@@ -78,7 +80,8 @@ def _pattern(call: Expression) -> re.Pattern[str] | None:
         case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
             texts = _texts(name.value)
             if sum(map(len, texts)) >= _LEAST:
-                return re.compile("".join(re.escape(text) if text else r"\w*" for text in texts))
+                pieces = ["".join(map(re.escape, piece)) for piece in between(texts, "")]
+                return re.compile(in_order(pieces, r"\w*", count()))
     return None
 
 
