@@ -27,15 +27,15 @@ class _TooManyError(Exception):
     """The steps have come to ``MOST``."""
 
 
-def steps(pattern: re.Pattern[str], text: str, *, search: bool) -> int:
-    """How many steps it takes to match at the beginning of a text, or to find all matches in it; ``MOST`` at most."""
+def steps(pattern: re.Pattern[str], text: str, *, search: bool, whole: bool = False) -> int:
+    """How many steps it takes to match at the beginning of a text, or all of it, or to find all matches in it; ``MOST`` at most."""
     matcher = _Matcher(text, pattern.flags)
     tree = list(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
     at, ends = 0, [0]
 
     def end(stop: int) -> bool:
         ends[0] = stop
-        return True
+        return not whole or stop == len(text)
 
     with suppress(_TooManyError):
         while at <= len(text):
@@ -194,10 +194,14 @@ _ONE = (codes.ANY, codes.LITERAL, codes.NOT_LITERAL, codes.IN)
 
 
 def inputs(pattern: re.Pattern[str], length: int) -> list[str]:
-    """Texts that a pattern is likely to try in many ways: the beginnings of what it matches, and letters of its own repeated."""
+    """Texts that a pattern is likely to try in many ways: the beginnings of what it matches, and repeated ones after these:
+    letters of its own, empty lines, and again beginnings.
+    """
     tree = list(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
     letters = list(dict.fromkeys(_letters(tree)))[:6]
+    openings = sorted({each for each in _openings(tree) if 1 < len(each) <= 40}, key=len)[-8:]
     pumps = [*letters, *(one + other for one in letters for other in letters if one != other)][:12]
+    pumps += ["\n", "\r\n", *openings]
     starts = sorted({"", *(_example(tree[:count]) for count in range(len(tree) + 1))}, key=len)[:3]
     return [f"{start}{pump * length}{end}" for start in starts for pump in pumps for end in ("", "\0")]
 
@@ -209,7 +213,9 @@ def _example(items: Any) -> str:
     """A short text that items match, as far as that is easy."""
     found = ""
     for op, argument in items:
-        if op in _ONE:
+        if op is codes.LITERAL:
+            found += chr(argument)
+        elif op in _ONE:
             found += next((each for each in f"a{_SOME}" if fits(op, argument, each)), "a")
         elif op is codes.SUBPATTERN:
             found += _example(argument[-1])
@@ -218,6 +224,17 @@ def _example(items: Any) -> str:
         elif "REPEAT" in str(op):
             found += _example(argument[2]) * min(argument[0], 3)  # so deep does each take the matcher
     return found
+
+
+def _openings(items: Any, before: str = "") -> Iterator[str]:
+    """What has been matched of a text where an item begins, also within groups and where a group might be left out."""
+    for op, argument in items:
+        inner = [argument[-1]] if op is codes.SUBPATTERN else argument[1] if op is codes.BRANCH else []
+        for each in [argument[2]] if "REPEAT" in str(op) else inner:
+            yield from _openings(each, before)
+        once = [(op, (1, *argument[1:]))] if "REPEAT" in str(op) and not argument[0] else [(op, argument)]
+        before += _example(once)
+        yield before
 
 
 def _letters(items: Any) -> Iterator[str]:

@@ -18,9 +18,9 @@ from torchrepro_lint.layout import below_docstring
 
 TOP = Path(torchrepro_lint.__file__).parent
 SEARCHING = ("finditer", "findall", "search", "split", "sub", "subn")
-# The one looks for five hundred operators in a row, and so at each of them no farther than that; the other reads the strings of
-# valid JSON, in which each has its end.
-BOUNDED = {"_OPERATORS", "_TOKEN"}
+# Two look for five hundred operators or calls in a row, and so at each of them no farther than that; the other reads the strings
+# of valid JSON, in which each has its end.
+BOUNDED = {"_METHODS", "_OPERATORS", "_TOKEN"}
 LENGTH = 12
 
 
@@ -45,19 +45,20 @@ def patterns() -> dict[re.Pattern[str], str]:
     return found
 
 
-def searched() -> set[str]:
-    """The names of patterns that are looked for in a text, not only matched at one place."""
+def used(*ways: str) -> set[str]:
+    """The names of patterns of which such a method is called."""
     found = set()
     for path in TOP.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in SEARCHING:
+            if isinstance(node, ast.Attribute) and node.attr in ways:
                 value = node.value.value if isinstance(node.value, ast.Subscript) else node.value
                 found.add(value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", ""))
     return found
 
 
 PATTERNS = patterns()
-SEARCHED = searched() - BOUNDED
+SEARCHED = used(*SEARCHING) - BOUNDED
+WHOLE = used("fullmatch")
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +72,12 @@ def _deep() -> Iterator[None]:
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: f"{PATTERNS[pattern]} {pattern.pattern[:20]}")
 def test_a_pattern_takes_steps_in_proportion(pattern: re.Pattern[str]) -> None:
-    ways = (False, True) if PATTERNS[pattern] in SEARCHED else (False,)
+    ways = [{"search": False}]
+    ways += [{"search": True}] * (PATTERNS[pattern] in SEARCHED)
+    ways += [{"search": False, "whole": True}] * (PATTERNS[pattern] in WHOLE)
     for short, long in zip(inputs(pattern, LENGTH), inputs(pattern, 2 * LENGTH), strict=True):
-        for search in ways:
-            few, many = (steps(pattern, each, search=search) for each in (short, long))
+        for way in ways:
+            few, many = (steps(pattern, each, **way) for each in (short, long))
             assert many < min(2.7 * few + 60, MOST), long
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
 _SEEDER_WORD = re.compile(
-    r"(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those ask or convert, and set nothing
+    r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those ask or convert, and set nothing
     r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
     r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project, Site
     from torchrepro_lint.runs import Run
 
-_SIZES = re.compile(r"\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
+_SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20
 
 

@@ -17,7 +17,7 @@ _DIVIDING = frozenset({"%", "&", "//", ">>"})
 _PLAIN = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
 )
-_SEED = re.compile(r"(\w+_)?(seed|random_state|rng)(_\w+)?")
+_SEED = re.compile(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
 _MOST_PLACES = 60
 _SEEDED = "seeds"
 

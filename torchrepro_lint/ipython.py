@@ -17,7 +17,8 @@ _UNKNOWN = "\u01c3"
 # Python above a cell that is indented as a whole, which IPython allows.
 OPENING = "if 1:\n"
 _HIDDEN = re.compile(r"[^\r\n]")
-_NEWLINE = r"(?:\r\n|\r|\n)"
+# In one way only: a "\r\n" that might be two ends of lines is tried as both, and so are all the others with it.
+_NEWLINE = r"(?:\r\n|\r(?!\n)|\n)"
 _CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*%%[ \t]*([^\s!?]*)[^\r\n]*")
 # Cell magics whose body is Python that runs in the notebook; that of others is another language or another process.
 _PYTHON_CELLS = frozenset(

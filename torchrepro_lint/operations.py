@@ -95,7 +95,7 @@ def _passed(context: Context, site: Site) -> tuple[str, ...]:
     return ()
 
 
-_LOSS = re.compile(r"(?i)\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce")
+_LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 
 
 def _takes(module: str, call: Call) -> bool:

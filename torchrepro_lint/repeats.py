@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.project import Project
 
 _OFTEN = re.compile(
-    r"(?i)forward|__getitem__|__getitems__|__iter__|__next__|__call__|(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|"
-    r"\w*epoch\w*|next_\w+|get_batch\w*|<lambda>"
+    r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
+    r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
 )
 # Callers of callers are looked at so many times.
 _DEPTH = 5

@@ -690,7 +690,7 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-_FETCHED = re.compile(r"(?i)collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*")
+_FETCHED = re.compile(r"(?i)(?=\w*\Z)(?:collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*)")
 
 
 def fetches(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:

@@ -15,9 +15,9 @@ _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE
 # whether the match stands in a comment, so neither do we.
 _NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
 _NOQA_FILE = re.compile(
-    r"^\s*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE | re.MULTILINE
+    r"^[^\S\n]*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE | re.MULTILINE
 )
-_IGNORE = re.compile(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])(?:\[(?P<codes>[^\]]*)\])?")
+_IGNORE = re.compile(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])")
 _CODE = re.compile(r"[A-Z]+[0-9]*")
 _EVERYWHERE = (0, 1 << 60)
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.NEWLINE})
@@ -40,6 +40,15 @@ class Suppression(NamedTuple):
         if self.codes is None:
             return True
         return any(name == item or (_CODE.fullmatch(item) and code.startswith(item)) for item in self.codes)
+
+
+class _Ignore(NamedTuple):
+    """Where in a comment it is said that findings are hidden, in the file or the line, and which."""
+
+    start: int
+    stop: int
+    file: bool
+    codes: str | None
 
 
 def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
@@ -105,12 +114,23 @@ def _ignore(
         if token.type != tokenize.COMMENT:
             continue
         start = lines.offset(token.start[0], token.start[1] + 1)
-        for match in _IGNORE.finditer(token.string):
-            span = Span(start + match.start(), start + match.end())
-            if not match["file"]:
-                yield Suppression(ranges[token.start[0]], _split(match["codes"]), span)
+        for each in _ignores(token.string):
+            span = Span(start + each.start, start + each.stop)
+            if not each.file:
+                yield Suppression(ranges[token.start[0]], _split(each.codes), span)
             elif heading:
-                yield Suppression(_EVERYWHERE, _split(match["codes"]), span)
+                yield Suppression(_EVERYWHERE, _split(each.codes), span)
+
+
+def _ignores(comment: str) -> Iterator[_Ignore]:
+    """What our own kind says in a comment. A bracket that is not closed is none; all of them are looked for at once."""
+    closed, at = comment.rfind("]"), 0
+    while match := _IGNORE.search(comment, at):
+        at, codes = match.end(), None
+        if at < closed and comment[at] == "[":
+            end = comment.index("]", at)
+            at, codes = end + 1, comment[at + 1 : end]
+        yield _Ignore(match.start(), at, match["file"] is not None, codes)
 
 
 def _split(codes: str | None) -> tuple[str, ...] | None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Class, Function
     from torchrepro_lint.rule import Context
 
-_SEED = re.compile(r"(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed")
-_HOLDER = re.compile(r"(?i)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
+_SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
+_HOLDER = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
 _RECORDS = frozenset(
     {"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"}
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.
 _DECIDING = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select")
 # What losses are called that are passed on to the function that calls them.
-_LOSS = re.compile(r"(?i)\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce")
+_LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 # What is called from more places is called with all sorts of things.
 _MOST_CALLS = 20
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 # A name, and what may be: of the marks that stand in names, none is a letter to regular expressions.
-_RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s])*")
+_RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
 # Comments and strings, documentation first.
 _NO_NAMES = re.compile(
     r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
