@@ -14,6 +14,7 @@ import pytest
 
 import torchrepro_lint
 from matching import MOST, inputs, steps
+from torchrepro_lint.ipython import is_indented, neutral
 from torchrepro_lint.layout import below_docstring
 
 TOP = Path(torchrepro_lint.__file__).parent
@@ -93,3 +94,10 @@ def test_a_docstring_full_of_backslashes_takes_no_time() -> None:
     """It was tried in twice as many ways for each of them, where more follows on its line."""
     text = '"""' + "\\" * 80 + '""" + x\n'
     assert below_docstring(text) == 0
+
+
+def test_a_cell_of_empty_lines_takes_no_time() -> None:
+    """Each of its ends was tried as one and as two, with all the ways of the others."""
+    text = "\r\n" * 80 + "x = 1"
+    assert neutral(text) == text
+    assert not is_indented(text)
