@@ -32,6 +32,23 @@ def test_what_is_too_large_is_said() -> None:
     assert caught.value.offset == 0
 
 
+@pytest.mark.parametrize("name", ["large.py", "large.ipynb"])
+def test_a_file_of_gigabytes_is_one_diagnostic(tmp_path: Path, name: str) -> None:
+    """It takes no room on the disk, and would take all of the memory."""
+    (tmp_path / "small.py").write_text(FLAG, encoding="utf-8")
+    (tmp_path / name).touch()
+    os.truncate(tmp_path / name, 6_000_000_000)
+    assert _said(tmp_path) == [(name, "TRL001"), ("small.py", "TRL201")]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_file_that_the_memory_does_not_suffice_for_is_one_diagnostic(tmp_path: Path, jobs: int) -> None:
+    book = f'{{"cells": [], "more": [{"1.5, " * 4_000_000}1]}}'
+    (tmp_path / "large.ipynb").write_text(book, encoding="utf-8")
+    (tmp_path / "small.py").write_text(FLAG, encoding="utf-8")
+    assert _said(tmp_path, ROOM // 12, jobs) == [("large.ipynb", "TRL001"), ("small.py", "TRL201")]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", MEGABYTES)
 def test_fifty_megabytes_are_one_diagnostic(tmp_path: Path, kind: str) -> None:
@@ -51,14 +68,15 @@ def test_a_notebook_of_fifty_megabytes_of_pictures_is_read(tmp_path: Path) -> No
     assert _said(tmp_path) == [("large.ipynb", "TRL201"), ("small.py", "TRL201")]
 
 
-def _said(folder: Path) -> list[tuple[str, str]]:
+def _said(folder: Path, room: int = ROOM, jobs: int = 2) -> list[tuple[str, str]]:
     """The files and codes that a run reports which may not take more memory than there is room for."""
-    command = [sys.executable, "-m", "torchrepro_lint", "--no-cache", "--output-format", "json", "--jobs", "2", "."]
+    options = ["--no-cache", "--output-format", "json", "--jobs", str(jobs)]
+    command = [sys.executable, "-m", "torchrepro_lint", *options, "."]
     ran = subprocess.run(
         command,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (room, room)),
         capture_output=True,
         text=True,
         check=False,

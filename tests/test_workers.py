@@ -31,6 +31,12 @@ def _odd_one_out(number: int) -> int:
     return number
 
 
+def _greedy(number: int) -> int:
+    if number == 3:
+        raise MemoryError
+    return number
+
+
 def _process(_number: int) -> int:
     return os.getpid()
 
@@ -54,6 +60,13 @@ def test_a_death_elsewhere_costs_its_own_task_while_this_process_works() -> None
     found = dict(work_through(_odd_one_out, range(200), 2, deadline=2, own=190))
     assert {number for number, answer in found.items() if isinstance(answer, Death)} == {3, 5, 6}
     assert len(found) == 200
+
+
+def test_a_task_that_the_memory_does_not_suffice_for_costs_itself_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    found = dict(work_through(_greedy, range(8), 2))
+    assert found.pop(3) == Death("it takes more memory than there is")
+    assert found == {number: number for number in range(8) if number != 3}
+    assert capfd.readouterr().err == ""
 
 
 def test_no_task_starts_no_process() -> None:

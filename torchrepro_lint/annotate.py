@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from torchrepro_lint.checking import SYNTAX_ERROR
+from torchrepro_lint.content import program
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.files import Given
 from torchrepro_lint.source import Problem, decode, edited, is_notebook
-from torchrepro_lint.states import state
 from torchrepro_lint.suppressions import joined_rows
 from torchrepro_lint.text import Edit, Lines, Span
 from torchrepro_lint.writing import Change
@@ -35,8 +34,7 @@ def _change(found: list[Diagnostic]) -> Change | str | None:
     """The change of a file, if it is still the one in which these were found; or why it cannot be read."""
     first = found[0]
     try:
-        state(first.filename)  # of what is no regular file any more: an error
-        source = decode(Path(first.filename).read_bytes(), is_notebook(first.filename))
+        source = decode(program(first.filename), is_notebook(first.filename))
     except OSError as error:
         return f"{first.display}: cannot be read: {error.strerror or error}"
     if isinstance(source, Problem) or source.program != first.lines.text:

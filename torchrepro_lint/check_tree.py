@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checking import SYNTAX_ERROR, Checked, Checker, check
 from torchrepro_lint.deadline import Late, allowed, deadline
 from torchrepro_lint.parts import Parts
+from torchrepro_lint.problem import NO_ROOM
 from torchrepro_lint.sharing_out import share_out
 from torchrepro_lint.text import Span
 from torchrepro_lint.workers import FORKS, Death, work_through
@@ -84,7 +85,7 @@ def _prepare(parts: Parts, paths: Sequence[str]) -> None:
     """Work out what nearly every file of a part asks, and each process would work out for itself."""
     from torchrepro_lint.found_calls import all_calls
 
-    with contextlib.suppress(Late), deadline(len(parts.files)):
+    with contextlib.suppress(Late, MemoryError), deadline(len(parts.files)):
         project = parts.of(paths[0])
         project.ask_all()
         all_calls(project)
@@ -133,11 +134,11 @@ class _Checking:
                 found = check(self._checker, path, reading, project)
                 kinds_of(project).rest()
                 return found
-        except Late as late:
+        except (Late, MemoryError) as error:
             # What was being worked out for the part is broken off, and the file need not be the cause.
             self._late += 1
             self._parts.begin_again(path)
-            return not_checked(self._checker, Death(late.reason))
+            return not_checked(self._checker, Death(error.reason if isinstance(error, Late) else NO_ROOM))
 
     def _project_of(self, path: str) -> Project:
         """The part of a file; once that has taken too long again and again, the file alone, so that a run comes to an end."""

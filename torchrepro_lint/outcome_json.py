@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from torchrepro_lint.content import program
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.rule import Step
@@ -66,7 +66,7 @@ class _FileLines(Lines):
     @cached_property
     def _decoded(self) -> Source | Problem:
         try:
-            return decode(Path(self._path).read_bytes(), is_notebook(self._path))
+            return decode(program(self._path), is_notebook(self._path))
         except OSError:
             return Source("")
 

@@ -8,6 +8,9 @@ from typing import NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 
+# What is said of work that the memory does not suffice for.
+NO_ROOM = "it takes more memory than there is"
+
 
 class UsageError(Exception):
     """A usage or configuration error; its text is one line for the user, the exit status is 2."""
@@ -24,6 +27,8 @@ def guarded(work: Callable[[], _T]) -> _T | Fault:
     """The result, or the fault in its stead: one file or one rule must not take the run down."""
     try:
         return work()
+    except MemoryError:
+        return Fault(NO_ROOM)
     except Exception as error:  # noqa: BLE001  the only place that catches everything
         return Fault(
             f"{type(error).__name__}: {' '.join(str(error).split())}{_place(error)}", isinstance(error, RecursionError)

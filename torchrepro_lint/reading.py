@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import compress, decompress
 
+from torchrepro_lint.content import TooLarge
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.put_away import put_away
 from torchrepro_lint.source import Problem, Source, decode
@@ -83,6 +84,11 @@ def read(data: bytes, notebook: bool = False) -> Reading:
     """Bytes to facts: pure, so that it may be cached by content or run in another process."""
     source = decode(data, notebook)
     return Reading(None, None, source) if isinstance(source, Problem) else collected(source)
+
+
+def too_large(error: TooLarge) -> Reading:
+    """A file of which not even the bytes are read."""
+    return Reading(None, None, Problem(f"too large to analyse: {error.strerror}", 0, ""))
 
 
 def collected(source: Source) -> Reading:

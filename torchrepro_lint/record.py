@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint.content import program
 from torchrepro_lint.files import Plan, Tree, source_roots
 from torchrepro_lint.libraries import libraries
 from torchrepro_lint.outcome_json import from_json, to_json
@@ -84,8 +85,7 @@ def _is_same(path: str, known: list[Any], made: int) -> bool:
     try:
         if unchanged(state(path), known[:4], made):
             return True
-        with open(path, "rb") as file:
-            found = digest(file.read(), is_notebook(path))
+        found = digest(program(path), is_notebook(path))
     except OSError:
         return False
     return bool(found == known[4])

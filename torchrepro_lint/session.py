@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker, check
+from torchrepro_lint.content import program
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
@@ -16,7 +17,6 @@ from torchrepro_lint.reading import read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source import is_notebook
-from torchrepro_lint.states import state
 from torchrepro_lint.suppressions import suppressions
 from torchrepro_lint.text import Lines
 from torchrepro_lint.trees import Means, read_tree
@@ -122,7 +122,6 @@ def _has_word(data: bytes) -> bool:
 
 def _bytes(path: Path) -> bytes:
     try:
-        state(path)  # of what is no regular file: an error
-        return path.read_bytes()
+        return program(path)
     except OSError:
         return b""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from torchrepro_lint.content import program
 from torchrepro_lint.put_away import ReadBack
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.source import Source, decode, is_notebook
@@ -31,7 +31,7 @@ class StoredReading(Reading):
         """The source, read again; nothing where the file has vanished or changed meanwhile."""
         notebook = is_notebook(self._path)
         try:
-            data = Path(self._path).read_bytes()
+            data = program(self._path)
         except OSError:
             return None
         if digest(data, notebook) != self._digest:
@@ -49,7 +49,7 @@ class StoredReading(Reading):
         try:
             return self._unpack()
         except ValueError:
-            found = read(Path(self._path).read_bytes(), is_notebook(self._path)).facts
+            found = read(program(self._path), is_notebook(self._path)).facts
             if found is None:
                 raise OSError("the file changed while it was read") from None
             return found

@@ -6,14 +6,15 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.content import TooLarge, program
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
 from torchrepro_lint.folders import falls_apart
 from torchrepro_lint.pack import Pack, Packed, packed
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.problem import NO_ROOM
+from torchrepro_lint.reading import Reading, read, too_large
 from torchrepro_lint.shared import forget
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.states import State, digest, state
@@ -223,8 +224,8 @@ class _Reader:
 
     def _bytes(self, path: str) -> bytes:
         try:
-            return self._piped(path) or Path(self._place(path)).read_bytes()
-        except OSError:
+            return self._piped(path) or program(self._place(path))
+        except (OSError, MemoryError):
             return b""
 
     def _size(self, path: str) -> int:
@@ -238,12 +239,15 @@ class _Reader:
 
 
 def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
-    """Read one file, which may take too long."""
+    """Read one file, which may take too long, or too much memory."""
     try:
         with deadline():
             return _read(known, task)
     except Late as late:
-        return _dead(task, Death(late.reason))
+        death = Death(late.reason)
+    except MemoryError:
+        death = Death(NO_ROOM)
+    return _dead(task, death)
 
 
 def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
@@ -253,7 +257,9 @@ def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
         return _Answer(None, digest(task.data, notebook), read(task.data, notebook), None)
     try:
         seen = state(task.path)
-        data = Path(task.path).read_bytes()
+        data = program(task.path)
+    except TooLarge as error:
+        return _Answer(seen, "", too_large(error), None)
     except OSError as error:
         return _Answer(None, "", None, None, error.strerror or str(error))
     name = digest(data, notebook)
@@ -272,12 +278,13 @@ def _prepare() -> None:
 
 def _dead(task: _Task, death: Death) -> _Answer:
     """A file whose analysis ended its worker: a problem of that file."""
+    told = f"cannot be analysed: {death.reason}"
     try:
-        source = decode(task.data or Path(task.path).read_bytes(), is_notebook(task.path))
+        source = decode(program(task.path) if task.data is None else task.data, is_notebook(task.path))
+        problem = Problem(told, 0, source.program) if isinstance(source, Source) else source
+        reading = Reading(source if isinstance(source, Source) else None, None, problem)
     except OSError as error:
         return _Answer(None, "", None, None, error.strerror or str(error))
-    if isinstance(source, Source):
-        return _Answer(
-            None, "", Reading(source, None, Problem(f"cannot be analysed: {death.reason}", 0, source.program)), None
-        )
-    return _Answer(None, "", Reading(None, None, source), None)
+    except MemoryError:
+        reading = Reading(None, None, Problem(told, 0, ""))
+    return _Answer(None, "", reading, None)

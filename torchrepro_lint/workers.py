@@ -16,6 +16,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Generic, NamedTuple, TypeVar
 
+from torchrepro_lint.problem import NO_ROOM
 from torchrepro_lint.sending import packed, unpacked
 
 _Task = TypeVar("_Task")
@@ -156,11 +157,11 @@ class _Crew(Generic[_Task, _Result]):
             self.hire(worker.lane)
             return Death(f"it takes longer than {self._deadline:g} seconds")
         try:
-            result: _Result | _Unsent = unpacked(worker.pipe.recv_bytes())
-        except (EOFError, OSError):
+            result: _Result | Death | _Unsent = unpacked(worker.pipe.recv_bytes())
+        except (EOFError, OSError, MemoryError) as error:
             _end(worker)
             self.hire(worker.lane)
-            return Death(_cause(worker.process.exitcode))
+            return Death(NO_ROOM if isinstance(error, MemoryError) else _cause(worker.process.exitcode))
         number = self._turns.next(worker.lane)
         if number is None:
             _end(worker)
@@ -187,13 +188,21 @@ def _serve(pipe: Connection, work: Callable[[_Task], _Result], other: Connection
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            result = work(pipe.recv())
-            try:
-                data = packed(result)
-            except RecursionError:
-                data = packed(_Unsent())
+            data = _done(work, pipe.recv())
             # A connection's own pickler would look up the type of each record by Python code.
             pipe.send_bytes(data)
+
+
+def _done(work: Callable[[_Task], _Result], task: _Task) -> bytes:
+    """The result of a task, as it is sent."""
+    try:
+        result = work(task)
+        try:
+            return packed(result)
+        except RecursionError:
+            return packed(_Unsent())
+    except MemoryError:
+        return packed(Death(NO_ROOM))
 
 
 def _end(worker: _Worker) -> None:

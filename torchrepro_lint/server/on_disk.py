@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
+from torchrepro_lint.content import TooLarge, program
 from torchrepro_lint.files import Tree
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.reading import Reading, read, too_large
 from torchrepro_lint.source import is_notebook
 from torchrepro_lint.states import State, state
 from torchrepro_lint.trees import Means, read_tree
@@ -42,14 +43,19 @@ class OnDisk:
         known = self.files.pop(path, None)
         self._states.pop(path, None)
         try:
-            with open(self.place(path), "rb") as file:
-                data = file.read()
+            self.files[path] = self._read(path, opened)
         except OSError:
             return known is not None
-        self.files[path] = opened[1] if opened and opened[0] == data else read(data, is_notebook(path))
         if seen is not None:
             self._states[path] = seen
         return True
+
+    def _read(self, path: str, opened: tuple[bytes, Reading] | None) -> Reading:
+        try:
+            data = program(self.place(path))
+        except TooLarge as error:
+            return too_large(error)
+        return opened[1] if opened and opened[0] == data else read(data, is_notebook(path))
 
     def keep(self, paths: Collection[str]) -> set[str]:
         """Forget all files but these, and say which those were."""
