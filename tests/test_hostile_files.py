@@ -46,6 +46,74 @@ def run(folder: Path, *arguments: str) -> Ran:
     return Ran(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
 
 
+# A number of more digits than Python reads, and what of a project's own may hold it.
+DIGITS = "9" * 5000
+PAPERS = {
+    "uv.lock": f'[[package]]\nname = "torch"\nversion = "{DIGITS}.0"\n',
+    "poetry.lock": f"package = {DIGITS}\n",
+    "pdm.lock": 'package = ["torch"]\n',
+    "requirements.txt": f"torch=={DIGITS}.0\n",
+    "requirements-dev.txt": f"torch>={DIGITS}.0\n",
+    "environment.yml": f"dependencies:\n- pytorch={DIGITS}.1\n",
+    "setup.cfg": f"[options]\ninstall_requires = torch=={DIGITS}\n",
+    "pyproject.toml": f'[project]\ndependencies = ["torch>={DIGITS}"]\n[tool.poetry.dependencies]\ntorch = "^{DIGITS}.1"\n',
+}
+SETTINGS = {
+    "digits": f"a = {DIGITS}\n",
+    "a version of many digits": f'[tool.torchrepro-lint]\ntorch-version = "{DIGITS}.0"\n',
+    "a version that is no text": f"[tool.torchrepro-lint]\ntorch-version = 0x{'f' * 4000}\n",
+    "a version that is none": '[tool.torchrepro-lint]\ntorch-version = "2.1.x"\n',
+    "a device that is none": f"[tool.torchrepro-lint]\ndevice = 0x{'f' * 4000}\n",
+    "a key of many parts": f"{'a.' * 100_000}b = 1\n",
+    "a table of many parts": f"[{'a.' * 100_000}b]\n",
+    "too many bytes": "# more\n" * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_what_a_paper_says_that_cannot_be_is_not_heard(project: Maker, lint: Lint, name: str) -> None:
+    project({"a.py": SOUND, name: PAPERS[name]})
+    for arguments in (["--no-cache"], [], ["--torch-version", "minimum"]):
+        ran = lint("--select", "TRL201", *arguments, ".")
+        assert (ran.status, ran.out.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_settings_that_cannot_be_are_one_line(project: Maker, lint: Lint, kind: str) -> None:
+    project({"a.py": SOUND, "pyproject.toml": SETTINGS[kind]})
+    ran = lint("--no-cache", ".")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("torchrepro-lint: ")
+    assert "pyproject.toml: " in ran.err
+    assert (ran.err.count("\n"), len(ran.err) < 500) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["uv.lock", "requirements.txt", "environment.yml", ".gitignore"])
+def test_a_paper_of_more_bytes_than_anybody_writes_is_not_read(project: Maker, lint: Lint, name: str) -> None:
+    folder = project({"a.py": SOUND, name: ""})
+    os.truncate(folder / name, 6_000_000_000)
+    assert lint("--select", "TRL201", "--no-cache", ".").status == 1
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--config"])
+def test_what_is_named_and_too_large_is_one_line(project: Maker, lint: Lint, option: str) -> None:
+    folder = project({"a.py": SOUND, "named.json": ""})
+    os.truncate(folder / "named.json", 6_000_000_000)
+    ran = lint("--no-cache", option, "named.json", ".")
+    assert ran.status == 2
+    assert "named.json: cannot be read: more than " in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_settings_may_come_from_a_pipe(project: Maker) -> None:
+    """As a shell passes them with ``--config <(...)``."""
+    folder = project({"a.py": SOUND})
+    os.mkfifo(folder / "settings")
+    with subprocess.Popen(["/bin/sh", "-c", "echo 'exclude = [\"a.py\"]' > settings"], cwd=folder):
+        ran = run(folder, "--config", "settings", ".")
+    assert (ran.status, ran.out) == (0, "")
+
+
 def test_what_is_given_and_no_file_is_one_line_each(project: Maker) -> None:
     folder = project({"a.py": SOUND, "folder.py/b.py": SOUND, "z.py": SOUND})
     os.mkfifo(folder / "pipe.py")

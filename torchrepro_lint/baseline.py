@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.content import named
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.problem import UsageError
+from torchrepro_lint.problem import NO_ROOM, UsageError
 from torchrepro_lint.saving import save
 from torchrepro_lint.text import Lines, Span
 
@@ -87,7 +88,7 @@ def write(diagnostics: Iterable[Diagnostic], file: Path) -> None:
 
 def _read(file: Path) -> Counter[Known]:
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = json.loads(named(file).decode("utf-8"))
         if data["version"] != _VERSION:
             raise UsageError(f"{file}: written by another version of the tool: write it anew")
         found: Counter[Known] = Counter()
@@ -95,6 +96,8 @@ def _read(file: Path) -> Counter[Known]:
             found[Known(str(row["path"]), str(row["code"]), str(row["line"]))] += int(row["count"])
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise UsageError(f"{file}: cannot be read: {NO_ROOM}") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise UsageError(f"{file}: not a baseline: expected what --write-baseline writes") from None
     return found

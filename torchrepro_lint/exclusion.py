@@ -11,6 +11,7 @@ from typing import Any
 from pathspec import GitIgnoreSpec as Spec
 from pathspec import RegexPattern
 
+from torchrepro_lint import content
 from torchrepro_lint.wildcards import Line, read_line
 
 # From version 1 on pathspec takes another matcher where one is installed, which does not know all that is in our expressions.
@@ -136,10 +137,7 @@ def _upwards(directory: str) -> Iterator[str]:
 
 
 def _lines(path: str) -> list[str]:
-    if not os.path.isfile(path):  # a pipe would never end
-        return []
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read().splitlines()
+        return content.patterns(path).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchrepro_lint.toml import TOMLDecodeError, loads
+from torchrepro_lint.content import listing, paper
+from torchrepro_lint.toml import load
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 _TORCH = "torch"
+# Python reads no number of more digits, wherever that limit is.
+_LONGEST = 600
 
 
 class Demand(NamedTuple):
@@ -29,8 +35,9 @@ class Demand(NamedTuple):
 def locked(root: Path, library: str = _TORCH) -> Iterator[Demand]:
     """The release of a library, torch's if none is named, in each lock file of a project; the newest of several."""
     for name in LOCKS:
-        packages = _toml(root / name).get("package", [])
-        versions = [_version(one.get("version")) for one in packages if one.get("name") == library]
+        packages = _toml(root / name).get("package")
+        tables = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
+        versions = [_version(one.get("version")) for one in tables if one.get("name") == library]
         known = [version for version in versions if version is not None]
         if known:
             yield Demand(name, SpecifierSet(f"=={max(known)}"), max(known))
@@ -66,6 +73,8 @@ def project_name(root: Path) -> str:
 
 def _demand(file: str, text: str, library: str) -> Iterator[Demand]:
     """A requirement by PEP 508, where it is one of the library."""
+    if library.partition("-")[0] not in text.lower():
+        return
     try:
         requirement = Requirement(text.partition(" #")[0].strip())
     except InvalidRequirement:
@@ -107,7 +116,7 @@ def _pyproject(data: dict[str, Any], library: str) -> Iterator[str]:
     for table in (_table(poetry, "dependencies"), *groups):
         wanted = table.get(library)
         text = wanted.get("version") if isinstance(wanted, dict) else wanted
-        if isinstance(text, str):
+        if _is_statement(text):
             yield f"{library}{_poetry(text)}"
 
 
@@ -136,22 +145,18 @@ def _conda(text: str) -> str:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    if not path.is_file():  # a pipe would never end
-        return {}
     try:
-        data: dict[str, Any] = loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, TOMLDecodeError):
+        return load(paper(path))
+    except (OSError, ValueError):
         return {}
-    return data
 
 
 def _lines(path: Path) -> list[str]:
-    if not path.is_file():
-        return []
     try:
-        return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        lines = listing(path).decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return []
+    return [line for line in lines if _is_statement(line)]
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
@@ -160,11 +165,16 @@ def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _strings(value: object) -> Iterable[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    return [item for item in value if _is_statement(item)] if isinstance(value, list) else []
+
+
+def _is_statement(value: object) -> TypeGuard[str]:
+    """Whether a value is a text that may be a requirement or a version, none of whose numbers has too many digits."""
+    return isinstance(value, str) and len(value) <= _LONGEST
 
 
 def _version(text: object) -> Version | None:
     try:
-        return Version(str(text))
+        return Version(text) if _is_statement(text) else None
     except InvalidVersion:
         return None

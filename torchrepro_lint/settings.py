@@ -8,10 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from packaging.version import Version
+
+from torchrepro_lint import content
 from torchrepro_lint.problem import UsageError
 from torchrepro_lint.selection import EVERYTHING, Selection
-from torchrepro_lint.toml import TOMLDecodeError, loads
-from torchrepro_lint.typed import flag, globs, one_of, require_glob, strings
+from torchrepro_lint.toml import load as load_toml
+from torchrepro_lint.typed import flag, globs, one_of, require_glob, strings, told
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "torchrepro-lint.toml"
@@ -67,10 +70,10 @@ def load(path: Path) -> Settings:
 def table(path: Path) -> dict[str, Any] | None:
     """Our table of a file as TOML has it, ``None`` where a pyproject.toml has none. Raises ``UsageError``."""
     try:
-        data: dict[str, Any] = loads(path.read_text(encoding="utf-8-sig"))
+        data: dict[str, Any] = load_toml(content.settings(path))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path}: invalid TOML: {' '.join(str(error).split())}") from None
     if path.name != PYPROJECT:
         if isinstance(data.get("tool"), dict) and TABLE in data["tool"]:
@@ -128,9 +131,17 @@ def _seeders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def version(value: object) -> str:
     """A torch version as the user writes it: ``"2.1"``, ``"2.1.2"`` or ``"minimum"``; ``ValueError`` otherwise."""
     parts = value.split("+")[0].split(".") if isinstance(value, str) else []
-    if value != "minimum" and not (len(parts) >= 2 and parts[0].isdecimal() and parts[1].isdecimal()):
-        raise ValueError(f'expected a string like "2.1" or "minimum", not {value!r}')
+    if value != "minimum" and not (len(parts) >= 2 and all(map(str.isdecimal, parts[:2])) and _is_version(str(value))):
+        raise ValueError(f'expected a string like "2.1" or "minimum", not {told(value)}')
     return str(value)
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except ValueError:  # of too many digits, too
+        return False
+    return True
 
 
 _READERS: dict[str, Callable[[object], object]] = {

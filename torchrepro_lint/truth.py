@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 
@@ -92,7 +92,7 @@ def _literal_version(expression: Expression) -> Version | None:
         case Constant(value=str(text)):
             try:
                 return Version(text)
-            except InvalidVersion:
+            except ValueError:  # of too many digits, too
                 return None
         case Call(args=(arg,)):
             return _literal_version(arg.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 
 from torchrepro_lint.wildcards import read_line
@@ -49,7 +50,15 @@ def one_of(*choices: str) -> Callable[[object], str]:
 
     def read(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
+            raise ValueError(f"expected one of {', '.join(choices)}, not {told(value)}")
         return str(value)
 
     return read
+
+
+def told(value: object) -> str:
+    """A wrong value as a message has it: a text or number of thousands of letters is cut short."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # a number whose digits Python does not write
+        return "so large a number"

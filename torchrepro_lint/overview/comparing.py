@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchrepro_lint.content import named
 from torchrepro_lint.overview.controls import STATES, TITLES
 from torchrepro_lint.overview.records import CellChange, Comparison, Overview
-from torchrepro_lint.problem import UsageError
+from torchrepro_lint.problem import NO_ROOM, UsageError
 
 # Of the JSON of an overview. Raised when a key changes its meaning or goes; new keys do not count.
 SCHEMA = 1
@@ -37,12 +38,14 @@ class Older(NamedTuple):
 def read(file: Path) -> Older:
     """An older report. Raises ``UsageError`` for what ``report --output-format json`` did not write."""
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(named(file))
         if _is_other(data):
             raise UsageError(f"{file}: a report of another version of the tool: make it anew with this one")
         return _older(data)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise UsageError(f"{file}: cannot be read: {NO_ROOM}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         told = "not a report: --compare takes what torchrepro-lint report --output-format json writes"
         raise UsageError(f"{file}: {told}") from None
