@@ -47,7 +47,7 @@ class RawNotebook(NamedTuple):
 def read_cells(raw: str) -> RawNotebook:
     """The code cells of a notebook's JSON. Raises ``NotebookError``."""
     try:
-        data = json.loads(raw)
+        data = json.loads(raw, parse_int=float)  # no number is asked for, and one may have too many digits
     except json.JSONDecodeError as error:
         reason = error.msg.strip().removesuffix(" starting at")
         raise NotebookError(f"no notebook, which is JSON: {reason[:1].lower()}{reason[1:]}", error.pos) from None

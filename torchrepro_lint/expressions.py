@@ -19,6 +19,10 @@ LONGEST_TEXT = 1000
 LONGEST_CHAIN = 450
 
 
+# Python writes a number of so many bits in digits, however few it is told to write at most.
+_MOST_BITS = 2000
+
+
 def called(scope: Scope, func: Expression) -> Expression:
     """What a call calls: ``super`` is that of the class around it."""
     if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
@@ -31,6 +35,13 @@ def signed(operator: str, value: Expression, start: int, end: int) -> Expression
     if operator == "-" and type(value) is Constant and isinstance(value.value, (int, float, complex)):
         return Constant(start, end, -value.value)
     return Operation(start, end, operator, (value,))
+
+
+def number(value: complex | None, start: int, end: int) -> Expression:
+    """A literal number; one that Python would not write down in digits, or does not read (None), is not known."""
+    if value is None or (type(value) is int and value.bit_length() > _MOST_BITS):
+        return Operation(start, end, "?", ())
+    return Constant(start, end, value)
 
 
 def is_text(expression: Expression) -> bool:

@@ -10,7 +10,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import expressions
-from torchrepro_lint.expressions import LONGEST_TEXT
+from torchrepro_lint.expressions import LONGEST_TEXT, number
 from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.shared import words
@@ -106,7 +106,7 @@ def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int
         return string(collector, scope, value, start, end)
     if isinstance(value, EllipsisType):
         return Operation(start, end, "...", ())
-    return Constant(start, end, value)
+    return Constant(start, end, value) if value is None else number(value, start, end)
 
 
 def _formatted(collector: Collector, scope: Scope, node: ast.JoinedStr, start: int, end: int) -> Expression:

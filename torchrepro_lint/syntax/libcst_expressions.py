@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchrepro_lint import expressions
-from torchrepro_lint.expressions import LONGEST_TEXT, called, joined
+from torchrepro_lint.expressions import LONGEST_TEXT, called, joined, number
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import opening
@@ -103,7 +103,7 @@ def _interpolated(collector: Collector, scope: Scope, parts: Any, start: int) ->
 
 
 def _number(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    return Constant(start, end, literal(node.value))
+    return number(literal(node.value), start, end)
 
 
 def _ellipsis(collector: Collector, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
