@@ -82,7 +82,7 @@ def _unwritten(error: OSError) -> int:
 
 
 @click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.argument("paths", nargs=-1, type=click.Path(), shell_complete=complete_paths)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=complete_paths)
 @click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
 @click.option("--fix-only", is_flag=True, help="Apply the fixes as --fix does, and do not report what is left.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix: apply the unsafe fixes, too.")

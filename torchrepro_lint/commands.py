@@ -11,7 +11,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 @click.command(context_settings=_CONTEXT)
 @click.argument("message", required=False)
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text")
 def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
@@ -62,7 +62,7 @@ def clean(cache_dir: str | None) -> int:
 
 
 @click.command(context_settings=_CONTEXT)
-@click.argument("entry", type=click.Path())
+@click.argument("entry", type=click.Path(readable=False))
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text")

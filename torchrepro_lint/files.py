@@ -32,7 +32,7 @@ class Tree(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a run is about, in order; ``errors`` are the given paths that do not exist, ``stdin`` what was piped in."""
+    """What a run is about, in order; ``errors`` are the given paths that do not exist or cannot be looked into, ``stdin`` what was piped in."""
 
     trees: tuple[Tree, ...]
     errors: tuple[str, ...]
@@ -50,7 +50,7 @@ def plan(
 
     Where nothing marks a project, ``fallback`` is taken for one, else what the paths have in common.
     """
-    missing = tuple(f"{shown(path)}: no such file or directory" for path in paths if not os.path.lexists(path))
+    missing = tuple(f"{shown(path)}: {error}" for path in paths if (error := _error(path)))
     present = [path for path in paths if os.path.lexists(path)]
     finder = _Finder(options, fallback or unmarked([*present, *([stdin.path] if stdin else [])]))
     found = [stdin] if stdin else []
@@ -70,6 +70,18 @@ def source_roots(tree: Tree) -> tuple[str, ...]:
     """Directories, from the root, in which absolute imports are looked up after the importing script's own."""
     src = ("src",) if any(path.startswith("src/") for path in tree.files) else ()
     return tuple(dict.fromkeys((*tree.root.settings.source_roots, *src, ".")))
+
+
+def _error(path: str) -> str:
+    """What is wrong with a given path: it is not there, or a folder that cannot be looked into."""
+    if not os.path.lexists(path):
+        return "no such file or directory"
+    if os.path.isdir(path):
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+    return ""
 
 
 class _Finder:

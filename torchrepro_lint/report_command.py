@@ -14,7 +14,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.argument("paths", nargs=-1, type=click.Path(), shell_complete=complete_paths)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=complete_paths)
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write to a file, whole or not at all.")
 @click.option(
     "--output-format",
