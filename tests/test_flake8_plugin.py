@@ -150,6 +150,14 @@ def test_nothing_is_parsed_where_nothing_can_matter(project: Maker, monkeypatch:
         session.findings("b/d.py")
 
 
+@pytest.mark.parametrize("word", ["torch", "\uff54\uff4f\uff52\uff43\uff48"])
+def test_a_word_in_letters_that_python_reads_as_plain_ones_is_seen(project: Maker, word: str) -> None:
+    folder = project({"a.py": f"import {word}\n{word}.backends.cudnn.benchmark = True\n"})
+    answer = Session(Options(isolated=True)).findings(str(folder / "a.py"))
+    assert answer is not None
+    assert [each.code for each in answer.findings] == ["TRL201"]
+
+
 def test_a_session_reads_a_project_once(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchrepro_lint import session as module
 

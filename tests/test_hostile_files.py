@@ -70,6 +70,64 @@ SETTINGS = {
 }
 
 
+def wide(text: str) -> str:
+    """In letters that Python reads as the plain ones."""
+    return "".join(chr(ord(each) + 0xFEE0) for each in text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("benchmark", "\uff42enchmark"), ("torch", wide("torch")), ("cudnn", wide("cudnn"))]
+)
+def test_names_that_python_reads_as_plain_ones_are_found_and_fixed(
+    project: Maker, lint: Lint, old: str, new: str
+) -> None:
+    folder = project({"a.py": SOUND.replace(old, new), "b.py": SOUND.replace(old, new, 1)})
+    for arguments in ([], [], ["--no-cache"]):
+        ran = lint("--select", "TRL201", *arguments, ".")
+        assert [line.split(":")[0] for line in ran.out.splitlines()] == ["./a.py", "./b.py"]
+    lint("--select", "TRL201", "--fix", "--unsafe-fixes", ".")
+    assert (folder / "a.py").read_text(encoding="utf-8") == SOUND.replace(old, new).replace("True", "False")
+
+
+@pytest.mark.parametrize(
+    "number", [f"0x{'f' * 3600}", f"-0x{'f' * 3600}", f"0b{'1' * 20_000}", "9" * 5000, "1_0" * 3000]
+)
+def test_a_number_of_too_many_digits_is_a_number(project: Maker, lint: Lint, number: str) -> None:
+    text = f"import torch\n\ntorch.manual_seed({number})\nx = [{number}]\ntorch.backends.cudnn.benchmark = True\n"
+    cell = '{"cell_type": "code", "source": "import torch\\ntorch.backends.cudnn.benchmark = True"}'
+    project({"a.py": text, "b.py": SOUND, "c.ipynb": f'{{"nbformat": {"9" * 5000}, "cells": [{cell}]}}'})
+    for arguments in ([], [], ["--no-cache"], ["--verbose"]):
+        ran = lint("--select", "TRL0,TRL1,TRL201", *arguments, ".")
+        assert [line.split(": ")[0] for line in ran.out.splitlines() if "TRL201" in line and line[0] == "."] == [
+            "./a.py:5:1",
+            "./b.py:3:1",
+            "./c.ipynb:cell 1:2:1",
+        ]
+        assert "TRL001" not in ran.out
+    assert lint("trace", "a.py").status == 0
+
+
+@pytest.mark.parametrize("arguments", [["un.py", "a.py"], ["shut", "a.py"]])
+def test_what_is_given_and_may_not_be_read_is_one_line(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """As a user who is not root sees it."""
+    project({"a.py": SOUND, "un.py": SOUND, "shut/c.py": SOUND})
+    access, opened, scanned = os.access, os.open, os.scandir
+
+    def refuse(path: object) -> None:
+        if os.path.basename(str(path)) in ("un.py", "shut"):
+            raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "access", lambda path, *rest: str(path) not in ("un.py", "shut") and access(path, *rest))
+    monkeypatch.setattr(os, "open", lambda path, *rest, **more: refuse(path) or opened(path, *rest, **more))
+    monkeypatch.setattr(os, "scandir", lambda path=".": refuse(path) or scanned(path))
+    ran = lint("--select", "TRL201", "--no-cache", *arguments)
+    assert ran.status == 2
+    assert ran.out.startswith("a.py:3:1: TRL201 ")
+    assert f"torchrepro-lint: {arguments[0]}: cannot be read: Permission denied\n" in ran.err
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_what_a_paper_says_that_cannot_be_is_not_heard(project: Maker, lint: Lint, name: str) -> None:
     project({"a.py": SOUND, name: PAPERS[name]})

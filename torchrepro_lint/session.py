@@ -16,8 +16,9 @@ from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.source import is_notebook
+from torchrepro_lint.source import Source, decode, is_notebook
 from torchrepro_lint.suppressions import suppressions
+from torchrepro_lint.syntax.spelling import renamed
 from torchrepro_lint.text import Lines
 from torchrepro_lint.trees import Means, read_tree
 
@@ -116,8 +117,14 @@ def _matters(tree: Tree, data: bytes | None) -> bool:
 
 
 def _has_word(data: bytes) -> bool:
+    """Escapes in notebooks, and letters that Python reads as others, may spell any word."""
     lowered = data.lower()
-    return any(word in lowered for word in WORDS)
+    return any(word in lowered for word in WORDS) or b"\\u" in data or (not data.isascii() and _renames(data))
+
+
+def _renames(data: bytes) -> bool:
+    source = decode(data)
+    return isinstance(source, Source) and renamed(source.text)
 
 
 def _bytes(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
 from torchrepro_lint.syntax.libcst_operators import SIGNS
+from torchrepro_lint.syntax.spelling import renamed
 from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, typed
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class LibcstTree(SyntaxTree):
         self.module = cst.parse_module(text)
         self.offsets = locate(self.module, text, LOCATED)
         self.span = self.offsets.inner
+        if not text.isascii() and renamed(text):
+            _rename(self.module)
 
     def body(self, block: Node | None) -> Sequence[Node]:
         if isinstance(block, (cst.Else, cst.Finally)):
@@ -159,6 +163,16 @@ def reason(error: cst.ParserSyntaxError) -> str:
     message = re.sub(r"\s+", " ", error.message).strip()
     message = re.sub(r"^parser error: error at \d+:\d+: ", "", message)
     return message.removeprefix("parser error: ") or "invalid syntax"
+
+
+def _rename(module: cst.Module) -> None:
+    """Call all names as Python does; where they stand is known already."""
+    stack: list[cst.CSTNode] = [module]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and not node.value.isascii():
+            object.__setattr__(node, "value", unicodedata.normalize("NFKC", node.value))
+        stack.extend(node.children)
 
 
 def _small(line: cst.CSTNode) -> Sequence[cst.CSTNode]:
