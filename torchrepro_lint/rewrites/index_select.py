@@ -116,6 +116,8 @@ def _with_helper(text: str, parts: Selecting, wrap: tuple[str, str], helper: str
     for arg in call.args:
         if arg.keyword in ALIASES:
             start = argument_span(text, call, arg).start
+            if not text.startswith(arg.keyword, start):  # in other letters that Python reads as these, perhaps fewer
+                return ()
             edits.append(Edit(Span(start, start + len(arg.keyword)), ALIASES[arg.keyword]))
     if any(wrap):
         edits += (Edit(Span(parts.by.start, parts.by.start), wrap[0]),) if wrap[0] else ()
