@@ -64,7 +64,7 @@ def _row(path: Path, select: str | None, diffs: Path | None) -> Row:
         fixed = _fix(folder, select)
         if diffs is not None:
             _keep(diffs / f"{folder.name}.diff", folder, fixed)
-        wrong = [*fixed.errors, *write_all(fixed.changes.values())]
+        wrong = [*fixed.errors, *write_all(fixed.changes.values()).errors]
         outside, strayed = _strayed(fixed)
         wrong += strayed
         wrong += [f"{each}: does not compile any more" for each in sorted(sound) if not _compiles(each)]

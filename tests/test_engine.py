@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,14 +103,14 @@ def test_a_broken_rule_is_an_error_and_the_others_go_on(project: Maker) -> None:
 
 def test_an_unreadable_file_is_an_error_and_the_others_go_on(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     project({"a.py": "BAD = 1\n", "b.py": "BAD = 1\n"})
-    honest = Path.read_bytes
+    honest = os.open
 
-    def refuse(self: Path) -> bytes:
-        if self.name == "a.py":
+    def refuse(path: str | Path, *how: Any) -> int:
+        if Path(path).name == "a.py":
             raise PermissionError(13, "Permission denied")
-        return honest(self)
+        return honest(path, *how)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     result = outcome("a.py", "b.py")
     assert shown(result) == ["b.py:1:1 TRL901"]
     assert result.errors == ("a.py: cannot be read: Permission denied",)
@@ -120,14 +121,14 @@ def test_a_file_that_vanishes_before_it_is_read_is_an_error_and_the_others_go_on
     project: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project({"a.py": "BAD = 1\n", "b.py": "BAD = 1\n", "c.py": "import a\nBAD = a\n"})
-    honest = Path.read_bytes
+    honest = os.open
 
-    def vanish(self: Path) -> bytes:
-        if self.name == "a.py":
-            self.unlink(missing_ok=True)
-        return honest(self)
+    def vanish(path: str | Path, *how: Any) -> int:
+        if Path(path).name == "a.py":
+            Path(path).unlink(missing_ok=True)
+        return honest(path, *how)
 
-    monkeypatch.setattr(Path, "read_bytes", vanish)
+    monkeypatch.setattr(os, "open", vanish)
     result = outcome()
     assert shown(result) == ["./b.py:1:1 TRL901", "./c.py:2:1 TRL901"]
     assert result.errors == ("./a.py: cannot be read: No such file or directory",)

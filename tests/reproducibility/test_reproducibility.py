@@ -72,7 +72,7 @@ def prove(program: Path, tmp_path: Path) -> None:
     outcome = fix(folder)
     assert outcome.errors == ()
     assert outcome.changes
-    assert write_all(outcome.changes) == []
+    assert write_all(outcome.changes).errors == ()
     assert left_by(folder, hash_seed=1) == left_by(folder, hash_seed=2)
     assert fix(folder).changes == (), "fixing again changes something"
 
