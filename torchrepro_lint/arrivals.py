@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.origins import Origins
     from torchrepro_lint.runs import Run
+    from torchrepro_lint.stretches import Entered
 
 # A function that is entered in more ways, or by a longer one, or by itself, is given whatever any call of the project passes.
 _MOST = 8
@@ -56,9 +57,9 @@ class Arrivals:
         """The functions that the run comes to by other events than these, which are known by their marks."""
         ways: dict[str, list[str]] = {}
         for function, entries in self._run.entries.items():
-            for by, event in entries:
-                if mark(event) not in events:
-                    ways.setdefault(by, []).append(function)
+            for each in entries:
+                if mark(each.event) not in events:
+                    ways.setdefault(each.caller, []).append(function)
         found, queue = set(self._starts), [*self._starts]
         while queue:
             for function in ways.get(queue.pop(), ()):
@@ -72,9 +73,9 @@ class Arrivals:
             return (self.scope,)  # each time round it may be given something else
         found = [self.scope] if function in self._starts else []
         entries = self._run.entries.get(function, ())
-        for by, event in entries:
-            ways = (scope for scope in self.scopes(by) if self._runs(by, event, scope))
-            found += (self._entered(function, by, event, scope) for scope in ways)
+        for each in entries:
+            ways = (scope for scope in self.scopes(each.caller) if self._runs(each.caller, each.event, scope))
+            found += (self._entered(each, scope) for scope in ways)
             if len(found) > _MOST:
                 return (self.scope,)
         return tuple(found) if entries else (self.scope,)
@@ -87,14 +88,14 @@ class Arrivals:
             for each in self._origins.project.resolver.functions(function)
         )
 
-    def _entered(self, function: str, by: str, event: Event, scope: Scope) -> Scope:
-        call = event.value
-        if event.kind != "call" or not isinstance(call, Call):
+    def _entered(self, entered: Entered, scope: Scope) -> Scope:
+        function, path, call = entered.function, path_of(entered.caller), entered.event.value
+        if entered.event.kind != "call" or not isinstance(call, Call):
             return scope
         for each in self._origins.project.resolver.functions(function):
-            if self._is_called(function, each, path_of(by), call):
-                skip = self._origins.project.resolver.calls_of.is_bound(path_of(by), call.func, each)
-                return bind(self._origins, Scoped(path_of(by), call, scope), function, each, skip=skip, outer=scope)
+            if self._is_called(function, each, path, call):
+                skip = self._origins.project.resolver.calls_of.is_bound(path, call.func, each)
+                return bind(self._origins, Scoped(path, call, scope), function, each, skip=skip, outer=scope)
         return scope
 
     def _is_called(self, name: str, function: Function, path: str, call: Call) -> bool:

@@ -8,7 +8,7 @@ from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.evaluating import events
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import Expression, Facts, Ref, Statement
-from torchrepro_lint.happenings import Target
+from torchrepro_lint.happenings import Action, Target
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.recent import Recent
@@ -19,6 +19,8 @@ from torchrepro_lint.truth import Setting
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
 _MOST_BODIES = 5_000
+# So many actions are one object for all runs in which they happen.
+_MOST_ACTIONS = 1 << 17
 # Of methods that run on objects of classes that inherit them, likewise.
 _MOST_ON_HEIRS = 5_000
 
@@ -92,8 +94,24 @@ class EventCache:
         # the module is started.
         self.replaced: Kept[tuple[str, bool], frozenset[int]] = Kept(definitions.reads)
 
+        # By the identity of their events, which they hold.
+        self._actions: Recent[int, Action] = Recent(_MOST_ACTIONS)
+
         # What runs have done where they came to import a module.
         self.stretches: Kept[Target, Stretch] = Kept(definitions.reads)
+
+    def action(
+        self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
+    ) -> Action:
+        """What an event of a function is in a run: one object for all runs in which it is the same."""
+        known: Action | None = self._actions.get(id(event))
+        if (
+            known is None
+            or known.event is not event
+            or (known.function, known.names, known.assumed, known.mode) != (function, names, assumed, mode)
+        ):
+            known = self._actions[id(event)] = Action(path, function, event, names, assumed, mode)
+        return known
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.

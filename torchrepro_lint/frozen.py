@@ -128,10 +128,10 @@ class _Trail:
     def _returned(self, function: str) -> None:
         """A module that a function returns is made by its calls."""
         entries = self._run.entries.get(function, ())
-        self.escapes = self.escapes or not entries or any(caller in self._functions for caller, _ in entries)
-        for caller, event in entries:
-            self._made.add(id(event.value))
-            self.follow(caller)
+        self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
+        for each in entries:
+            self._made.add(id(each.event.value))
+            self.follow(each.caller)
 
     def _handed(self, function: str, call: Call) -> None:
         """A module that is an argument: of a list's ``append``, or of a function of the project."""

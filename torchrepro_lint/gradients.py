@@ -115,8 +115,8 @@ def gradient_free(project: Project, run: Run, function: str) -> bool:
         return True
     if function not in known:
         known[function] = True  # a circle adds no other way in
-        entries = [each for each in run.entries.get(function, ()) if not _wraps_in_place(each[1])]
-        known[function] = bool(entries) and all(_enters_free(project, run, *entry) for entry in entries)
+        entries = [each for each in run.entries.get(function, ()) if not _wraps_in_place(each.event)]
+        known[function] = bool(entries) and all(_enters_free(project, run, each.caller, each.event) for each in entries)
     return known[function]
 
 

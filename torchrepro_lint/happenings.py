@@ -16,9 +16,8 @@ class Step(Small, frozen=True):
     into: str
 
 
-class Happening(Small, frozen=True):
-    """An event of a run, the way to it, and what its call, iterated or indexed value may stand for (of an item that is
-    set, what it is an item of).
+class Action(Small, frozen=True):
+    """An event, and what its call, iterated or indexed value may stand for (of an item that is set, what it is an item of).
 
     ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
     ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
@@ -31,7 +30,45 @@ class Happening(Small, frozen=True):
     names: tuple[str, ...]
     assumed: bool
     mode: str
+
+
+class Happening(Small, frozen=True):
+    """An action of a run, and the way to it. Programs that import the same modules have millions of these between them, and
+    of the actions a few: so they are apart.
+    """
+
+    action: Action
     way: tuple[Step, ...]
+
+    @property
+    def path(self) -> str:
+        """The file in which it happens."""
+        return self.action.path
+
+    @property
+    def function(self) -> str:
+        """The function in which it happens."""
+        return self.action.function
+
+    @property
+    def event(self) -> Event:
+        """What happens."""
+        return self.action.event
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What that may stand for."""
+        return self.action.names
+
+    @property
+    def assumed(self) -> bool:
+        """Whether it may stand for more."""
+        return self.action.assumed
+
+    @property
+    def mode(self) -> str:
+        """In which mode it happens."""
+        return self.action.mode
 
 
 def guards(happening: Happening) -> tuple[Guard, ...]:

@@ -139,7 +139,8 @@ class _Look:
         if not entries or depth >= _DEEPEST or len(definitions) != 1 or function in self._run.starts:
             yield Scope()
             return
-        for caller, event in entries:
+        for each in entries:
+            caller, event = each.caller, each.event
             if caller in around or self._is_in_other_mode(function, caller, event):
                 continue
             self._left -= 1
@@ -183,7 +184,8 @@ class _Look:
 
     def _from_inside(self, function: str, around: frozenset[str], depth: int) -> Iterator[Scope]:
         definitions = self._project.resolver.functions(function)
-        for caller, event in self._run.entries.get(function, ()):
+        for each in self._run.entries.get(function, ()):
+            caller, event = each.caller, each.event
             if caller not in around or self._is_in_other_mode(function, caller, event):
                 continue
             for outer in self._from_elsewhere(caller, around, depth):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Event
+    from torchrepro_lint.stretches import Entered
 
 
-def ring(entries: Mapping[str, Sequence[tuple[str, Event]]], function: str) -> frozenset[str]:
+def ring(entries: Mapping[str, Sequence[Entered]], function: str) -> frozenset[str]:
     """The functions that lead to one and that it leads to, itself among them; none where it does not lead to itself.
 
     ``entries`` has the functions that enter each, as ``Run`` has them.
@@ -18,11 +18,11 @@ def ring(entries: Mapping[str, Sequence[tuple[str, Event]]], function: str) -> f
     queue, above = [function], {function}
     while queue:
         inner = queue.pop()
-        for caller, _ in entries.get(inner, ()):
-            leading.setdefault(caller, []).append(inner)
-            if caller not in above:
-                above.add(caller)
-                queue.append(caller)
+        for each in entries.get(inner, ()):
+            leading.setdefault(each.caller, []).append(inner)
+            if each.caller not in above:
+                above.add(each.caller)
+                queue.append(each.caller)
     found = _behind(function, leading)
     return frozenset(found if function in found else ())
 

@@ -29,6 +29,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.replaced import replaced
 from torchrepro_lint.small import fields
 from torchrepro_lint.stretches import Entered, Stretch
+from torchrepro_lint.tight import tight
 
 
 class Begun(NamedTuple):
@@ -167,14 +168,12 @@ class Run:
         return frozenset(map(path_of, self.functions))
 
     @cached_property
-    def entries(self) -> dict[str, list[tuple[str, Event]]]:
-        """For each function which functions enter it, and by which of their events; for one that waits to the end that is
-        where it was handed over.
-        """
-        found: dict[str, list[tuple[str, Event]]] = {}
+    def entries(self) -> dict[str, tuple[Entered, ...]]:
+        """For each function how it is entered; for one that waits to the end that is where it was handed over."""
+        found: dict[str, list[Entered]] = {}
         for each in self._entered:
-            found.setdefault(each.function, []).append(each.by)
-        return found
+            found.setdefault(each.function, []).append(each)
+        return tight(found)
 
     @cached_property
     def started(self) -> frozenset[str]:
@@ -221,7 +220,7 @@ class Run:
 
     def _enter(self, by: _Frame, event: Event, target: Target) -> list[_Frame]:
         """The frame of a function that has not been entered before."""
-        self._entered.append(Entered(target.function, (by.function, event)))
+        self._entered.append(Entered(target.function, by.function, event))
         if self._asks(target):
             return []
         self._seen[target] = None
@@ -292,7 +291,7 @@ class Run:
 
     def _run_later(self, targets: Iterable[Target], waiting: Waiting, maker: str) -> None:
         for target in targets:
-            self._entered.append(Entered(target.function, (maker, waiting.step.event)))
+            self._entered.append(Entered(target.function, maker, waiting.step.event))
             self._execute(target, (*waiting.way, waiting.step._replace(into=target.function)))
 
     def _of_this_run(self, found: Sequence[str], *, passed: bool = False) -> Sequence[str]:
@@ -367,13 +366,15 @@ class Run:
         if event.kind == "set":
             place = value.value if isinstance(value, Subscript) else value
             found = self._names.names(frame.path, place)
-            self.happenings.append(Happening(frame.path, frame.function, event, found, False, frame.mode, frame.way))
+            action = self._cache.action(frame.path, frame.function, event, found, False, frame.mode)
+            self.happenings.append(Happening(action, frame.way))
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
         outcome = self._outcome(frame, event, called)
         found, assumed, quiet = outcome.found, outcome.assumed, outcome.quiet
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
-        self.happenings.append(Happening(frame.path, frame.function, event, found, assumed, mode, frame.way))
+        action = self._cache.action(frame.path, frame.function, event, found, assumed, mode)
+        self.happenings.append(Happening(action, frame.way))
         if event.kind == "read":
             yield from (Target(target, mode) for target in self._read(frame.path, value))
             return

@@ -17,7 +17,8 @@ class Entered(Small, frozen=True):
     """A function that is entered, and from where: a function, and which of its events."""
 
     function: str
-    by: tuple[str, Event]
+    caller: str
+    event: Event
 
 
 class Stretch(NamedTuple):
@@ -47,7 +48,7 @@ class Stretch(NamedTuple):
             new = ways.get(id(old))
             if new is None:
                 new = ways[id(old)] = (*way, *old[start:])
-            yield Happening(each.path, each.function, each.event, each.names, each.assumed, each.mode, new)
+            yield Happening(each.action, new)
 
     def waits(self, way: tuple[Step, ...]) -> Iterator[tuple[int | str, Waiting]]:
         """What is left waiting, likewise."""
