@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Ref, Statement, span
+from torchrepro_lint.facts import Call, Do, Expression, Ref, Statement, span
+from torchrepro_lint.index import plain
 from torchrepro_lint.new_imports import ensure_import
+from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import bodies, expressions, statements, within
@@ -48,26 +50,43 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
-def _called(context: Context, seed: WorkerSeed) -> list[Function]:
-    """The helpers of the project that are called; none where the call is the seeder's own, also in a helper."""
+def _called(context: Context, seed: WorkerSeed) -> list[tuple[str, Function]]:
+    """The helpers of the project that are called, with their files; none where the call is the seeder's own, also in a helper."""
     names = () if seed.direct else context.project.names(seed.path, seed.call.func)
-    return [function for name in names for function in context.project.resolver.functions(name)]
+    return [(path_of(name), each) for name in names for each in context.project.resolver.functions(name)]
 
 
-def _reads_any(function: Function) -> bool:
+def _reads_any(context: Context, path: str, function: Function) -> bool:
+    """Whether a helper makes anything of a parameter that may come to a seed: more than to print it."""
     own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
-    return any(not own.isdisjoint(root) for root in _roots(function.body))
+    return any(
+        not own.isdisjoint(roots)
+        for statement in statements(function.body)
+        for value in _used(context, path, statement)
+        for roots in _roots(value)
+    )
 
 
-def _roots(body: tuple[Statement, ...]) -> Iterator[tuple[str, ...]]:
-    for statement in statements(body):
-        for outer in expressions(statement):
-            yield from (each.roots for each in within(outer) if isinstance(each, Ref))
+def _used(context: Context, path: str, statement: Statement) -> Iterator[Expression]:
+    """What a statement reads; of one that stands for its effect alone, what it hands to seeders and functions of the project."""
+    if not isinstance(statement, Do):
+        yield from expressions(statement)
+        return
+    for each in within(statement.value):
+        if isinstance(each, Call):
+            names = context.project.names(path, each.func)
+            if any(":" in name or context.catalogue.seeder(plain(name)) is not None for name in names):
+                yield from (arg.value for arg in each.args)
+
+
+def _roots(value: Expression) -> Iterator[tuple[str, ...]]:
+    return (each.roots for each in within(value) if isinstance(each, Ref))
 
 
 def _means_something_else(context: Context, word: str) -> bool:
     """Whether the file reads a word that nothing in it binds: an import would."""
-    return any(f"?{word}" in roots for body in bodies(context.facts) for roots in _roots(body))
+    read = (each for body in bodies(context.facts) for statement in statements(body) for each in expressions(statement))
+    return any(f"?{word}" in roots for each in read for roots in _roots(each))
 
 
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
@@ -76,7 +95,7 @@ def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     if len(call.args) > 1 or any(arg.star for arg in call.args) or not (helpers or seed.name in _TORCH + _OTHERS):
         return None
     # The parameter of a helper that reads it may be the seed.
-    if not seed.direct and (not call.args or not all(map(_reads_any, helpers))):
+    if not seed.direct and (not call.args or not all(_reads_any(context, *each) for each in helpers)):
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
     if imports and _means_something_else(context, torch):
