@@ -489,7 +489,7 @@ class Project:
         for each in map(WorkerSeedPlace._make, self._worker_seeds):
             if each.path == path:
                 yield from (
-                    WorkerSeed(path, called.call, each.name, each.source, each.direct)
+                    WorkerSeed(path, called.call, each.name, each.source, each.direct, each.passed)
                     for called in self._called(path)
                     if (called.call.start, called.call.end) == (each.start, each.end)
                 )

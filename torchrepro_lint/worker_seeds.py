@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.entropy import changing_source, is_none
@@ -10,6 +10,7 @@ from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Express
 from torchrepro_lint.passing import bind
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import from_entropy, seed_given
+from torchrepro_lint.walk import within
 from torchrepro_lint.worker_functions import WORD, WorkerFunction, worker_functions
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ _MOST = 12
 
 class WorkerSeed(NamedTuple):
     """A call of a file that seeds workers badly: ``name`` is the seeder, ``source`` what makes the seed change from run to run
-    (empty: all workers get the same one). ``direct`` is false where the call is of a helper of the project that seeds.
+    (empty: all workers get the same one). ``direct`` is false where the call is of a helper of the project that seeds, and
+    ``passed`` where not all seeds there come from what the call passes.
     """
 
     path: str
@@ -37,6 +39,7 @@ class WorkerSeed(NamedTuple):
     name: str
     source: str
     direct: bool
+    passed: bool
 
 
 class WorkerSeedPlace(NamedTuple):
@@ -48,16 +51,18 @@ class WorkerSeedPlace(NamedTuple):
     name: str
     source: str
     direct: bool
+    passed: bool
 
 
 def worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeedPlace]:
     """One for each call, in the order of the worker functions."""
-    for path, call, name, source, direct in _worker_seeds(project, catalogue):
-        yield WorkerSeedPlace(path, call.start, call.end, name, source, direct)
+    for each in _worker_seeds(project, catalogue):
+        start, end = each.call.start, each.call.end
+        yield WorkerSeedPlace(each.path, start, end, each.name, each.source, each.direct, each.passed)
 
 
-def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeed]:
-    seen: set[int] = set()
+def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterable[WorkerSeed]:
+    seeds: dict[int, WorkerSeed] = {}
     for worker in worker_functions(project):
         reader = _Reader(project, worker)
         for happening in project.work_of((worker.function,)).run.happenings:
@@ -69,9 +74,10 @@ def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeed
                 if seeder is None or not _FAMILIES.intersection(seeder.families):
                     continue
                 found = reader.read(happening, call, name, seeder)
-                if found is not None and id(found.call) not in seen:
-                    seen.add(id(found.call))
-                    yield found
+                if found is not None:
+                    known = seeds.setdefault(id(found.call), found)
+                    seeds[id(found.call)] = known._replace(passed=known.passed and found.passed)
+    return seeds.values()
 
 
 def may_seed_workers(project: Project, path: str) -> bool:
@@ -104,16 +110,31 @@ class _Reader:
         source = self._source(happening, call, seeder, seed)
         direct = not happening.way
         if source:
-            return WorkerSeed(happening.path, call, name, source, direct)
+            return WorkerSeed(happening.path, call, name, source, direct, passed=True)
         if seed is None or not self._is_same(Scoped(happening.path, seed, scope), 0):
             return None
         if "torch" in seeder.families:
             self._torch_is_same = True
         if direct:
-            return WorkerSeed(happening.path, call, name, "", direct)
+            return WorkerSeed(happening.path, call, name, "", direct, passed=True)
         first = happening.way[0]
         outer = first.event.value
-        return WorkerSeed(first.path, outer, name, "", direct) if isinstance(outer, Call) else None
+        if not isinstance(outer, Call):
+            return None
+        passed = self._comes_from(Scoped(happening.path, seed, scope), Scoped(first.path, outer), 0)
+        return WorkerSeed(first.path, outer, name, "", direct, passed)
+
+    def _comes_from(self, seed: Scoped, call: Scoped, depth: int) -> bool:
+        """Whether a value is made of what a call passes."""
+        value, outer = seed.value, call.value
+        if seed.path == call.path and outer.start < value.start and value.end <= outer.end:
+            return True
+        return depth < _MOST and any(
+            behind.value is not each and self._comes_from(behind, call, depth + 1)
+            for each in within(value)
+            if isinstance(each, Ref)
+            for behind in self._project.origins.of(seed._replace(value=each))
+        )
 
     def _source(self, happening: Happening, call: Call, seeder: Seeder, seed: Expression | None) -> str:
         """What makes the seed change from run to run, by itself or by None."""

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Call, Do, Expression, Ref, Statement, span
-from torchrepro_lint.index import plain
+from torchrepro_lint.facts import Expression, Ref, span
 from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import bodies, expressions, statements, within
@@ -50,33 +48,10 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
-def _called(context: Context, seed: WorkerSeed) -> list[tuple[str, Function]]:
-    """The helpers of the project that are called, with their files; none where the call is the seeder's own, also in a helper."""
+def _called(context: Context, seed: WorkerSeed) -> list[Function]:
+    """The helpers of the project that are called; none where the call is the seeder's own, also in a helper."""
     names = () if seed.direct else context.project.names(seed.path, seed.call.func)
-    return [(path_of(name), each) for name in names for each in context.project.resolver.functions(name)]
-
-
-def _reads_any(context: Context, path: str, function: Function) -> bool:
-    """Whether a helper makes anything of a parameter that may come to a seed: more than to print it."""
-    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
-    return any(
-        not own.isdisjoint(roots)
-        for statement in statements(function.body)
-        for value in _used(context, path, statement)
-        for roots in _roots(value)
-    )
-
-
-def _used(context: Context, path: str, statement: Statement) -> Iterator[Expression]:
-    """What a statement reads; of one that stands for its effect alone, what it hands to seeders and functions of the project."""
-    if not isinstance(statement, Do):
-        yield from expressions(statement)
-        return
-    for each in within(statement.value):
-        if isinstance(each, Call):
-            names = context.project.names(path, each.func)
-            if any(":" in name or context.catalogue.seeder(plain(name)) is not None for name in names):
-                yield from (arg.value for arg in each.args)
+    return [function for name in names for function in context.project.resolver.functions(name)]
 
 
 def _roots(value: Expression) -> Iterator[tuple[str, ...]]:
@@ -94,8 +69,7 @@ def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
     call, helpers = seed.call, _called(context, seed)
     if len(call.args) > 1 or any(arg.star for arg in call.args) or not (helpers or seed.name in _TORCH + _OTHERS):
         return None
-    # The parameter of a helper that reads it may be the seed.
-    if not seed.direct and (not call.args or not all(_reads_any(context, *each) for each in helpers)):
+    if not seed.direct and not (call.args and seed.passed):
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
     if imports and _means_something_else(context, torch):
