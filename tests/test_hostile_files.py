@@ -75,6 +75,25 @@ def wide(text: str) -> str:
     return "".join(chr(ord(each) + 0xFEE0) for each in text)
 
 
+@pytest.mark.parametrize("keyword", ["axis", "a\u217as"])
+def test_a_keyword_in_fewer_letters_than_python_reads_is_not_rewritten(
+    project: Maker, lint: Lint, keyword: str
+) -> None:
+    """U+217A is read as ``xi``: who replaces as many letters as ``axis`` has would replace the ``=``, too."""
+    program = (
+        "import torch\n\nw = torch.nn.Parameter(torch.zeros(3, 4, device='cuda'))\n\n\n"
+        f"def pick(rows, d, i):\n    return rows.index_select({keyword}=d, index=i)\n\n\n"
+        "pick(w, -2, torch.tensor([0, 1], device='cuda')).sum().backward()\n"
+        "pick(w, 1, torch.tensor([0, 1], device='cuda')).sum().backward()\n"
+    )
+    project({"a.py": program})
+    select = ("--select", "TRL401")
+    assert " TRL401 " in lint(*select).out
+    ran = lint(*select, "--diff", "--unsafe-fixes")
+    assert "not fixed" not in ran.err
+    assert "dim=d" in ran.out if keyword == "axis" else ran.out == ""
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("benchmark", "\uff42enchmark"), ("torch", wide("torch")), ("cudnn", wide("cudnn"))]
 )
