@@ -123,9 +123,10 @@ def _places(top: Path) -> list[Path]:
 def _trees(root: str) -> tuple[Path, ...]:
     """Where what came with a clone may lie: the project, the checkout around it, and where the tool was started."""
     checkouts = [each for each in (Path(root), *Path(root).parents) if Path(each, ".git").exists()]
+    found = [Path(root), *checkouts[-1:]]
     with contextlib.suppress(OSError):  # the current directory may have gone
-        return Path(root), *checkouts[-1:], Path.cwd()
-    return Path(root), *checkouts[-1:]
+        found.append(Path.cwd())
+    return tuple(found)
 
 
 def _is_below(place: Path, tree: Path) -> bool:
@@ -135,9 +136,7 @@ def _is_below(place: Path, tree: Path) -> bool:
 
 def _leads_out(place: Path, tree: Path) -> bool:
     """Whether a place that is written as one in a tree is another by a link in it."""
-    if not place.is_relative_to(tree):
-        return False
-    return not _resolved(place).is_relative_to(_resolved(tree))
+    return place.is_relative_to(tree) and not _resolved(place).is_relative_to(_resolved(tree))
 
 
 def _resolved(place: Path) -> Path:

@@ -23,7 +23,7 @@ from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.shown import shown_name
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores
-from torchrepro_lint.writing import Change, sweep_beside, write_all
+from torchrepro_lint.writing import Change, write_all
 
 if TYPE_CHECKING:
     from torchrepro_lint.baseline import Baseline
@@ -124,9 +124,9 @@ def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
     if piped:
         _pass_on(planned, outcome)
     else:
-        if arguments.fix or arguments.fix_only:
-            sweep_beside(given.path for tree in planned.trees for _, given in tree.given)
-        written = write_all(outcome.changes)
+        fixing = arguments.fix or arguments.fix_only
+        linted = (given.path for tree in planned.trees for _, given in tree.given)
+        written = write_all(outcome.changes, linted if fixing else ())
         errors += written.errors
         outcome = outcome._replace(settled=_without(outcome.settled, written.left))
     settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())

@@ -54,15 +54,18 @@ def write(change: Change) -> str | None:
     return next(iter(write_all((change,)).errors), None)
 
 
-def write_all(changes: Iterable[Change]) -> Written:
+def write_all(changes: Iterable[Change], beside: Iterable[str] = ()) -> Written:
     """Replace files on disk, keeping their modes; a link's target is written.
 
     A file that is no longer what was read, or whose encoding does not give back the same bytes, is left alone, and with it
     those that a fix changed together with it. So is one that has other hard links, or belongs to someone else. However a
-    run ends, each file is the old one or the new one; what a killed run has left beside them goes.
+    run ends, each file is the old one or the new one; what a killed run has left ``beside`` these and other files goes.
     """
     given = list(changes)
-    sweep_beside(each.given.path for each in given)
+    for folder in sorted(
+        {os.path.dirname(os.path.realpath(path)) for path in (*(each.given.path for each in given), *beside)}
+    ):
+        sweep(folder)
     staged: dict[str, _Staged] = {}
     try:
         errors = _stage_all(given, staged)
@@ -76,12 +79,6 @@ def write_all(changes: Iterable[Change]) -> Written:
             forget(each.temporary)
     left = tuple(each for each in given if each.given.path in errors)
     return Written(tuple(errors[path] for path in sorted(errors)), left)
-
-
-def sweep_beside(paths: Iterable[str]) -> None:
-    """Remove what killed runs have left beside files, links followed."""
-    for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in paths}):
-        sweep(folder)
 
 
 def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, str]:
@@ -115,11 +112,10 @@ def _leave_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> None:
 
 def _stage(change: Change) -> _Staged:
     path = os.path.realpath(change.given.path)
-    # Asked before it is opened, too: opening a pipe may never end.
-    if refused := refusal(os.stat(path)):
-        raise _Refusal(refused)
+    _require_ours(os.stat(path))  # before it is opened, too: opening a pipe may never end
     with open(path, "r+b") as file:
         state = os.fstat(file.fileno())
+        _require_ours(state)
         data = file.read()
     if decode(data, change.before.notebook is not None) != change.before or not _comes_back(change.before, data):
         raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
@@ -128,6 +124,11 @@ def _stage(change: Change) -> _Staged:
     except UnicodeEncodeError:
         raise _Refusal(f"the fix cannot be written in {change.before.encoding}") from None
     return _Staged(change, stage(encoded, path), _seen(state))
+
+
+def _require_ours(state: os.stat_result) -> None:
+    if refused := refusal(state):
+        raise _Refusal(refused)
 
 
 def _comes_back(source: Source, data: bytes) -> bool:

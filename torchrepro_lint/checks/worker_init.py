@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Expression, Ref, span
+from torchrepro_lint.facts import Ref, span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
@@ -54,14 +54,10 @@ def _called(context: Context, seed: WorkerSeed) -> list[Function]:
     return [function for name in names for function in context.project.resolver.functions(name)]
 
 
-def _roots(value: Expression) -> Iterator[tuple[str, ...]]:
-    return (each.roots for each in within(value) if isinstance(each, Ref))
-
-
 def _means_something_else(context: Context, word: str) -> bool:
     """Whether the file reads a word that nothing in it binds: an import would."""
     read = (each for body in bodies(context.facts) for statement in statements(body) for each in expressions(statement))
-    return any(f"?{word}" in roots for each in read for roots in _roots(each))
+    return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in within(each))
 
 
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
