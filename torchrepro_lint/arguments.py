@@ -10,7 +10,7 @@ from torchrepro_lint.settings import Settings
 
 
 class Over(NamedTuple):
-    """What is said of rules and target beside the settings files; ``None`` is what was not said."""
+    """What is said of rules, target and parser beside the settings files; ``None`` is what was not said."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] | None = None
@@ -18,6 +18,7 @@ class Over(NamedTuple):
     min_severity: str | None = None
     torch_version: str | None = None
     device: str | None = None
+    parser: str | None = None
 
     def applied(self, settings: Settings) -> Settings:
         """The settings with that instead."""
@@ -26,7 +27,7 @@ class Over(NamedTuple):
         return settings._replace(selections=(*settings.selections, layer), **given)
 
 
-_SINGLE = ("min_severity", "torch_version", "device")
+_SINGLE = ("min_severity", "torch_version", "device", "parser")
 
 
 class Arguments(NamedTuple):
@@ -48,6 +49,7 @@ class Arguments(NamedTuple):
     write_baseline: Path | None
     torch_version: str | None
     device: str | None
+    parser: str | None
     output_format: str | None
     output_file: Path | None
     exit_zero: bool
@@ -71,7 +73,8 @@ class Arguments(NamedTuple):
         """The settings with what the command line says instead."""
         names = ("unsafe_fixes", "output_format", "exclude")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        over = Over(self.select, self.extend_select, self.ignore, self.min_severity, self.torch_version, self.device)
+        rules = (self.select, self.extend_select, self.ignore, self.min_severity)
+        over = Over(*rules, self.torch_version, self.device, self.parser)
         return over.applied(settings)._replace(
             extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given
         )

@@ -157,7 +157,7 @@ def _key(paths: Sequence[str]) -> str:
 def _question(checker: Checker, tree: ModuleTree) -> str:
     """What answers about a part depend on beside its files."""
     settings = checker.tree.root.settings
-    asked = (tool_stamp(), settings.entry_points, settings.seeders, tree.key, checker.papers)
+    asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, tree.key, checker.papers)
     return blake2b(repr((*asked, checker.catalogue.version)).encode(), digest_size=16).hexdigest()
 
 

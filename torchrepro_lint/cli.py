@@ -100,6 +100,7 @@ def _unwritten(error: OSError) -> int:
 @click.option("--write-baseline", type=_FILE, metavar="FILE", help="Write what is found to FILE, and report nothing.")
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
+@click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="The format of findings.")
 @click.option(
     "-o", "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings to a file."

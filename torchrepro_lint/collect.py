@@ -1,4 +1,4 @@
-"""source text → ``Facts``: from Python's own parser where it can be trusted, else from libcst's."""
+"""source text → ``Facts``: from Python's own parser where it can be trusted, else from libcst's, or from that alone."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ class CollectError(Exception):
         self.offset = offset
 
 
-def collect(text: str) -> Facts:
-    """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large."""
+def collect(text: str, parser: str = "auto") -> Facts:
+    """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large.
+
+    ``parser`` is that of the settings: with ``libcst`` Python's own is not asked.
+    """
     if len(text) > LARGEST:
         raise CollectError(f"too large to analyse: {len(text):,} characters, where {LARGEST:,} are the most", 0)
     if deep := long_chain(text):
         raise CollectError(*deep)
-    return collect_with_ast(text) or collect_with_libcst(text)
+    quick = collect_with_ast(text) if parser == "auto" else None
+    return quick or collect_with_libcst(text)
 
 
 def collect_with_ast(text: str) -> Facts | None:

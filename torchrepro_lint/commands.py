@@ -65,18 +65,20 @@ def clean(cache_dir: str | None) -> int:
 @click.argument("entry", type=click.Path(readable=False))
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
+@click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text")
-def trace(entry: str, torch_version: str | None, device: str | None, output_format: str) -> int:
+def trace(entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str) -> int:
     """Show what a run of ENTRY does to generators, flags, environment variables and the device, in order, with the calls
     that lead there, and what is missing.
 
     ENTRY is a script, a notebook, or a file with commands of click and the like. It is read, never run.
     """
+    from torchrepro_lint.arguments import Over
     from torchrepro_lint.problem import UsageError
     from torchrepro_lint.tracing import run_trace
 
     try:
-        return run_trace(entry, torch_version, device, output_format)
+        return run_trace(entry, Over(torch_version=torch_version, device=device, parser=parser), output_format)
     except UsageError as error:
         raise click.ClickException(str(error)) from None
 

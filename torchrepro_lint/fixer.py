@@ -55,7 +55,7 @@ class _State(NamedTuple):
 
 class _Wishes(NamedTuple):
     """Which fixes to make: unsafe ones, none that are known for mistakes, only of what is reported; the names of the files,
-    and how many processes check them.
+    how many processes check them, and which parser of the settings reads what is fixed.
     """
 
     unsafe: bool
@@ -63,6 +63,7 @@ class _Wishes(NamedTuple):
     reported: Reported | None
     names: SameFile
     jobs: int
+    parser: str
 
 
 def fix_tree(
@@ -76,9 +77,10 @@ def fix_tree(
     the files that such a fix touches, so that they stay as they were. Of fixes that undo each other only these are left out.
     """
     mistakes: dict[str, Mistake] = {}
-    names = SameFile(checker.tree.given)
+    names, parser = SameFile(checker.tree.given), checker.tree.root.settings.parser
     while True:
-        state, found = _rounds(checker, files, _Wishes(unsafe, dict(mistakes), reported, names, jobs))
+        wishes = _Wishes(unsafe, dict(mistakes), reported, names, jobs, parser)
+        state, found = _rounds(checker, files, wishes)
         if not found:
             return _result(checker, files, state, mistakes, names)
         mistakes |= {path: also(mistakes.get(path), one) for path, one in found.items()}
@@ -96,7 +98,7 @@ def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tup
         if not wanted:
             return state._replace(parts=parts), {}
         if number < ROUNDS:
-            state, broken = _round(state, findings, wanted, wishes.names)
+            state, broken = _round(state, findings, wanted, wishes)
             if broken:
                 return state, broken
     return state, endless(state.steps)
@@ -111,9 +113,10 @@ def _reported(
 
 
 def _round(
-    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]], names: SameFile
+    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]], wishes: _Wishes
 ) -> tuple[_State, dict[str, Mistake]]:
     """One round: apply the fixes that fit together, unless one breaks a file. What a file has by one name it has by all."""
+    names = wishes.names
     merged = merge((names.first(path), names.fix(one.fix)) for path, one in wanted if one.fix)
     taken = tuple(wanted[number] for number in merged.taken)
     fresh: dict[str, Reading] = {}
@@ -122,11 +125,11 @@ def _round(
         reading = state.files[path]
         assert reading.source is not None
         after = edited(reading.source, edits)
-        fresh[path], texts[path] = collected(after), (hash(reading.source.text), hash(after.text))
+        fresh[path], texts[path] = collected(after, wishes.parser), (hash(reading.source.text), hash(after.text))
     fresh = names.spread(fresh)
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
-        return state, breaking(state.files, taken, broken)
+        return state, breaking(state.files, taken, broken, wishes.parser)
     codes = (*state.settled, *((path, one.code) for path, one in taken))
     together = state.together | {touched(names.first(path), names.fix(one.fix)) for path, one in taken if one.fix}
     applied = Applied(findings, taken, names.spread(merged.edits))

@@ -40,11 +40,15 @@ def packed(facts: Facts) -> Packed | None:
 
 
 class Pack:
-    """The facts that the last run over a project left; empty where there are none that this copy of the tool made."""
+    """The facts that the last run over a project left; empty where there are none that this copy of the tool made.
 
-    def __init__(self, cache: Cache) -> None:
+    Those of each ``parser`` of the settings lie in a file of their own.
+    """
+
+    def __init__(self, cache: Cache, parser: str = "auto") -> None:
         self._cache = cache
-        self._table, self._start = _opened(cache)
+        self._name = _NAME if parser == "auto" else f"{_NAME}-{parser}"
+        self._table, self._start = _opened(cache, self._name)
         self._summaries: dict[str, Summary] = {}
 
     def digest(self, path: str, seen: State) -> str | None:
@@ -105,7 +109,7 @@ class Pack:
     def _blob(self, name: str) -> bytes:
         """What is stored under a digest. Another run may have written the file anew: then it is damaged for this one."""
         offset, length, check, _ = self._table["facts"][name]
-        with open(self._cache.path(_NAME), "rb") as file:
+        with open(self._cache.path(self._name), "rb") as file:
             file.seek(self._start + offset)
             blob = file.read(length)
         if digest(blob) != check:
@@ -114,20 +118,20 @@ class Pack:
 
     def _write(self, table: dict[str, Any], blobs: Iterable[bytes]) -> None:
         header = json.dumps(table, separators=(",", ":")).encode("ascii")
-        signed = self._cache.sign(_NAME, header) + len(header).to_bytes(_LENGTH, "big") + header
-        if self._cache.replace(_NAME, b"".join((signed, *blobs))):
+        signed = self._cache.sign(self._name, header) + len(header).to_bytes(_LENGTH, "big") + header
+        if self._cache.replace(self._name, b"".join((signed, *blobs))):
             # From here on facts are where they stand in the new file.
             self._table, self._start = table, len(signed)
         trim(self._cache.place.parent)
 
 
-def _opened(cache: Cache) -> tuple[dict[str, Any], int]:
+def _opened(cache: Cache, name: str) -> tuple[dict[str, Any], int]:
     """The table of the file, and where the facts begin."""
-    with contextlib.suppress(OSError), open(cache.path(_NAME), "rb") as file:
+    with contextlib.suppress(OSError), open(cache.path(name), "rb") as file:
         signature = file.read(SIGNED)
         length = int.from_bytes(file.read(_LENGTH), "big")
         header = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
-        if header and signature == cache.sign(_NAME, header):
+        if header and signature == cache.sign(name, header):
             table: dict[str, Any] = json.loads(header)
             if table["stamp"] == tool_stamp():
                 return table, file.tell()

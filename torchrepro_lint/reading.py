@@ -80,10 +80,10 @@ class Reading:
         return Lines(self.source.text, self.source.cells) if self.source and self.source.notebook else self.lines
 
 
-def read(data: bytes, notebook: bool = False) -> Reading:
-    """Bytes to facts: pure, so that it may be cached by content or run in another process."""
+def read(data: bytes, notebook: bool = False, parser: str = "auto") -> Reading:
+    """Bytes to facts: pure, so that it may be cached by content and parser, or run in another process."""
     source = decode(data, notebook)
-    return Reading(None, None, source) if isinstance(source, Problem) else collected(source)
+    return Reading(None, None, source) if isinstance(source, Problem) else collected(source, parser)
 
 
 def too_large(error: TooLarge) -> Reading:
@@ -91,18 +91,18 @@ def too_large(error: TooLarge) -> Reading:
     return Reading(None, None, Problem(f"too large to analyse: {error.strerror}", 0, ""))
 
 
-def collected(source: Source) -> Reading:
-    """The facts of a decoded file. A fault of the tool is a problem of this file, too."""
+def collected(source: Source, parser: str = "auto") -> Reading:
+    """The facts of a decoded file, read by a ``parser`` of the settings. A fault of the tool is a problem of this file, too."""
     from torchrepro_lint.collect import CollectError, collect
 
     def attempt() -> Facts | Problem:
         try:
-            facts = collect(source.program)
-            if _goes_on(facts, source) and (broken := _broken_cell(source)):
+            facts = collect(source.program, parser)
+            if _goes_on(facts, source) and (broken := _broken_cell(source, parser)):
                 return Problem(*broken, source.program)
             return facts
         except CollectError as error:
-            return Problem(*(_broken_cell(source) or (error.message, error.offset)), source.program)
+            return Problem(*(_broken_cell(source, parser) or (error.message, error.offset)), source.program)
 
     answer = guarded(attempt)
     if isinstance(answer, Fault):
@@ -120,7 +120,7 @@ def _goes_on(facts: Facts, source: Source) -> bool:
     )
 
 
-def _broken_cell(source: Source) -> tuple[str, int] | None:
+def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """What is wrong with the first cell that does not parse by itself: a bracket left open shows in a later one."""
     from torchrepro_lint.collect import CollectError, collect
     from torchrepro_lint.ipython import OPENING, is_indented
@@ -129,7 +129,7 @@ def _broken_cell(source: Source) -> tuple[str, int] | None:
         text = source.program[cell.start : cell.end]
         opening = OPENING if is_indented(text) else ""
         try:
-            collect(opening + text)
+            collect(opening + text, parser)
         except CollectError as error:
             return error.message, min(cell.start + max(error.offset - len(opening), 0), cell.end)
     return None

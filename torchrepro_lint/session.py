@@ -73,9 +73,8 @@ class Session:
             return None
         name, parts = relative(place, linked.tree.root.path), linked.parts
         if data is not None:
-            parts = Parts(
-                linked.checker, {**parts.files, name: read(data, is_notebook(name))}, lasting=True, before=parts
-            )
+            reading = read(data, is_notebook(name), linked.tree.root.settings.parser)
+            parts = Parts(linked.checker, {**parts.files, name: reading}, lasting=True, before=parts)
         return _answer(linked.checker, name, parts) if name in parts.files else None
 
     def _linked(self, place: str, data: bytes | None) -> _Linked | None:

@@ -20,6 +20,8 @@ PYPROJECT = "pyproject.toml"
 OWN_FILE = "torchrepro-lint.toml"
 TABLE = "torchrepro-lint"
 DEVICES = ("auto", "cuda", "mps", "cpu")
+# What reads the code: Python's own parser, with libcst for what that cannot read or may not be trusted with; libcst alone.
+PARSERS = ("auto", "libcst")
 FAMILIES = ("torch", "numpy", "python")
 FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 SEVERITIES = ("note", "warning", "error")
@@ -59,6 +61,7 @@ class Settings(NamedTuple):
     min_severity: str = "note"
     unsafe_fixes: bool = False
     output_format: str = "flake8"
+    parser: str = "auto"
 
 
 def load(path: Path) -> Settings:
@@ -161,4 +164,5 @@ _READERS: dict[str, Callable[[object], object]] = {
     "min-severity": one_of(*SEVERITIES),
     "unsafe-fixes": flag,
     "output-format": one_of(*FORMATS),
+    "parser": one_of(*PARSERS),
 }

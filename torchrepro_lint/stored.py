@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 
 class StoredReading(Reading):
-    """A reading of a file whose bytes have a digest; ``unpack`` gives its facts, or raises ``ValueError``."""
+    """A reading of a file whose bytes have a digest; ``unpack`` gives its facts, as ``parser`` read them, or raises
+    ``ValueError``.
+    """
 
-    def __init__(self, path: str, digest: str, summary: Summary, unpack: Callable[[], Facts]) -> None:
+    def __init__(self, path: str, digest: str, summary: Summary, unpack: Callable[[], Facts], parser: str) -> None:
         super().__init__(None, None, None)
         self._path = path
         self._digest = digest
         self._summary = summary
         self._unpack = unpack
+        self._parser = parser
 
     @cached_property
     def source(self) -> Source | None:
@@ -49,7 +52,7 @@ class StoredReading(Reading):
         try:
             return self._unpack()
         except ValueError:
-            found = read(program(self._path), is_notebook(self._path)).facts
+            found = read(program(self._path), is_notebook(self._path), self._parser).facts
             if found is None:
                 raise OSError("the file changed while it was read") from None
             return found

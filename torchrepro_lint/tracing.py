@@ -6,6 +6,7 @@ import os
 import shutil
 
 from torchrepro_lint import catalogue, terminal
+from torchrepro_lint.arguments import Over
 from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
@@ -15,7 +16,6 @@ from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.requested import options, target_of, warning
 from torchrepro_lint.roots import Options
 from torchrepro_lint.rule import Context
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import read_tree
 
@@ -23,9 +23,9 @@ _WIDEST = 140
 _MOST_NAMED = 5
 
 
-def run_trace(entry: str, torch_version: str | None, device: str | None, output_format: str) -> int:
+def run_trace(entry: str, over: Over, output_format: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
-    tree = _tree(entry, _options(torch_version, device))
+    tree = _tree(entry, _options(over))
     target = target_of(tree.root)
     found = timelines(tree, target.version)
     if output_format == "json":
@@ -61,14 +61,8 @@ def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
     return tuple(each for each in found if each.moments) or found[:1]
 
 
-def _options(torch_version: str | None, device: str | None) -> Options:
-    wanted = options(torch_version)
-
-    def override(settings: Settings) -> Settings:
-        settings = wanted.overrides(settings)
-        return settings._replace(device=device) if device else settings
-
-    return wanted._replace(overrides=override)
+def _options(over: Over) -> Options:
+    return options(over.torch_version)._replace(overrides=over.applied)
 
 
 def _tree(entry: str, wanted: Options) -> Tree:

@@ -102,13 +102,15 @@ def read_tree(tree: Tree, advance: Callable[[], None] = lambda: None, means: Mea
     The readings depend on the files alone, whatever the cache holds and however many processes work.
     """
     cache = means.cache(tree.root.path)
-    return _Reader(tree, Pack(cache) if cache else None).read(advance, means.jobs)
+    pack = Pack(cache, tree.root.settings.parser) if cache else None
+    return _Reader(tree, pack).read(advance, means.jobs)
 
 
 class _Reader:
     def __init__(self, tree: Tree, pack: Pack | None) -> None:
         self._tree = tree
         self._pack = pack
+        self._parser = tree.root.settings.parser
         self._given = dict(tree.given)
         self._found: dict[str, Reading] = {}
         self._seen: dict[str, tuple[State, str]] = {}
@@ -176,7 +178,8 @@ class _Reader:
         summary = self._pack.summary(known) if self._pack else None
         if self._pack is None or summary is None:
             return False
-        self._found[path] = StoredReading(self._place(path), known, summary, partial(self._pack.facts, known))
+        unpack = partial(self._pack.facts, known)
+        self._found[path] = StoredReading(self._place(path), known, summary, unpack, self._parser)
         self._digests[path] = known
         self._seen[path] = (seen, known)
         self._stored.add(path)
@@ -188,12 +191,12 @@ class _Reader:
         ordered = sorted(paths, key=lambda path: (-sizes[path], path))
         away = sum(sizes.values()) > _ROOMY and falls_apart(sizes, self._bytes)
         tasks = [_Task(self._place(path), self._piped(path), away) for path in ordered]
-        work = partial(_answer, self._pack.digests if self._pack else None)
+        work = partial(_answer, self._pack.digests if self._pack else None, self._parser)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
         if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE):
             yield from zip(ordered, map(work, tasks), strict=True)
         else:
-            _prepare()
+            _prepare(self._parser)
             own = sum(sizes[path] < _LARGE for path in ordered) if jobs > 1 else 0
             for number, answer in work_through(work, tasks, jobs, own=own):
                 task = tasks[number]
@@ -238,11 +241,11 @@ class _Reader:
             return 0
 
 
-def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
+def _answer(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
     """Read one file, which may take too long, or too much memory."""
     try:
         with deadline():
-            return _read(known, task)
+            return _read(known, parser, task)
     except Late as late:
         death = Death(late.reason)
     except MemoryError:
@@ -250,11 +253,11 @@ def _answer(known: frozenset[str] | None, task: _Task) -> _Answer:
     return _dead(task, death)
 
 
-def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
+def _read(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
     """Read one file; what it says is not needed where its digest is known. Without digests nothing is stored."""
     notebook = is_notebook(task.path)
     if task.data is not None:
-        return _Answer(None, digest(task.data, notebook), read(task.data, notebook), None)
+        return _Answer(None, digest(task.data, notebook), read(task.data, notebook, parser), None)
     try:
         seen = state(task.path)
         data = program(task.path)
@@ -265,15 +268,18 @@ def _read(known: frozenset[str] | None, task: _Task) -> _Answer:
     name = digest(data, notebook)
     if known is not None and name in known:
         return _Answer(seen, name, None, None)
-    reading = read(data, notebook)
+    reading = read(data, notebook, parser)
     stored = packed(reading.facts) if known is not None and reading.facts else None
     reading.put_away(facts=task.away)
     return _Answer(seen, name, reading, stored)
 
 
-def _prepare() -> None:
+def _prepare(parser: str) -> None:
     """What every worker needs is loaded before they are started, so that forked ones share it."""
-    import torchrepro_lint.collect  # noqa: F401
+    import torchrepro_lint.collect
+
+    if parser == "libcst":
+        import torchrepro_lint.syntax.libcst_tree  # noqa: F401
 
 
 def _dead(task: _Task, death: Death) -> _Answer:

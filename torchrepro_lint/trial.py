@@ -61,11 +61,13 @@ def offered(
 
 
 def breaking(
-    files: Mapping[str, Reading], taken: Iterable[tuple[str, Finding]], broken: set[str]
+    files: Mapping[str, Reading], taken: Iterable[tuple[str, Finding]], broken: set[str], parser: str
 ) -> dict[str, Mistake]:
-    """The mistakes of a round after which files do not parse: the fixes that break one alone, else all of its fixes."""
+    """The mistakes of a round after which files do not parse, by a ``parser`` of the settings: the fixes that break one alone,
+    else all of its fixes.
+    """
     suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(touched(path, one.fix))]
-    guilty = [each for each in suspects if not _parses(files, *each)] or suspects
+    guilty = [each for each in suspects if not _parses(files, *each, parser)] or suspects
     return _mistakes("the result would not parse", guilty)
 
 
@@ -139,11 +141,11 @@ def _same(one: Finding, other: Finding) -> bool:
     return one.fix is None or other.fix is None or one.fix.title == other.fix.title
 
 
-def _parses(files: Mapping[str, Reading], path: str, fix: Fix) -> bool:
+def _parses(files: Mapping[str, Reading], path: str, fix: Fix, parser: str) -> bool:
     for file, edits in merge([(path, fix)]).edits.items():
         reading = files[file]
         assert reading.source is not None
-        if collected(edited(reading.source, edits)).problem is not None:
+        if collected(edited(reading.source, edits), parser).problem is not None:
             return False
     return True
 

@@ -35,6 +35,7 @@ def settings(checker: Checker, target: Target) -> str:
         "min-severity": root.settings.min_severity,
         "unsafe-fixes": str(root.settings.unsafe_fixes).lower(),
         "output-format": root.settings.output_format,
+        "parser": root.settings.parser,
     }
     return "".join(f"{key} = {shown(value)}".rstrip() + "\n" for key, value in rows.items())
 

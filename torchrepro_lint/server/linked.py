@@ -61,6 +61,9 @@ class Linked:
 
     def look_again(self, tree: Tree) -> None:
         """Take over settings and files that have changed on disk; raises ``UsageError``."""
+        if tree.root.settings.parser != self.tree.root.settings.parser:
+            self._read_anew(tree)
+            return
         before, self.checker = self.checker, self._checker(tree)
         changed = {path for path in tree.files if self._disk.look_at(path, self._open.get(path))}
         gone = self._disk.keep(tree.files)
@@ -72,6 +75,17 @@ class Linked:
         elif (changed | gone) - self._good.keys():
             self._forget()
 
+    def _read_anew(self, tree: Tree) -> None:
+        """Everything is read by another parser."""
+        shown, gone = self._open, len(self._disk.files)
+        self.checker, self._disk = self._checker(tree), OnDisk(tree)
+        self._let_go += gone
+        self._links.forget()
+        self._forget()
+        self._open, self._good = {}, {}
+        for path, (data, _) in shown.items():
+            self.show(path, data)
+
     def show(self, path: str, data: bytes) -> None:
         """An open file has this content."""
         if path in self._open and self._open[path][0] == data:
@@ -81,7 +95,7 @@ class Linked:
             self._open[path], self._good[path] = (data, saved), saved
             return
         linked = self._good.get(path, saved)
-        reading = read(data, is_notebook(path))
+        reading = read(data, is_notebook(path), self.tree.root.settings.parser)
         self._open[path] = data, reading
         if reading.facts is not None:
             self._good[path] = reading

@@ -21,6 +21,7 @@ class OnDisk:
 
     def __init__(self, tree: Tree) -> None:
         self._root = tree.root.path
+        self._parser = tree.root.settings.parser
         readings = read_tree(tree, means=_MEANS)
         readings.store()
         self.files = readings.files
@@ -55,7 +56,7 @@ class OnDisk:
             data = program(self.place(path))
         except TooLarge as error:
             return too_large(error)
-        return opened[1] if opened and opened[0] == data else read(data, is_notebook(path))
+        return opened[1] if opened and opened[0] == data else read(data, is_notebook(path), self._parser)
 
     def keep(self, paths: Collection[str]) -> set[str]:
         """Forget all files but these, and say which those were."""
