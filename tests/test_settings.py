@@ -85,6 +85,7 @@ def test_every_key_is_read() -> None:
         "min-severity": "warning",
         "unsafe-fixes": True,
         "output-format": "json",
+        "parser": "libcst",
     }
     assert parse(data, "here") == Settings(
         selections=(Selection(("TRL3",), ("TRL101",), ("TRL302",), "here"),),
@@ -100,6 +101,7 @@ def test_every_key_is_read() -> None:
         min_severity="warning",
         unsafe_fixes=True,
         output_format="json",
+        parser="libcst",
     )
 
 
@@ -112,6 +114,7 @@ def test_every_key_is_read() -> None:
         ({"select": "TRL3"}, "here: t.select: expected a list of strings"),
         ({"torch-version": 2.1}, 'here: t.torch-version: expected a string like "2.1" or "minimum", not 2.1'),
         ({"device": "tpu"}, "here: t.device: expected one of auto, cuda, mps, cpu, not 'tpu'"),
+        ({"parser": "cst"}, "here: t.parser: expected one of auto, libcst, not 'cst'"),
         ({"seeders": {"f": ["jax"]}}, "here: t.seeders: expected one of torch, numpy, python, not 'jax'"),
         ({"unsafe-fixes": "yes"}, "here: t.unsafe-fixes: expected true or false"),
         ({"exclude": ["a", "!"]}, "here: t.exclude: '!' is no glob: nothing follows the exclamation mark"),
