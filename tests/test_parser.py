@@ -28,14 +28,15 @@ TOP = Path(__file__).parents[1]
 SETTING = '[tool.torchrepro-lint]\nparser = "libcst"\n'
 MODEL = "import torch\n\n\ndef build():\n    return torch.nn.Linear(3, 1)\n"
 TRAIN = "from model import build\n\nnet = build()\nprint(net)\nnet(net.weight).sum().backward()\n"
-CELLS = (["import torch\n", "x = torch.rand(3)\n", "torch.save(x, 'x')"], ["y = ("])
+CELL = "import torch\nx = torch.rand(3)\ntorch.save(x, 'x')"
 FILES = {
     "model.py": MODEL,
     "train.py": TRAIN,
     "switch.py": "import torch\n\nif True:\n    torch.backends.cudnn.benchmark = True\n",
     "broken.py": "x = (\n",
-    "cells.ipynb": notebook(*CELLS[:1]),
-    "broken.ipynb": notebook(*CELLS),
+    "cells.ipynb": notebook(CELL),
+    "broken.ipynb": notebook(CELL, "y = (", "z = 1)"),
+    "open.ipynb": notebook("x = (1,", "2)"),
     "pyproject.toml": "",
 }
 
@@ -124,6 +125,13 @@ def test_standard_input_is_read_by_it_too(project: Maker, lint: Lint, no_ast: No
     project(FILES)
     ran = lint("-q", "--parser", "libcst", "--stdin-filename", "other.py", stdin=TRAIN.encode())
     assert ran.out.startswith("other.py:3:1: TRL101")
+
+
+@pytest.mark.usefixtures("toys")
+def test_a_fix_that_breaks_a_file_is_one_for_it_too(project: Maker, lint: Lint, no_ast: None) -> None:
+    project({"a.py": "x = BREAK\nBAD = 1\n"})
+    ran = lint("--fix", "--extend-select", "TRL912", "--parser", "libcst", "--jobs", "1")
+    assert "a.py: not fixed: the result would not parse (write ()" in ran.err
 
 
 def test_what_is_stored_of_one_parser_is_not_what_the_other_told(
