@@ -65,10 +65,10 @@ def test_a_file_that_is_checked_for_ever(project: Maker, lint: Lint, monkeypatch
 
 
 def test_a_file_that_is_read_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stuck(data: bytes, notebook: bool = False) -> Reading:
+    def stuck(data: bytes, notebook: bool = False, parser: str = "auto") -> Reading:
         while b"ENDLESS" in data:
             pass
-        return read(data, notebook)
+        return read(data, notebook, parser)
 
     monkeypatch.setattr(trees, "read", stuck)
     monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
