@@ -50,7 +50,10 @@ def main() -> None:
     options = _options()
     with tempfile.TemporaryDirectory() as scratch:
         trees = _trees(Path(scratch), options.packages, options.tree)
-        parts = [*_own_parts(Path(scratch)), *(part for name, tree in trees.items() for part in _parts(name, tree))]
+        parts = [
+            *_own_parts(Path(scratch, "empty")),
+            *(part for name, tree in trees.items() for part in _parts(name, tree)),
+        ]
         digests = _digests(parts, options.checkout.resolve(), Path(scratch, "caches"), options.jobs)
     wrong = [f"{name}: depends on the hash seed" for name, each in digests.items() if len(set(each)) > 1]
     found = {name: each[0] for name, each in digests.items()}
@@ -94,7 +97,8 @@ def _trees(scratch: Path, packages: bool, chosen: Sequence[str] | None) -> dict[
 
 
 def _own_parts(place: Path) -> Iterator[Part]:
-    """What the tool says of itself."""
+    """What the tool says of itself, in a folder without files."""
+    place.mkdir()
     codes = sorted(path.name[:6] for path in (_ROOT / "rules").glob("TRL*.md"))
     yield Part("rule", place, (("rule",), *(("rule", code) for code in codes)))
     helps = (
