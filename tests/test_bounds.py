@@ -9,12 +9,11 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, event_cache, link, names, sending, shared, uses
+from torchrepro_lint import check_tree, event_cache, index_tables, names, sending, shared, uses
 from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.facts import Ref
 from torchrepro_lint.files import plan
-from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.infer import kinds
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.parts import Parts
@@ -30,7 +29,7 @@ _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules
 # What holds no more than so much: by module and name.
 BOUNDS = {
     (event_cache, "_MOST_BODIES"): 1,
-    (link, "_MOST_FILES"): 1,
+    (index_tables, "_MOST_FILES"): 1,
     (names, "_MOST_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
     (kinds, "_MOST_FILES"): 0,
@@ -73,7 +72,7 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_MOST_FILES", 5)
+    monkeypatch.setattr(index_tables, "_MOST_FILES", 5)
     checker, files = _tree(everything)
     project = Parts(checker, files).of("whole.py")
     for path in files:
@@ -85,7 +84,7 @@ def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.M
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
     project = Parts(checker, files).of("whole.py")
-    known = all_calls(project)
+    known = project.all_calls
     assert not any(project.link.sites.look(path) for path in files)
     for path in files:
         for site in project.calls(path):

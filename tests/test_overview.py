@@ -14,7 +14,7 @@ from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lanes
 from torchrepro_lint.overview.summary import causes, fixes, nothing_starts, verdict
 from torchrepro_lint.overview.uses import shifts
-from torchrepro_lint.project import Program
+from torchrepro_lint.programs import Program
 from torchrepro_lint.rule import Context
 from torchrepro_lint.timeline import Timeline
 

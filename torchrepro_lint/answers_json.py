@@ -11,7 +11,7 @@ from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.event_cache import Outcome, Outcomes
 from torchrepro_lint.mentions import Mentions
-from torchrepro_lint.project import reached
+from torchrepro_lint.programs import reached
 from torchrepro_lint.small import fields
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Summary
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 class AttributeReads:
     """The reads of attributes in a project; a file is gone through when its summary has the word."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._known: dict[str, list[tuple[str, Expression, int]]] = {}
 

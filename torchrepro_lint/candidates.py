@@ -14,8 +14,8 @@ from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Spelling
-    from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.sites import Site
 
 # Variables with several values each multiply; beyond these counts an argument stays unknown.
 _MOST_VARIABLES = 3

@@ -83,12 +83,10 @@ def _stretches(paths: Sequence[str]) -> list[Sequence[str]]:
 
 def _prepare(parts: Parts, paths: Sequence[str]) -> None:
     """Work out what nearly every file of a part asks, and each process would work out for itself."""
-    from torchrepro_lint.found_calls import all_calls
-
     with contextlib.suppress(Late, MemoryError), deadline(len(parts.files)):
         project = parts.of(paths[0])
         project.ask_all()
-        all_calls(project)
+        _ = project.all_calls
 
 
 class _Checking:

@@ -58,7 +58,7 @@ class _Look:
 
     def __init__(self, project: Project) -> None:
         self._names = project.resolver
-        self._uses = project.orders.uses
+        self._uses = project.uses
         self._seen: set[tuple[str, int, int]] = set()
 
     def is_cut(self, path: str, node: Expression) -> bool:

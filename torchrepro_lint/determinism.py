@@ -10,7 +10,8 @@ from torchrepro_lint.qualified import path_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
     from torchrepro_lint.touches import Touch
 
 

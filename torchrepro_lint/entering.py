@@ -16,8 +16,8 @@ from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.events import Event
-    from torchrepro_lint.project import Project
     from torchrepro_lint.runs import Run
+    from torchrepro_lint.value_flow import ValueFlow
 
 # Objects that were made by functions are looked for so deep.
 _DEEPEST = 10
@@ -26,7 +26,7 @@ _DEEPEST = 10
 class Entering:
     """Answers for the events of a run. With ``likely`` a call that passes what cannot be read leaves out all that it does not name."""
 
-    def __init__(self, project: Project, run: Run, *, likely: bool) -> None:
+    def __init__(self, project: ValueFlow, run: Run, *, likely: bool) -> None:
         self._likely = likely
         self._project = project
         self._run = run

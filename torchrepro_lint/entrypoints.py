@@ -15,7 +15,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.source import is_notebook
 
 if TYPE_CHECKING:
-    from torchrepro_lint.link import Link
+    from torchrepro_lint.kept import Kept
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -37,12 +37,20 @@ class EntryPoints:
     """The entry points of a project, file by file.
 
     ``scripts`` are the targets of ``[project.scripts]``, ``started`` are globs of the files that a setting says are started.
-    ``link`` keeps those of each file, but for the targets.
+    ``found`` keeps those of each file, but for the targets, ``imports`` what all files import.
     """
 
-    def __init__(self, link: Link, scripts: Sequence[str], started: Sequence[str]) -> None:
-        self._names = link.names
-        self._link = link
+    def __init__(
+        self,
+        names: Names,
+        scripts: Sequence[str],
+        started: Sequence[str],
+        found: Kept[str, tuple[Entry, ...]],
+        imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]],
+    ) -> None:
+        self._names = names
+        self._found = found
+        self._imports = imports
         self._scripts = scripts
         self._globs = started
         self._known: dict[str, tuple[Entry, ...]] = {}
@@ -54,7 +62,7 @@ class EntryPoints:
     def of(self, path: str) -> tuple[Entry, ...]:
         """Those of one file: the file itself first, then its functions."""
         if path not in self._known:
-            found = self._link.entries.of(path, lambda: tuple(self._find(path)))
+            found = self._found.of(path, lambda: tuple(self._find(path)))
             every = {*found, *self._named.get(path, ())}
             self._known[path] = tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
         return self._known[path]
@@ -82,7 +90,7 @@ class EntryPoints:
     def _is_imported(self, path: str) -> bool:
         """Whether another file that is no test imports a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        imports = self._link.imports.of((), self._find_imports)
+        imports = self._imports.of((), self._find_imports)
         return any(
             importer != path and self._names.modules.loaded(importer, module) == path
             for importer, module in (*imports.get(stem, ()), *imports.get("", ()))

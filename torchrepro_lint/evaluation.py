@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchrepro_lint.events import Guard
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
@@ -32,7 +32,7 @@ _LIGHTNING = frozenset(
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
 
-def in_evaluation(project: Project, function: str, at: int, guards: Iterable[Guard]) -> bool:
+def in_evaluation(project: ProgramIndex, function: str, at: int, guards: Iterable[Guard]) -> bool:
     """Whether a call at an offset of a function, under ``guards``, stands where a network can only be that is not being
     trained.
     """
@@ -46,7 +46,7 @@ def in_evaluation(project: Project, function: str, at: int, guards: Iterable[Gua
     )
 
 
-def is_evaluation_step(project: Project, function: str) -> bool:
+def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
     """Whether Lightning runs a method without gradients, as it does what validates, tests and predicts."""
     outer = function.partition(".<locals>.")[0]
     if outer.rpartition(".")[2] not in _STEPS:

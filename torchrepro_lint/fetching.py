@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
-from torchrepro_lint.loader_kinds import samples
+from torchrepro_lint.loader_kinds import loader_kinds, samples
+from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.samples import Dataset, dataset
 from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.signatures import arguments
@@ -20,7 +21,7 @@ from torchrepro_lint.transforming import Transforming
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.program_effects import ProgramEffects
 
 Draws: TypeAlias = frozenset[str]
 NOTHING: Draws = frozenset()
@@ -43,10 +44,10 @@ _MOST = 12
 class Fetching:
     """Answers for the datasets and callables of a project."""
 
-    def __init__(self, origins: Origins) -> None:
-        self._origins = origins
-        self._project = origins.project
-        self._transforming = Transforming(origins, self)
+    def __init__(self, project: ProgramEffects) -> None:
+        self._origins = project.origins
+        self._project = project
+        self._transforming = Transforming(project, self)
         self._known: dict[int, Draws] = {}
 
     def of_loader(self, loader: Loader) -> Draws:
@@ -118,9 +119,17 @@ class Fetching:
         """The dataset of ``loader.dataset``."""
         found: set[str] = set()
         for each in self._origins.of(loader):
-            given = self._project.dataset_of(each) if isinstance(each.value, Call) else ()
+            given = self._dataset_of(each) if isinstance(each.value, Call) else ()
             found |= NOTHING.union(*(self.draws(one, depth + 1) for one in given)) if given else UNKNOWN
         return frozenset(found)
+
+    def _dataset_of(self, loader: Scoped) -> tuple[Scoped, ...]:
+        """The dataset that the construction of a loader passes."""
+        assert isinstance(loader.value, Call)
+        for name in self._project.names(loader.path, loader.value.func):
+            if (kind := loader_kinds().get(name)) is not None and kind.dataset:
+                return read_arguments(self._origins, loader, kind.parameters).given.get(kind.dataset, ())
+        return ()
 
     def _declared(self, name: str) -> Draws:
         """What is only known to be an object of a class, by an annotation."""

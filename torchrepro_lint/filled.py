@@ -8,7 +8,7 @@ from torchrepro_lint.facts import Call, Ref
 from torchrepro_lint.mentions import mentions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 # The functions of torch.nn.init, and those that it still has under their old names, too.
 _OLD = (
@@ -18,7 +18,7 @@ _OLD = (
 _WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
 
 
-def filled_words(project: Project) -> frozenset[str]:
+def filled_words(project: ProgramIndex) -> frozenset[str]:
     """The attributes that the project gives such functions; empty for a variable of a loop over parameters."""
     found: set[str] = set()
     filling = mentions(project.resolver, _WORDS)
@@ -31,7 +31,7 @@ def filled_words(project: Project) -> frozenset[str]:
     return frozenset(found)
 
 
-def _filled(project: Project, path: str, value: Ref) -> str:
+def _filled(project: ProgramIndex, path: str, value: Ref) -> str:
     """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
     if value.path:
         return "" if value.path[-1] == "data" else value.path[-1] if _any_module(project, path, value) else "?"
@@ -43,7 +43,7 @@ def _filled(project: Project, path: str, value: Ref) -> str:
     return "?"
 
 
-def _any_module(project: Project, path: str, value: Ref) -> bool:
+def _any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
     """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
     function outside classes, or a variable of a loop.
     """

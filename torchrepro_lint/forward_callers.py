@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.evaluation import in_evaluation
-from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchrepro_lint.all_calls import Place
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 # A name that more methods have says little of whose it is.
@@ -25,7 +24,7 @@ class ForwardCallers:
     by one of the method that it overrides.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._known: dict[str, bool] = {}
 
@@ -63,15 +62,15 @@ class ForwardCallers:
 
     def _calls(self, function: str) -> Iterator[tuple[str, Sequence[Place]]]:
         """What may run a function, by file. A network's ``forward`` is run by torch, so that no name says who calls it."""
-        yield from all_calls(self._project).told.of(function)
+        yield from self._project.all_calls.told.of(function)
         resolver = self._project.resolver
         owner, word = resolver.owner(function), function.rpartition(".")[2]
         if owner and not word.startswith(("__", "forward")):
-            yield from all_calls(self._project).untold.of(word) if self._is_telling(word) else ()
+            yield from self._project.all_calls.untold.of(word) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if ":" in above else ():
-                    yield from all_calls(self._project).told.of(method) if ":" in method else ()
+                    yield from self._project.all_calls.told.of(method) if ":" in method else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether a call by this word on what can not be told is likely one of a certain method: few classes share it."""
-        return all_calls(self._project).methods[word] <= _MOST_METHODS
+        return self._project.all_calls.methods[word] <= _MOST_METHODS

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchrepro_lint.events import Guard
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 _OFF = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
@@ -23,7 +23,7 @@ _STEPS = (".forward", ".backward")
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
 
-def mode_at(project: Project, function: str, guards: Iterable[Guard]) -> str:
+def mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) -> str:
     """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
     path = path_of(function)
     modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
@@ -34,7 +34,7 @@ def mode_at(project: Project, function: str, guards: Iterable[Guard]) -> str:
     return modes[-1] if modes else ""
 
 
-def _is_of_function(project: Project, function: str) -> bool:
+def _is_of_function(project: ProgramIndex, function: str) -> bool:
     """Whether it is a step of an ``autograd.Function``: torch records nothing of what happens inside."""
     if not function.endswith(_STEPS):
         return False
@@ -42,7 +42,7 @@ def _is_of_function(project: Project, function: str) -> bool:
     return bool(owner) and not _FUNCTIONS.isdisjoint(project.resolver.ancestry(owner))
 
 
-def switch_of(project: Project, path: str, value: Expression) -> str:
+def switch_of(project: ProgramIndex, path: str, value: Expression) -> str:
     """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
     called = value.func if isinstance(value, Call) else value
     argument = value.args[0].value if isinstance(value, Call) and value.args else None
@@ -60,7 +60,7 @@ def switch_of(project: Project, path: str, value: Expression) -> str:
     return ""
 
 
-def _wraps_in_mode(project: Project, name: str) -> bool:
+def _wraps_in_mode(project: ProgramIndex, name: str) -> bool:
     """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
     path, _, own = parted(name)
     if not project.resolver.functions(name):
@@ -75,7 +75,7 @@ def _wraps_in_mode(project: Project, name: str) -> bool:
     )
 
 
-def _applies_mode(project: Project, path: str, value: Expression) -> bool:
+def _applies_mode(project: ProgramIndex, path: str, value: Expression) -> bool:
     match value:
         case Call(func=Call(func=mode)):
             chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.evaluation import is_evaluation_step
 from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
@@ -14,36 +12,30 @@ from torchrepro_lint.pipelines import trains_nothing
 from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from torchrepro_lint.events import Event
-    from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program, Project, Site
+    from torchrepro_lint.program_effects import ProgramEffects
+    from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.runs import Run
+    from torchrepro_lint.sites import Site
 
 _CUT = frozenset({"detach", "detach_", "data"})
 # Methods that give the module itself.
 _MOVES = frozenset({"to", "cuda", "cpu", "eval"})
-_BACKWARD = re.compile(
-    r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
-    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
-    r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
-    r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
-)
 
 
-def without_gradient(project: Project, site: Site) -> bool:
+def without_gradient(project: ProgramIndex, site: Site) -> bool:
     """Whether no gradient can flow: under ``no_grad``, in a function so decorated, or from a detached input."""
     return switched_off(project, site) or _is_cut(_input(site.call))
 
 
-def switched_off(project: Project, site: Site) -> bool:
+def switched_off(project: ProgramIndex, site: Site) -> bool:
     """Whether a call stands where no gradient is kept, by the innermost mode around it."""
     return mode_at(project, site.function, site.guards) == "off"
 
 
-def used_without_gradient(project: Project, path: str, made: Site) -> bool:
+def used_without_gradient(project: ProgramEffects, path: str, made: Site) -> bool:
     """Whether what a call makes is kept in a local variable, and only called or passed on where no gradient is kept."""
     function = next(iter(project.resolver.functions(made.function)), None)
     statement = made.statement
@@ -55,7 +47,7 @@ def used_without_gradient(project: Project, path: str, made: Site) -> bool:
     return False
 
 
-def _only_used_in_calls(project: Project, path: str, function: Function, root: str) -> bool:
+def _only_used_in_calls(project: ProgramEffects, path: str, function: Function, root: str) -> bool:
     read = {
         ref.start
         for statement in statements(function.body)
@@ -86,7 +78,7 @@ def _given(call: Call) -> Iterator[Ref]:
     yield from (each for each in (call.func, *(arg.value for arg in call.args)) if isinstance(each, Ref))
 
 
-def forward_only(project: Project, function: str) -> bool:
+def forward_only(project: ProgramEffects, function: str) -> bool:
     """Whether all calls of a function of the project stand where no gradient is kept, or in such a function; and whether
     it prepares data.
 
@@ -100,7 +92,7 @@ def forward_only(project: Project, function: str) -> bool:
     )
 
 
-def forward_callers(project: Project) -> ForwardCallers:
+def forward_callers(project: ProgramIndex) -> ForwardCallers:
     """Who calls which function of the project."""
     if "callers" not in project.kept:
         project.kept["callers"] = ForwardCallers(project)
@@ -108,7 +100,7 @@ def forward_callers(project: Project) -> ForwardCallers:
     return callers
 
 
-def gradient_free(project: Project, run: Run, function: str) -> bool:
+def gradient_free(project: ProgramIndex, run: Run, function: str) -> bool:
     """Whether a run enters a function only where no gradient is kept. False where it does not enter it."""
     known: dict[str, bool] = project.kept.setdefault("gradient free", {}).setdefault(id(run), {})
     if is_evaluation_step(project, function):
@@ -129,7 +121,7 @@ def _wraps_in_place(event: Event) -> bool:
     return False
 
 
-def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
+def _enters_free(project: ProgramIndex, run: Run, caller: str, event: Event) -> bool:
     mode = mode_at(project, caller, event.guards)
     if mode or trains_nothing(project, caller):
         return mode != "on"
@@ -137,27 +129,6 @@ def _enters_free(project: Project, run: Run, caller: str, event: Event) -> bool:
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
     runners = project.resolver.methods(owner, "forward") if owner else (caller,)
     return any(gradient_free(project, run, each) for each in runners)
-
-
-def has_backward(program: Program) -> bool:
-    """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
-    return any(in_parts(program.run, "has backward", _have_backward))
-
-
-def _have_backward(_start: int, happenings: Sequence[Happening]) -> bool:
-    return any(
-        is_backward(happening.event.value, happening.names)
-        for happening in happenings
-        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
-    )
-
-
-def is_backward(call: Call, names: tuple[str, ...]) -> bool:
-    """Whether a call, by its word or by what is called, runs a backward pass."""
-    match call.func:
-        case Ref(path=(*_, "backward")) | Attribute(name="backward"):
-            return True
-    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)
 
 
 def _input(call: Call) -> Expression | None:

@@ -35,7 +35,7 @@ def decided_by(project: Project, path: str, number: Expression) -> str:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        spot = project.orders.uses.spots(file).of(node)
+        spot = project.uses.spots(file).of(node)
         if spot is None:
             continue
         said, further = _step(project, file, node, spot)
@@ -82,7 +82,7 @@ def _in_statement(project: Project, path: str, spot: Spot) -> tuple[str, list[tu
             for target in targets:
                 if isinstance(target, Ref):
                     word = target.path[-1] if target.path else target.roots[0].rpartition(".")[2].lstrip(":")
-                    uses = project.orders.uses.of_variable(path, target, spot, spot.statement.end)
+                    uses = project.uses.of_variable(path, target, spot, spot.statement.end)
                     found += [(file, ref) for file, ref, words in uses if not words]
                     if _SEED.fullmatch(word) and not found:
                         return "is used as a seed", []
@@ -90,5 +90,5 @@ def _in_statement(project: Project, path: str, spot: Spot) -> tuple[str, list[tu
                     continue
             return "", found
         case Leave(kind="return"):
-            return "", list(project.orders.uses.of_result(path + spot.function)) if spot.function != ":" else []
+            return "", list(project.uses.of_result(path + spot.function)) if spot.function != ":" else []
     return "", []

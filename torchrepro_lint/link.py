@@ -1,35 +1,23 @@
-"""What of a linked project stays when one of its files changes: all that was not worked out from that file."""
+"""The memo tables of a linked project: what stays when one of its files changes, all that was not worked out from that file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchrepro_lint.all_calls import AllCalls, Calls
-from torchrepro_lint.kept import Answers, Kept
-from torchrepro_lint.mentions import mentioned_words
-from torchrepro_lint.module_tree import ModuleTree
-from torchrepro_lint.modules import Modules
-from torchrepro_lint.names import Names
+from torchrepro_lint.kept import Kept
+from torchrepro_lint.traces import TraceTables
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.facts import Facts, Summary
-    from torchrepro_lint.project import Called, Program, Reached, Site
-
-# The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
-# asked for again.
-_MOST_FILES = 64
+    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.module_tree import ModuleTree
+    from torchrepro_lint.programs import Program, Reached
 
 
-class Link:
-    """The names of a project, and what it works out file by file, or entry point by entry point.
-
-    ``tree`` is that of the whole project, ``torch`` the target release. With ``keeps``
-    answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone;
-    with ``firm`` fewer are worked out again (see ``memo``), which pays where files change often.
-    """
+class Link(TraceTables):
+    """The names of a project, and what it works out file by file, or entry point by entry point."""
 
     def __init__(
         self,
@@ -40,67 +28,14 @@ class Link:
         keeps: bool = False,
         firm: bool = False,
     ) -> None:
-        self.names = Names(Modules(files, tree, keeps=keeps, firm=firm), torch)
+        super().__init__(files, tree, torch, keeps=keeps, firm=firm)
         reads = self.names.modules.reads
-        most = None if firm else _MOST_FILES
-        self.sites: Kept[str, tuple[Site, ...]] = Kept(reads, most)
-        self.called: Kept[str, tuple[Called, ...]] = Kept(reads, most)
-        self.calls: Kept[str, Calls] = Kept(reads)
-        # What has changed since what is recalled was written down.
-        self.changed = 0
-        self.all_calls = AllCalls()
-        # What is asked of each file, by the name of the question and the file.
-        self.of_files: Kept[tuple[str, str], Any] = Kept(reads)
-        # What the project asks of all files, by the name of the question.
-        self.answers = Answers(reads)
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
         self.telling: Telling = Kept(reads)
-        self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
-        self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
 
-    @property
-    def files(self) -> Mapping[str, Facts]:
-        """The facts of all files by path."""
-        return self.names.modules.files
-
-    def follow(self, files: Mapping[str, Facts]) -> bool:
-        """Take over what ``files`` say. Returns false where others are there than before, or a change concerns all of them:
-        then nothing of it is of use any more.
-        """
-        if files.keys() != self.files.keys():
-            return False
-        known = self.names.modules.peek
-        return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
-
-    def settle(self, files: Mapping[str, Facts]) -> None:
-        """Work out what ``follow`` compares, for answers that were taken up and that may have been worked out from it."""
-        known = self.names.modules
-        if any(
-            _says_what_there_is(known.summary(path)) != _says_what_there_is(facts.summary)
-            for path, facts in files.items()
-            if known.peek(path) is not facts
-        ):
-            self.names.settle()
-
-    def replace(self, path: str, facts: Facts) -> bool:
-        """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
-        before = self.names.modules.summary(path)
-        changed = self.names.replace(path, facts)
-        if changed is None:
-            return False
-        self.changed |= changed
-        for kept in (
-            *(self.sites, self.called, self.calls, self.of_files, self.seeding, self.programs),
-            *(self.reached, self.telling, self.entries, self.imports),
-        ):
-            kept.drop(changed)
-        self.answers.drop(changed, mentioned_words(before, facts.summary))
-        return True
-
-
-def _says_what_there_is(summary: Summary) -> Summary:
-    """A summary without what says nothing of classes, decorators and tables."""
-    return summary._replace(calls=(), values=(), inner=(), keywords=(), partials=(), through=(), holds=(), acts=False)
+    def _tables(self) -> Iterator[Kept[Any, Any]]:
+        yield from super()._tables()
+        yield from (self.seeding, self.programs, self.reached, self.telling)

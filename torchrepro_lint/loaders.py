@@ -16,7 +16,8 @@ from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
     from torchrepro_lint.origins import Origins
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.sites import Site
+    from torchrepro_lint.value_flow import ValueFlow
 
 # A function that is called from more places is taken once, with whatever they pass.
 _MOST_CALLERS = 24
@@ -70,17 +71,12 @@ def shuffles(origins: Origins, kind: LoaderKind, arguments: Arguments) -> bool:
     return known is None or any(known)
 
 
-def loaders(project: Project, path: str) -> Iterator[Loader]:
-    """The DataLoaders that a module constructs, in the order of the text, all of whose arguments can be read."""
-    yield from (each for each in project.loaders(path) if each.arguments.complete)
-
-
 def by_site(found: Iterable[Loader]) -> Iterator[list[Loader]]:
     """The loaders of each call together: those that its callers make."""
     return (list(each) for _, each in groupby(found, key=lambda loader: id(loader.site.call)))
 
 
-def find_loaders(project: Project, path: str) -> Iterator[Loader]:
+def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
     """The DataLoaders of a module, also those that may be given more than can be read.
 
     A subclass whose constructor hands on ``**kwargs`` counts where it is constructed, another one in its constructor.
@@ -95,7 +91,7 @@ def find_loaders(project: Project, path: str) -> Iterator[Loader]:
                 yield Loader(site, kind, label, arguments, project.origins)
 
 
-def _construction(project: Project, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
+def _construction(project: ValueFlow, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
     """The kind of loader that calling ``name`` constructs, and the calls of its constructor, one for each caller."""
     kinds = loader_kinds()
     if name in kinds:
@@ -110,7 +106,7 @@ def _construction(project: Project, path: str, site: Site, name: str) -> tuple[L
     return None
 
 
-def _of_subclass(project: Project, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
+def _of_subclass(project: ValueFlow, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
     calls: list[Scoped] = []
     kind: LoaderKind | None = None
     for scope in scopes(project, site):
@@ -127,13 +123,13 @@ def kind_of(name: str) -> LoaderKind | None:
     return loader_kinds().get(name)
 
 
-def scopes(project: Project, site: Site) -> list[Scope]:
+def scopes(project: ValueFlow, site: Site) -> list[Scope]:
     """What the callers of the function around a call pass, one by one; nothing known where none is seen."""
     found = list(project.scopes_of(site.function))
     return found if 0 < len(found) <= _MOST_CALLERS else [Scope()]
 
 
-def hands_on(project: Project, path: str, call: Call) -> bool:
+def hands_on(project: ValueFlow, path: str, call: Call) -> bool:
     """Whether a constructor passes on what it collects as ``*args`` or ``**kwargs``."""
     for arg in call.args:
         for root in arg.value.roots if arg.star and isinstance(arg.value, Ref) and not arg.value.path else ():

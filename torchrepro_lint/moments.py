@@ -21,7 +21,7 @@ from torchrepro_lint.work import first_work
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
     from torchrepro_lint.touches import Touch
 

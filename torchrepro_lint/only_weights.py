@@ -11,7 +11,8 @@ from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.sites import Site
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
 # What is read of a table without running it.

@@ -24,8 +24,8 @@ from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Row, Spelling
-    from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.sites import Site
 
 # Parameters through which a gradient may flow back.
 _DIFFERENTIABLE = ("grid", "weight", "offset", "log_probs", "src", "source")

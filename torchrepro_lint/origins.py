@@ -30,7 +30,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.
@@ -47,7 +47,7 @@ _Idle: TypeAlias = dict[tuple[str, int, int], tuple[Scope, tuple[tuple[int, int]
 class Origins:
     """Answers for all expressions of a project."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProgramIndex) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
         self._attributes: dict[str, tuple[tuple[Ref, Expression], ...]] = {}

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.effects import Draw, Effects, Seed
 from torchrepro_lint.families import FAMILIES, Family
-from torchrepro_lint.index import plain
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_effects import ProgramEffects
 
 
 class Partly(NamedTuple):
@@ -23,7 +21,7 @@ class Partly(NamedTuple):
     family: Family
 
 
-def partly_seeded(project: Project, path: str) -> Iterator[Partly]:
+def partly_seeded(project: ProgramEffects, path: str) -> Iterator[Partly]:
     """Such functions and module bodies that may draw in a file: their own, or one that it imports, directly or not; those
     too of which programs tell (see ``is_told``).
     """
@@ -31,18 +29,7 @@ def partly_seeded(project: Project, path: str) -> Iterator[Partly]:
         yield from _of_function(project, function)
 
 
-def seeding_functions(project: Project, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:
-    """The functions of a file, and its body, that call a seeder themselves; ``words`` are those of all that may be one."""
-    return sorted({site.function for site in project.calls_by(path, words) if _seeds(catalogue, site.names)})
-
-
-def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
-    """A cheap look before a function is followed."""
-    seeders = (catalogue.seeder(plain(name)) for name in names)
-    return any(seeder is not None and seeder.families for seeder in seeders)
-
-
-def _of_function(project: Project, function: str) -> Iterator[Partly]:
+def _of_function(project: ProgramEffects, function: str) -> Iterator[Partly]:
     effects = project.effects_in(function)
     own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.happening.way]
     if not own or effects.unknown_seeder:
@@ -55,7 +42,7 @@ def _of_function(project: Project, function: str) -> Iterator[Partly]:
             yield Partly(function, first, draws[0], family)
 
 
-def is_told(project: Project, partly: Partly) -> bool:
+def is_told(project: ProgramEffects, partly: Partly) -> bool:
     """Whether a program that reaches the function seeds the family, or TRL101 to TRL103 say it of the program.
 
     It takes all programs to know, so it is to be asked last.

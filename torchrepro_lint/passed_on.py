@@ -10,14 +10,15 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.sites import Site
 
 # So many calls are looked at.
 _MOST = 100
 _PLACED = ("", "/")
 
 
-def not_passed(project: Project, site: Site) -> frozenset[str]:
+def not_passed(project: ProgramIndex, site: Site) -> frozenset[str]:
     """The keywords that a call can not be given by ``**options``: the other parameters of the function that has it for
     its own. Nothing where the function does more with it than to hand it on.
     """
@@ -32,7 +33,7 @@ def not_passed(project: Project, site: Site) -> frozenset[str]:
     return frozenset(each.name for each in functions[0].params if each is not rest)
 
 
-def handed_on(project: Project, site: Site) -> list[Call]:
+def handed_on(project: ProgramIndex, site: Site) -> list[Call]:
     """The call as all calls of its function in the project make it: with the values that those pass on by stars.
 
     So, too, where a constructor keeps them as attributes of ``self``. Values that are not written out are not known.
@@ -50,7 +51,7 @@ def handed_on(project: Project, site: Site) -> list[Call]:
     return list(dict.fromkeys(_with(site.call, owners[0], call) for call in calls))
 
 
-def _owner(project: Project, path: str, star: str, value: Expression) -> Function | None:
+def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Function | None:
     """The function whose own ``*values`` or ``**options`` a value is, if it does nothing else with them."""
     if not isinstance(value, Ref):
         return None

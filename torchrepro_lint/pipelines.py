@@ -11,7 +11,8 @@ from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.sites import Site
 
 # Short names of base classes, the project's or a library's. Modules among them belong to a network.
 _PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
@@ -25,7 +26,7 @@ _OF_OUTPUT = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|exp
 _STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
 
 
-def trains_nothing(project: Project, function: str) -> bool:
+def trains_nothing(project: ProgramIndex, function: str) -> bool:
     """Whether a function is a method of a dataset or transform, or stands in one, in a module for such things, or is
     called after such a step.
     """
@@ -43,7 +44,7 @@ def trains_nothing(project: Project, function: str) -> bool:
     return "transforms" in words[:-1] and path.rpartition("/")[0] in _transforming(project)
 
 
-def _transforming(project: Project) -> frozenset[str]:
+def _transforming(project: ProgramIndex) -> frozenset[str]:
     """The directories in which classes stand that are transforms of data: what they are made of is there, too."""
     known: frozenset[str] | None = project.kept.get("transforming")
     if known is None:

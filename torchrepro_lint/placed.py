@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 _UNDOING = re.compile(
@@ -46,7 +46,7 @@ def placed(names: Names, catalogue: Catalogue, path: str) -> Iterator[Placed]:
                     yield Placed(each, event, f"{path}{name or ':'}", found)
 
 
-def may_set(project: Project, path: str, words: frozenset[str]) -> bool:
+def may_set(project: ProgramIndex, path: str, words: frozenset[str]) -> bool:
     """Whether a file may set a flag that goes by one of these words, as far as can be told without a look inside: it says
     one, or calls what sets whatever it is told to.
     """
@@ -56,7 +56,7 @@ def may_set(project: Project, path: str, words: frozenset[str]) -> bool:
     return path in project.mentioning(_SETTING).paths
 
 
-def may_set_variables(project: Project, path: str) -> bool:
+def may_set_variables(project: ProgramIndex, path: str) -> bool:
     """The same of any variable of the environment. What is called is known by its last word alone, which is ``update`` for
     many a dictionary, so the file must import what may have the environment, too.
     """

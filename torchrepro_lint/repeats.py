@@ -10,7 +10,7 @@ from torchrepro_lint.nesting import Level, in_loop, level_of
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 _OFTEN = re.compile(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
@@ -20,24 +20,24 @@ _OFTEN = re.compile(
 _DEPTH = 5
 
 
-def runs_often(project: Project, path: str, call: Call) -> bool:
+def runs_often(project: ProgramIndex, path: str, call: Call) -> bool:
     """Whether a call of a file runs more than once in a run, as far as loops, names and the calls of the project tell."""
     level = level_of(project.files[path], call.start)
     return level is None or _often(project, path, level, call, _DEPTH)
 
 
-def function_runs_often(project: Project, path: str, level: Level) -> bool:
+def function_runs_often(project: ProgramIndex, path: str, level: Level) -> bool:
     """Whether the function of a level runs more than once in a run; the level's own loops do not count."""
     return _is_repeated(project, path, level, _DEPTH)
 
 
-def _often(project: Project, path: str, level: Level, call: Call, depth: int) -> bool:
+def _often(project: ProgramIndex, path: str, level: Level, call: Call, depth: int) -> bool:
     if in_loop(level) or _in_comprehension(level.spots[-1].statement, call):
         return True
     return _is_repeated(project, path, level, depth)
 
 
-def _is_repeated(project: Project, path: str, level: Level, depth: int) -> bool:
+def _is_repeated(project: ProgramIndex, path: str, level: Level, depth: int) -> bool:
     if level.function is None or depth == 0:
         return False
     word = level.function.name.rpartition(".")[2].lstrip(":")
@@ -49,7 +49,7 @@ def _is_repeated(project: Project, path: str, level: Level, depth: int) -> bool:
     return any(_site_repeats(project, name, depth) for name in names)
 
 
-def _site_repeats(project: Project, name: str, depth: int) -> bool:
+def _site_repeats(project: ProgramIndex, name: str, depth: int) -> bool:
     for path, site in project.sites_of(name):
         level = level_of(project.files[path], site.call.start)
         if level is not None and _often(project, path, level, site.call, depth - 1):

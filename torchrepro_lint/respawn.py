@@ -9,7 +9,8 @@ from torchrepro_lint.facts import Arg, Collection, Constant, Expression, Operati
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.sites import Site
 
 _STARTERS = re.compile(
     r"os\.(exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|system|popen)|"

@@ -10,7 +10,7 @@ from torchrepro_lint.walk import expressions, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression, Facts, Statement
-    from torchrepro_lint.project import Site
+    from torchrepro_lint.sites import Site
 
 _PARTS = ("values", "indices")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.events import mark
 from torchrepro_lint.qualified import parted
 from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.events import Event
     from torchrepro_lint.facts import Statement
     from torchrepro_lint.happenings import Happening, Step
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 def entry_statement(entry: Entry, happening: Happening) -> Statement:
@@ -43,7 +42,7 @@ def is_method(function: str) -> bool:
     return "." in qualified
 
 
-def steps_to(project: Project, happening: Happening, label: str) -> tuple[Waypoint, ...]:
+def steps_to(project: ProgramIndex, happening: Happening, label: str) -> tuple[Waypoint, ...]:
     """The way from the entry point to something that happens, which ``label`` names; empty where it is no way at all."""
     if not happening.way:
         return ()
@@ -51,7 +50,7 @@ def steps_to(project: Project, happening: Happening, label: str) -> tuple[Waypoi
     return (*found, _waypoint(project, happening.path, happening.event, label))
 
 
-def _waypoint(project: Project, path: str, event: Event, text: str) -> Waypoint:
+def _waypoint(project: ProgramIndex, path: str, event: Event, text: str) -> Waypoint:
     at = event.value if event.value is not None else event.statement
     return Waypoint(path, project.position(path, at.start), text)
 
@@ -65,7 +64,7 @@ def _entering(step: Step) -> str:
     return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
 
 
-def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
+def reached_at(project: ProgramIndex, entry: Entry, happening: Happening) -> str:
     """Where something stands and how it is reached, where that is not the statement itself: `` (model.py:14, via f)``."""
     reported = entry_statement(entry, happening)
     if not happening.way or happening.event.statement is reported:
@@ -79,37 +78,12 @@ def reached_at(project: Project, entry: Entry, happening: Happening) -> str:
     return f" ({place}, via {named[0]})" if named else f" ({place})"
 
 
-def place_of(project: Project, happening: Happening, read: str = "") -> str:
+def place_of(project: ProgramIndex, happening: Happening, read: str = "") -> str:
     """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
     at = project.position(happening.path, happening.event.value.start if happening.event.value else 0)
     if at.cell and happening.path == read:
         return at.line
     return f"{happening.path}:{at.line}" if at.row else happening.path
-
-
-def belongs_elsewhere(project: Project, entry: Entry, happening: Happening, family: str = "") -> bool:
-    """Whether something lies behind another entry point's function, so that this one only launches it.
-
-    Where the other one seeds ``family``, does not draw from it there, or is no run that matters, it has nothing to say,
-    and this one has.
-    """
-    entered = {step.into for step in happening.way}
-    return any(
-        other.entry.path != entry.path
-        and other.effects.matters
-        and other.effects.acts
-        and family not in other.effects.seeds
-        and any(
-            name.startswith(f"{other.entry.path}:") and name in other.run.functions and not name.endswith(":")
-            for name in entered
-        )
-        and any(name == other.entry.function or name in other.run.started for name in entered)
-        and (
-            not family
-            or any(mark(draw.happening.event) == mark(happening.event) for draw in other.effects.draws.get(family, ()))
-        )
-        for other in project.programs
-    )
 
 
 def first_line(lines: Lines, statement: Statement) -> Span:

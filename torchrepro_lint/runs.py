@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from torchrepro_lint.beginnings import Beginning
+from torchrepro_lint.call_targets import entered
 from torchrepro_lint.entrypoints import Entry, is_test
 from torchrepro_lint.event_cache import EventCache, Happens, Outcome
 from torchrepro_lint.events import Event
@@ -723,34 +724,3 @@ def _adds_transforms(call: Call) -> bool:
 def samplers_of(call: Call) -> list[Expression]:
     """What a loader is given to order its samples or batches by."""
     return [arg.value for arg in call.args if arg.keyword in ("sampler", "batch_sampler")]
-
-
-def entered(names: Names, name: str, kind: str) -> Iterator[str]:
-    """The functions of the project that calling, iterating or indexing a value of the project runs."""
-    if kind == "call" and names.functions(name):
-        yield from _wrappers(names, name)
-        yield name
-    elif kind == "call" and names.classes(name):
-        yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
-    elif kind == "call" and name.endswith("()"):
-        yield from names.call_methods(name)
-    elif kind == "enter" and name.endswith("()"):
-        yield from _methods(names, name[:-2], ("__enter__", "__aenter__"))
-    elif name.endswith("()"):
-        words = ("__iter__", "__next__", "__getitem__", "__getitems__") if kind == "iterate" else ("__getitem__",)
-        yield from _methods(names, name[:-2], words)
-
-
-def _wrappers(names: Names, name: str) -> Iterator[str]:
-    """What a decorator of the project puts in a function's place: what ``decorate`` or ``factory(7)`` returns."""
-    path = path_of(name)
-    for function in names.functions(name):
-        for decorator in function.decorators:
-            for target in names.names(path, decorator):
-                if ":" in target and names.functions(target) and target != name:
-                    yield from (each for each in names.returns(target) if names.functions(each) and each != name)
-
-
-def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
-    for word in words:
-        yield from (target for target in names.methods(owner, word) if names.functions(target))

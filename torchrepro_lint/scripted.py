@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.facts import Call
-from torchrepro_lint.project import Project
+from torchrepro_lint.program_index import ProgramIndex
 from torchrepro_lint.qualified import path_of
 
 _DECORATORS = frozenset(
@@ -21,7 +21,7 @@ _WORDS = frozenset({"script"})
 _SCRIPT_MODULE = "torch.jit.ScriptModule"
 
 
-def scripted(project: Project, path: str) -> frozenset[str]:
+def scripted(project: ProgramIndex, path: str) -> frozenset[str]:
     """The functions of a file (``path:Net.forward``) that are compiled, those that they call in the file included.
 
     Where the project scripts a value that nothing is known of, every module class of the same file may be meant.
@@ -40,7 +40,7 @@ def scripted(project: Project, path: str) -> frozenset[str]:
         found |= reached
 
 
-def _decorated(project: Project, path: str) -> Iterator[str]:
+def _decorated(project: ProgramIndex, path: str) -> Iterator[str]:
     for function in project.files[path].functions:
         for decorator in function.decorators:
             called = decorator.func if isinstance(decorator, Call) else decorator
@@ -52,19 +52,24 @@ def _decorated(project: Project, path: str) -> Iterator[str]:
             yield from (path + method for _, method in each.methods)
 
 
-def _asking(project: Project, path: str) -> Iterator[str]:
+def _asking(project: ProgramIndex, path: str) -> Iterator[str]:
     """Who asks whether it is being compiled is compiled by someone."""
     return (site.function for site in project.calls(path) if "torch.jit.is_scripting" in site.names)
 
 
-def _handed_to_script(project: Project, path: str) -> Iterator[str]:
-    for other, names in project.scripting:
+def _handed_to_script(project: ProgramIndex, path: str) -> Iterator[str]:
+    for other, names in scripting(project):
         yield from _methods(project, names)
         if not names and other == path:
             yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
 
 
-def handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
+def scripting(project: ProgramIndex) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
+    return project.of_all("scripting", lambda: tuple(_handed(project)))
+
+
+def _handed(project: ProgramIndex) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The calls of ``torch.jit.script``: their files, and the names of what they are given."""
     scripting = project.mentioning(_WORDS)
     return (
@@ -75,7 +80,7 @@ def handed(project: Project) -> Iterator[tuple[str, tuple[str, ...]]]:
     )
 
 
-def _methods(project: Project, names: list[str] | tuple[str, ...]) -> Iterator[str]:
+def _methods(project: ProgramIndex, names: list[str] | tuple[str, ...]) -> Iterator[str]:
     """The functions that compiling one of these compiles: a function itself, the methods of an instance."""
     for name in names:
         if project.resolver.functions(name):
@@ -85,7 +90,7 @@ def _methods(project: Project, names: list[str] | tuple[str, ...]) -> Iterator[s
                 yield from (path_of(each) + method for _, method in definition.methods)
 
 
-def _entered(project: Project, names: tuple[str, ...]) -> Iterator[str]:
+def _entered(project: ProgramIndex, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if project.resolver.functions(name):
             yield name

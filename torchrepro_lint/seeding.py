@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Constant
+from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Seeder
     from torchrepro_lint.facts import Call, Expression
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 def seed_given(seeder: Seeder, call: Call) -> Expression | None:
@@ -36,3 +39,14 @@ def _meaning(seeder: Seeder, call: Call) -> str:
     if seed is None:
         return seeder.default
     return seeder.none if isinstance(seed, Constant) and seed.value is None else ""
+
+
+def seeding_functions(project: ProgramIndex, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:
+    """The functions of a file, and its body, that call a seeder themselves; ``words`` are those of all that may be one."""
+    return sorted({site.function for site in project.calls_by(path, words) if _seeds(catalogue, site.names)})
+
+
+def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
+    """A cheap look before a function is followed."""
+    seeders = (catalogue.seeder(plain(name)) for name in names)
+    return any(seeder is not None and seeder.families for seeder in seeders)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Operation, Ref, Statement
-from torchrepro_lint.project import Project, Site
+from torchrepro_lint.program_index import ProgramIndex
+from torchrepro_lint.sites import Site
 from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
 
 Variable: TypeAlias = tuple[str, tuple[str, ...]]
@@ -59,7 +60,7 @@ _DENSE = frozenset(
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "if", "or", "and"})
 
 
-def sparse_variables(project: Project, path: str) -> frozenset[Variable]:
+def sparse_variables(project: ProgramIndex, path: str) -> frozenset[Variable]:
     """What may be sparse: what is handled as only sparse tensors are, what it was made from, and what is made from it."""
     sparse, links = set(_handled(project, path)), list(_links(project, path))
     while more := {each for pair in links for each in pair if not sparse.isdisjoint(pair)} - sparse:
@@ -95,7 +96,7 @@ def _variable(root: str, path: tuple[str, ...]) -> Variable:
     return ("self" if root.endswith(".<locals>.self") and path else root, path)
 
 
-def _handled(project: Project, path: str) -> Iterator[Variable]:
+def _handled(project: ProgramIndex, path: str) -> Iterator[Variable]:
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None and makes_sparse(statement.value):
             yield from (each for target in statement.targets for each in carriers(target))
@@ -117,7 +118,7 @@ def _handled_by(part: Expression) -> Iterator[Variable]:
                 yield from carriers(arg.value)
 
 
-def _links(project: Project, path: str) -> Iterator[tuple[Variable, Variable]]:
+def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variable]]:
     """Pairs of variables of which one is made from the other, or handed on as the other."""
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None:
@@ -127,7 +128,7 @@ def _links(project: Project, path: str) -> Iterator[tuple[Variable, Variable]]:
         yield from _passed(project, path, site)
 
 
-def _passed(project: Project, path: str, site: Site) -> Iterator[tuple[Variable, Variable]]:
+def _passed(project: ProgramIndex, path: str, site: Site) -> Iterator[tuple[Variable, Variable]]:
     for name in site.names:
         for function in project.resolver.functions(name) if name.startswith(f"{path}:") else ():
             params = [each.name for each in function.params[bool(function.owner) :] if each.kind in ("", "/")]
@@ -138,5 +139,5 @@ def _passed(project: Project, path: str, site: Site) -> Iterator[tuple[Variable,
                     yield from ((param, each) for each in carriers(arg.value))
 
 
-def _statements(project: Project, path: str) -> Iterator[Statement]:
+def _statements(project: ProgramIndex, path: str) -> Iterator[Statement]:
     return (each for body in bodies(project.files[path]) for each in statements(body))

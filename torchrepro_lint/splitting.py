@@ -13,7 +13,8 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scoped
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.sites import Site
 
 _PLACES = ("torch.utils.data", "torch.utils.data.dataset", "torch.utils.data.sampler")
 PARAMETERS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.facts import Constant, Expression
 from torchrepro_lint.infer import What, kinds_of
-from torchrepro_lint.project import Project
+from torchrepro_lint.value_flow import ValueFlow
 
 _UNUSUAL = ("sparse", "quantized", "nested")
 
@@ -12,7 +12,7 @@ _UNUSUAL = ("sparse", "quantized", "nested")
 class Tensors:
     """Answers for the expressions of one file."""
 
-    def __init__(self, project: Project, path: str) -> None:
+    def __init__(self, project: ValueFlow, path: str) -> None:
         self._kinds = kinds_of(project)
         self._path = path
         self._resolver = project.resolver

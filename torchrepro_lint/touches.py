@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.accelerator import starts_accelerator
+from torchrepro_lint.backward import is_backward
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.environment import variables
 from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.flags import Setting, settings
 from torchrepro_lint.frameworks import rows_named
-from torchrepro_lint.gradients import is_backward
 from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import Literal
 from torchrepro_lint.walk import last_word

@@ -32,8 +32,8 @@ from torchrepro_lint.unbound import Unbound, key_of
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
     from torchrepro_lint.fetching import Draws, Fetching
-    from torchrepro_lint.origins import Origins
-    from torchrepro_lint.project import Work
+    from torchrepro_lint.program_effects import ProgramEffects
+    from torchrepro_lint.programs import Work
 
 NOTHING: Draws = frozenset()
 UNKNOWN: Draws = frozenset({"unknown"})
@@ -66,9 +66,9 @@ _FEW = 40
 class Transforming:
     """Answers for the callables of a project; ``datasets`` answers for its datasets."""
 
-    def __init__(self, origins: Origins, datasets: Fetching) -> None:
-        self._origins = origins
-        self._project = origins.project
+    def __init__(self, project: ProgramEffects, datasets: Fetching) -> None:
+        self._origins = project.origins
+        self._project = project
         self._datasets = datasets
         self._depth = 0
         # What methods do in scopes that say the same; and of what is being asked, by the class and the call that makes the
@@ -76,7 +76,7 @@ class Transforming:
         self._known = Memo()
         self._asked: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
         self._scopes = SameScopes()
-        self._unbound = Unbound(origins.project)
+        self._unbound = Unbound(project)
         # What is indexed or iterated and is no dataset, in whatever scope; it stays, so that no other gets its identity.
         self._others: dict[Hashable, Expression] = {}
 

@@ -24,7 +24,7 @@ from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 _CODES = {"torch": "TRL101", "numpy": "TRL102", "python": "TRL103"}

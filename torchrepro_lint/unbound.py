@@ -9,14 +9,14 @@ from torchrepro_lint.facts import Function, Ref
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.scoped import Scope, Scoped
 
 
 class Unbound:
     """Places of a project that stand for the same in all scopes of which a key says the same."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         # By the files and starts of functions.
         self._own: dict[tuple[str, int], bool] = {}

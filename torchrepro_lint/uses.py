@@ -18,7 +18,7 @@ from torchrepro_lint.spots import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts, Summary
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 
 # The spots of so many files are kept: those of a thousand take as much memory as their facts.
@@ -28,7 +28,7 @@ _MOST_FILES = 8
 class Uses:
     """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._names = project.resolver
         self._spots: dict[str, Spots] = {}

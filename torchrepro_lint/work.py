@@ -10,7 +10,8 @@ from torchrepro_lint.touches import ACCELERATOR, BACKWARD
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 # Calls that end in cuBLAS; moving things to a device does not.
 _MULTIPLIES = re.compile(

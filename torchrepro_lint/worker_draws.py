@@ -10,7 +10,7 @@ from torchrepro_lint.transforming import own_draws
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.loader_queries import LoaderQueries
 
 _BASES = frozenset(
     f"torch.utils.data.{place}{word}"
@@ -28,7 +28,7 @@ class WorkerDraw(NamedTuple):
     happening: Happening
 
 
-def numpy_draws(project: Project) -> Iterator[WorkerDraw]:
+def numpy_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
     """Each call once, by the first dataset that leads to it; not for datasets whose loaders all seed their workers."""
     seen: set[int] = set()
     tended = _tended(project)
@@ -46,11 +46,11 @@ def numpy_draws(project: Project) -> Iterator[WorkerDraw]:
                         yield WorkerDraw(draw.label, short, draw.happening)
 
 
-def _is_dataset(project: Project, owner: str) -> bool:
+def _is_dataset(project: LoaderQueries, owner: str) -> bool:
     return any(base in _BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner))
 
 
-def _tended(project: Project) -> set[str]:
+def _tended(project: LoaderQueries) -> set[str]:
     """The classes of datasets all of whose loaders, of which there are some, have no workers or a function for them."""
     good: set[str] = set()
     bad: set[str] = set()
@@ -63,7 +63,7 @@ def _tended(project: Project) -> set[str]:
     return good - bad
 
 
-def _classes(project: Project, path: str, value: object) -> Iterator[str]:
+def _classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
     """The datasets that an expression makes, inside wrappers too."""
     if isinstance(value, Call):
         for name in project.names(path, value.func):

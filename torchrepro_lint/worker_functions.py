@@ -12,7 +12,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.loader_queries import LoaderQueries
 
 WORD = "worker_init_fn"
 _POSITION = 10
@@ -26,7 +26,7 @@ class WorkerFunction(NamedTuple):
     numbers: frozenset[str]
 
 
-def worker_functions(project: Project) -> Iterator[WorkerFunction]:
+def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
     """Each way in which a function is handed to a loader that may have workers, in the order of files and text."""
     seen = set()
     for path in _handing(project):
@@ -38,13 +38,17 @@ def worker_functions(project: Project) -> Iterator[WorkerFunction]:
                         yield found
 
 
-def handed_words(project: Project) -> frozenset[str]:
+def handed_words(project: LoaderQueries) -> frozenset[str]:
     """The words that files mention which may hand functions to loaders' workers: a worker function's, or its class's."""
+    return project.of_all("handed words", lambda: _find_handed_words(project))
+
+
+def _find_handed_words(project: LoaderQueries) -> frozenset[str]:
     summaries = [project.files[path].summary for path in _handing(project)]
     return frozenset(word for each in summaries for word in (*each.values, *each.calls))
 
 
-def _handing(project: Project) -> tuple[str, ...]:
+def _handing(project: LoaderQueries) -> tuple[str, ...]:
     """The files that may hand functions to loaders' workers, sorted."""
     modules = project.resolver.modules
     modules.reads.see_word("keywords", WORD)
@@ -52,7 +56,7 @@ def _handing(project: Project) -> tuple[str, ...]:
     return tuple(sorted(passing.union(project.loader_paths))) if passing else ()
 
 
-def _given(project: Project, path: str) -> Iterator[Scoped]:
+def _given(project: LoaderQueries, path: str) -> Iterator[Scoped]:
     if not any(_may_pass(site.call) for site in project.calls(path)):
         return
     known = set()
@@ -70,7 +74,7 @@ def _may_pass(call: Call) -> bool:
 
 
 def _functions(
-    project: Project, each: Scoped, positional: int = 0, bound: frozenset[str] = frozenset()
+    project: LoaderQueries, each: Scoped, positional: int = 0, bound: frozenset[str] = frozenset()
 ) -> Iterator[WorkerFunction]:
     """A function, lambda or method; what a partial or a callable object runs."""
     value = each.value
@@ -97,7 +101,7 @@ def _functions(
             yield WorkerFunction(target, scope, _numbers(project, target, positional, bound))
 
 
-def _bound(project: Project, found: WorkerFunction, each: Scoped, partial: Call) -> Scope:
+def _bound(project: LoaderQueries, found: WorkerFunction, each: Scoped, partial: Call) -> Scope:
     """The parameters that a partial gives: by their names, and in their order."""
     given = dict(found.scope.given)
     for function in project.resolver.functions(found.function):
@@ -111,7 +115,7 @@ def _bound(project: Project, found: WorkerFunction, each: Scoped, partial: Call)
     return found.scope._replace(given=given)
 
 
-def _numbers(project: Project, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:
+def _numbers(project: LoaderQueries, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:
     """The parameter that gets the worker's number: the first that nothing has been given for; all of a ``*args``."""
     found = set()
     for function in project.resolver.functions(target):

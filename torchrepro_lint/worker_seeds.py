@@ -11,13 +11,13 @@ from torchrepro_lint.passing import bind
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import from_entropy, seed_given
 from torchrepro_lint.walk import within
-from torchrepro_lint.worker_functions import WORD, WorkerFunction, worker_functions
+from torchrepro_lint.worker_functions import WORD, WorkerFunction, handed_words, worker_functions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Seeder
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.loader_queries import LoaderQueries
 
 _FAMILIES = frozenset({"torch", "numpy", "python"})
 # What gives the same for the same arguments.
@@ -54,14 +54,14 @@ class WorkerSeedPlace(NamedTuple):
     passed: bool
 
 
-def worker_seeds(project: Project, catalogue: Catalogue) -> Iterator[WorkerSeedPlace]:
+def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[WorkerSeedPlace]:
     """One for each call, in the order of the worker functions."""
     for each in _worker_seeds(project, catalogue):
         start, end = each.call.start, each.call.end
         yield WorkerSeedPlace(each.path, start, end, each.name, each.source, each.direct, each.passed)
 
 
-def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterable[WorkerSeed]:
+def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[WorkerSeed]:
     seeds: dict[int, WorkerSeed] = {}
     for worker in worker_functions(project):
         reader = _Reader(project, worker)
@@ -80,7 +80,7 @@ def _worker_seeds(project: Project, catalogue: Catalogue) -> Iterable[WorkerSeed
     return seeds.values()
 
 
-def may_seed_workers(project: Project, path: str) -> bool:
+def may_seed_workers(project: LoaderQueries, path: str) -> bool:
     """Whether a seed of workers may stand in a file, as far as can be told without a look inside: it calls a seeder, or has
     a worker function that calls another's helper.
     """
@@ -88,7 +88,7 @@ def may_seed_workers(project: Project, path: str) -> bool:
     if not project.seeding_words.isdisjoint(summary.calls) or not project.seeding_words.isdisjoint(summary.values):
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
-    return WORD in summary.keywords or not project.handed_words.isdisjoint(
+    return WORD in summary.keywords or not handed_words(project).isdisjoint(
         name.rpartition(".")[2].lstrip(":") for name in names
     )
 
@@ -96,7 +96,7 @@ def may_seed_workers(project: Project, path: str) -> bool:
 class _Reader:
     """Tells what seeds are in one worker function."""
 
-    def __init__(self, project: Project, worker: WorkerFunction) -> None:
+    def __init__(self, project: LoaderQueries, worker: WorkerFunction) -> None:
         self._project = project
         self._worker = worker
         self._functions = project.work_of((worker.function,)).run.functions

@@ -16,7 +16,7 @@ from torchrepro_lint.signatures import OPEN
 
 if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 _CAUSE = "picks kernels by timing them, which differs between runs"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
-from torchrepro_lint.loaders import Loader, by_site, loaders
+from torchrepro_lint.loaders import Loader, by_site
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.fix_generator import fix_generator
@@ -25,7 +25,7 @@ WORKERS_SEED_NUMPY = (1, 9)
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
     before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
-    for each in by_site(loaders(context.project, context.path)):
+    for each in by_site(context.project.readable_loaders(context.path)):
         found = next(
             ((loader, draws) for loader in each if (draws := loose_draws(context.project, loader, before=before))), None
         )
@@ -55,7 +55,7 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL302: a shuffled loader whose order comes from the global generator."""
-    for each in by_site(loaders(context.project, context.path)):
+    for each in by_site(context.project.readable_loaders(context.path)):
         loader = next((loader for loader in each if loader.shuffles and not loader.passes("generator")), None)
         if loader is None:
             continue

@@ -24,8 +24,9 @@ from torchrepro_lint.tested import is_given
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Seeder
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.sites import Site
     from torchrepro_lint.text import Fix
 
 # Methods of objects that take a seed.

@@ -12,7 +12,7 @@ from torchrepro_lint.seeding import families
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 _CODE = "TRL108"

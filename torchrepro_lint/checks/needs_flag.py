@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.backward import has_backward
 from torchrepro_lint.determinism import cudnn_deterministic, enabled
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import span
-from torchrepro_lint.gradients import has_backward
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.verdicts import verdicts
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.attribution import belongs_elsewhere
 from torchrepro_lint.determinism import enables
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.reached import is_convolution, on_request, raising
 from torchrepro_lint.rewrites.fix_enabling import fix_enabling
-from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
+from torchrepro_lint.routes import entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.reached import Operation
     from torchrepro_lint.rule import Context
 

@@ -14,7 +14,7 @@ from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Seed
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 

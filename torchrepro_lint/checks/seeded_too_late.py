@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.attribution import belongs_elsewhere
 from torchrepro_lint.families import FAMILIES, Family
 from torchrepro_lint.happenings import guards
 from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_late import fix_late
-from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, place_of, reached_at, steps_to
+from torchrepro_lint.routes import entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 

@@ -17,8 +17,8 @@ from torchrepro_lint.text import Fix
 from torchrepro_lint.third_party import Foreign, foreign
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Site
     from torchrepro_lint.rule import Context
+    from torchrepro_lint.sites import Site
 
 CODE = "TRL405"
 

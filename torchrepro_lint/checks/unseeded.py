@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.attribution import belongs_elsewhere
 from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.rewrites.seed_calls import spawning
-from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_line, reached_at, steps_to
+from torchrepro_lint.routes import entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 

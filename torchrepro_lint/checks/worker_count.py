@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import replace_argument
 from torchrepro_lint.facts import Arg, Call, Constant, If, Ref, span
-from torchrepro_lint.loaders import by_site, loaders
+from torchrepro_lint.loaders import by_site
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import within
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.rule import Context
     from torchrepro_lint.scoped import Scoped
     from torchrepro_lint.spots import Spot
+    from torchrepro_lint.value_flow import ValueFlow
 
 _COUNTS = frozenset(
     {
@@ -29,7 +30,7 @@ _COUNTS = frozenset(
 
 def out_of_order(context: Context) -> Iterator[Finding]:
     """TRL305: ``in_order=False`` with more than one worker."""
-    for each in by_site(loaders(context.project, context.path)):
+    for each in by_site(context.project.readable_loaders(context.path)):
         loader = next(filter(_overtakes, each), None)
         if loader is not None:
             message = f"{loader.label}(in_order=False) returns batches as workers finish them; write in_order=True"
@@ -50,7 +51,7 @@ def _in_order(loader: Loader) -> Fix | None:
 
 def machine_dependent(context: Context) -> Iterator[Finding]:
     """TRL306: a number of workers that is the machine's, where they draw, or share a stream of samples."""
-    for each in by_site(loaders(context.project, context.path)):
+    for each in by_site(context.project.readable_loaders(context.path)):
         found = next(((loader, source) for loader in each if (source := _counted(context, loader))), None)
         if found is not None:
             loader, source = found
@@ -63,28 +64,30 @@ def machine_dependent(context: Context) -> Iterator[Finding]:
 
 def _counted(context: Context, loader: Loader) -> str:
     """The function that counts processors for a loader, where it matters how many workers there are."""
-    there = context.project.orders.uses.spots(context.path).of(loader.site.call)
-    source = next(filter(None, (_source(loader, there, each, 0) for each in loader.values("num_workers"))), "")
+    there = context.project.uses.spots(context.path).of(loader.site.call)
+    source = next(
+        filter(None, (_source(context.project, loader, there, each, 0) for each in loader.values("num_workers"))), ""
+    )
     return source if source and (_streams(loader) or context.project.fetching.of_loader(loader)) else ""
 
 
-def _source(loader: Loader, there: Spot | None, count: Scoped, depth: int) -> str:
+def _source(project: ValueFlow, loader: Loader, there: Spot | None, count: Scoped, depth: int) -> str:
     """The function that counts processors, in a value or behind a variable in it, for a loader that stands ``there``."""
     for each in within(count.value) if depth < 6 else ():
         if isinstance(each, Call):
-            for name in loader.origins.project.names(count.path, each.func):
-                if name in _COUNTS and not _is_apart(loader, there, count.path, each):
+            for name in project.names(count.path, each.func):
+                if name in _COUNTS and not _is_apart(project, there, count.path, each):
                     return name
         elif each is not count.value:
             for behind in loader.origins.of(count._replace(value=each)):
-                if behind.value is not each and (found := _source(loader, there, behind, depth + 1)):
+                if behind.value is not each and (found := _source(project, loader, there, behind, depth + 1)):
                     return found
     return ""
 
 
-def _is_apart(loader: Loader, there: Spot | None, path: str, call: Call) -> bool:
+def _is_apart(project: ValueFlow, there: Spot | None, path: str, call: Call) -> bool:
     """Whether a value stands in one branch of a test of an attribute, and the loader in the other branch of the same test."""
-    spot = loader.origins.project.orders.uses.spots(path).of(call)
+    spot = project.uses.spots(path).of(call)
     if spot is None or there is None:
         return False
     tests = dict(_tests(there))

@@ -31,7 +31,7 @@ from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.value_flow import ValueFlow
 
 # Through so many calls of the project a value is followed, outwards and inwards.
 _HOPS = 3
@@ -44,7 +44,7 @@ _DEEPEST = 60
 class Kinds:
     """Answers for all modules of a project, worked out when first asked for; use ``kinds_of``."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ValueFlow) -> None:
         self.project = project
         self._forget()
 
@@ -205,7 +205,7 @@ class Kinds:
         return joined(*found) if found else UNKNOWN
 
 
-def kinds_of(project: Project) -> Kinds:
+def kinds_of(project: ValueFlow) -> Kinds:
     """The answers for a project."""
     if "kinds" not in project.kept:
         project.kept["kinds"] = Kinds(project)

@@ -10,12 +10,12 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.program_index import ProgramIndex
 
 _REGISTERING = frozenset({"register_buffer", "register_parameter", "add_module", "register_module"})
 
 
-def registrations(project: Project, owner: str) -> Iterator[tuple[str, str, Call]]:
+def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str, Call]]:
     """Each ``self.register_buffer(...)`` of a class: the file, the method's word, and the call."""
     path = path_of(owner)
     for definition in project.resolver.classes(owner):

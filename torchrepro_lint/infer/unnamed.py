@@ -8,14 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Collection, Expression, Function, Ref
-from torchrepro_lint.found_calls import all_calls
 from torchrepro_lint.infer.what import UNKNOWN, What
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.words import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import Place
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.value_flow import ValueFlow
 
 # Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.
 _DECIDING = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select")
@@ -25,7 +24,7 @@ _LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_ent
 _MOST_CALLS = 20
 
 
-def unnamed_calls(project: Project, name: str, function: Function) -> list[tuple[str, Call]]:
+def unnamed_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
     """The calls, each with its file, that run a module's ``forward``, or a function that tables alone name; none where
     there may be others that are not found, and where nothing depends on what they pass.
     """
@@ -51,16 +50,16 @@ def known_of(function: Function, passed: What) -> What:
     return What(whole, low=passed.low, high=passed.high, grad=passed.grad if whole else None)
 
 
-def _told(project: Project, name: str) -> Iterator[tuple[str, Call]]:
-    for path, places in all_calls(project).told.of(name):
+def _told(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
+    for path, places in project.all_calls.told.of(name):
         yield from ((path, _call(project, path, each)) for each in places)
 
 
-def _of_object(project: Project, name: str) -> Iterator[tuple[str, Call]]:
+def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
     """Those by what is known to be an object of the class, and by a loss that is passed on."""
     yield from _told(project, name)
     made = f"{project.resolver.owner(name)}()"
-    untold = all_calls(project).untold
+    untold = project.all_calls.untold
     for word in filter(_LOSS.fullmatch, untold.names()):
         for path, places in untold.of(word):
             for each in places:
@@ -69,13 +68,13 @@ def _of_object(project: Project, name: str) -> Iterator[tuple[str, Call]]:
                     yield path, call
 
 
-def _call(project: Project, path: str, place: Place) -> Call:
+def _call(project: ValueFlow, path: str, place: Place) -> Call:
     return project.called_at(path + place.function, place.start, place.end).call
 
 
-def _is_in_tables_alone(project: Project, name: str, function: Function) -> bool:
+def _is_in_tables_alone(project: ValueFlow, name: str, function: Function) -> bool:
     """Whether a function is named where it is called, and otherwise as an item of displays alone."""
-    uses = project.orders.uses
+    uses = project.uses
     if function.decorators or not project.resolver.calls_of.hands_on(name):
         return False
     for path, read, words in uses.of_definition(path_of(name), function.name):

@@ -26,16 +26,16 @@ from torchrepro_lint.spots import bound
 from torchrepro_lint.walk import last_word, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
     from torchrepro_lint.spots import Spot, Spots
+    from torchrepro_lint.value_flow import ValueFlow
 
 _LOOKING = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})
 _ASKING = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
 
 
-def is_aligned(project: Project, path: str, subscript: Subscript) -> bool:
+def is_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
     """Whether an item is that of the element of a set, at whose place it stands."""
-    spots = project.orders.uses.spots(path)
+    spots = project.uses.spots(path)
     spot = spots.of(subscript)
     match subscript:
         case Subscript(value=Ref(roots=(made,), path=()), indices=(Ref(roots=(index,), path=()),)) if spot is not None:
@@ -77,7 +77,7 @@ def _variable(value: Expression) -> str:
     return value.roots[0] if isinstance(value, Ref) and not value.path and len(value.roots) == 1 else ""
 
 
-def _is_constant(project: Project, path: str, spots: Spots, root: str) -> bool:
+def _is_constant(project: ValueFlow, path: str, spots: Spots, root: str) -> bool:
     """Whether a local variable is bound once, and what it holds is only gone along or looked at."""
     given = project.origins.assignments(path).get(root, ())
     passed = project.resolver.parameter(path + root) is not None
@@ -104,7 +104,7 @@ def _is_given(spot: Spot) -> bool:
     return spot.written and isinstance(spot.statement, Assign) and spot.statement.op in ("=", ":")
 
 
-def _is_made_along(project: Project, path: str, spots: Spots, root: str, along: str) -> bool:
+def _is_made_along(project: ValueFlow, path: str, spots: Spots, root: str, along: str) -> bool:
     """Whether a list gets one item for each element, and is only read by places then."""
     given = [each.value for each in project.origins.assignments(path).get(root, ())]
     match given:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.sites import Site
 
 _FUNCTIONS = frozenset(
     {
@@ -21,7 +22,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-def completions(project: Project, path: str) -> Iterator[tuple[Site, str]]:
+def completions(project: ProgramIndex, path: str) -> Iterator[tuple[Site, str]]:
     """The calls of a module, with the word that people write."""
     for site in project.calls(path):
         word = last_word(site.call.func)

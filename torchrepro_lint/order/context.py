@@ -15,11 +15,10 @@ from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
 from torchrepro_lint.order.spelled import Spelled
 from torchrepro_lint.order.steps import Here, Taken, flat, steps
-from torchrepro_lint.uses import Uses
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
     from torchrepro_lint.spots import Spot
+    from torchrepro_lint.value_flow import ValueFlow
 
 # A value is followed through so many places and containers; what is left then decides nothing that is known.
 _MOST_PLACES = 600
@@ -29,10 +28,10 @@ _DEEPEST = 4
 class Orders:
     """Follows values through a project."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ValueFlow) -> None:
         self.project = project
         self.names = project.resolver
-        self.uses = Uses(project)
+        self.uses = project.uses
         self.barren = Barren(self.names)
         self.methods = Methods(self)
         self.arguments = Arguments(self)

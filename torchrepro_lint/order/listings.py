@@ -11,7 +11,8 @@ from torchrepro_lint.order.shapes import LISTING, WALK, Shape
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.sites import Site
+    from torchrepro_lint.value_flow import ValueFlow
 
 _FUNCTIONS = {
     "os.listdir": "os.listdir",
@@ -34,7 +35,7 @@ class Listing(NamedTuple):
     is_list: bool
 
 
-def listings(project: Project, path: str) -> Iterator[Listing]:
+def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
     """The listings of a module."""
     for site in project.calls(path):
         label = _label(project, path, site)
@@ -43,14 +44,14 @@ def listings(project: Project, path: str) -> Iterator[Listing]:
             yield Listing(site, label, WALK if walks else LISTING, label in _LISTS)
 
 
-def _label(project: Project, path: str, site: Site) -> str:
+def _label(project: ValueFlow, path: str, site: Site) -> str:
     for name in site.names:
         if name in _FUNCTIONS:
             return _FUNCTIONS[name]
     return _of_path(project, path, site) if last_word(site.call.func) in _METHODS else ""
 
 
-def _of_path(project: Project, path: str, site: Site) -> str:
+def _of_path(project: ValueFlow, path: str, site: Site) -> str:
     match site.call.func:
         case Ref(path=(*words, word)):
             receiver: Expression = site.call.func._replace(path=tuple(words))
@@ -61,7 +62,7 @@ def _of_path(project: Project, path: str, site: Site) -> str:
     return f"Path.{word}" if _is_path(project, path, receiver) else ""
 
 
-def _is_path(project: Project, path: str, receiver: Expression) -> bool:
+def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
     """Whether inference knows a path, or where it knows nothing, whether something of the project passes one."""
     kinds = kinds_of(project)
     known = kinds.of(path, receiver).kind

@@ -14,8 +14,8 @@ from torchrepro_lint.walk import declared_attributes, last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.what import What
-    from torchrepro_lint.project import Project
     from torchrepro_lint.spots import Spot
+    from torchrepro_lint.value_flow import ValueFlow
 
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
 _STEADY = frozenset({"int", "float", "bool", "none"})
@@ -27,12 +27,12 @@ _NARROWING = frozenset({"intersection", "difference", "copy"})
 _KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
 
-def holds_numbers(project: Project, path: str, expression: Expression) -> bool:
+def holds_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
     """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
     return _holds(project, path, expression, set())
 
 
-def becomes_tensor(project: Project, path: str, spot: Spot) -> bool:
+def becomes_tensor(project: ValueFlow, path: str, spot: Spot) -> bool:
     """Whether torch makes a tensor of the list that an expression ends in: it takes numbers alone."""
     taken = spot.parent
     if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
@@ -62,7 +62,7 @@ _TENSOR_WORDS = frozenset(
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 
 
-def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[str, int, int]]) -> bool:
+def _holds(project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]) -> bool:
     """What has been ``seen`` holds what the rest does."""
     key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
@@ -93,7 +93,7 @@ def _holds(project: Project, path: str, expression: Expression, seen: set[tuple[
     return False
 
 
-def _counts(project: Project, path: str, call: Call) -> bool:
+def _counts(project: ValueFlow, path: str, call: Call) -> bool:
     """``map(int, words)``."""
     if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
         return False
@@ -101,7 +101,7 @@ def _counts(project: Project, path: str, call: Call) -> bool:
     return bool(made) and _NUMBERS.issuperset(made)
 
 
-def _is_declared(project: Project, path: str, ref: Ref) -> bool:
+def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
     """``indices: set[int]``, as a variable or as an attribute of an object of the project."""
     resolver = project.resolver
     names: list[str] = []
@@ -122,7 +122,7 @@ def _is_declared(project: Project, path: str, ref: Ref) -> bool:
     return any(is_steady(annotated(kinds_of(project), file, value).element) for file, value in declared)
 
 
-def _declared_in_methods(project: Project, name: str) -> Iterator[Expression]:
+def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
     """What ``self.indices: set[int] = set()`` declares in the methods of a class, or of one that it inherits from."""
     owner, _, word = name.rpartition(".")
     resolver = project.resolver
@@ -132,7 +132,7 @@ def _declared_in_methods(project: Project, name: str) -> Iterator[Expression]:
             yield from declared_attributes(function, word)
 
 
-def _is_said_to_return(project: Project, path: str, func: Expression) -> bool:
+def _is_said_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
     """``def cycles(...) -> Set[Tuple[int, ...]]``, whatever its body says no more of."""
     names = project.names(path, func)
     said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]

@@ -22,7 +22,7 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.value_flow import ValueFlow
 
 _NUMBERS = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
@@ -43,14 +43,14 @@ _INDICES = re.compile(
 _Places: TypeAlias = "tuple[int | None, ...]"
 
 
-def elements_are_numerals(project: Project, path: str, expression: Expression) -> bool:
+def elements_are_numerals(project: ValueFlow, path: str, expression: Expression) -> bool:
     """Whether all that a container may hold are numbers. That what ``tolist`` gave can be put into a set is taken for granted:
     then it is a number, however many dimensions the tensor has.
     """
     return _Look(project, path).at(expression, (None,))
 
 
-def is_of_tensor(project: Project, path: str, func: Expression) -> bool:
+def is_of_tensor(project: ValueFlow, path: str, func: Expression) -> bool:
     """Whether a function is a method of a tensor (or of the array that one gave)."""
     receiver: Expression | None = None
     match func:
@@ -68,7 +68,7 @@ def is_of_tensor(project: Project, path: str, func: Expression) -> bool:
 class _Look:
     """One look in a file; a variable that is worked out from itself is what the rest of it is."""
 
-    def __init__(self, project: Project, path: str, hops: int = 0) -> None:
+    def __init__(self, project: ValueFlow, path: str, hops: int = 0) -> None:
         self._project, self._path, self._hops = project, path, hops
         self._assignments = project.origins.assignments(path)
         self._seen: set[tuple[str, _Places]] = set()
@@ -112,7 +112,7 @@ class _Look:
         for how, value in self._project.resolver.assigned(self._path + root):
             if how in ("|=", "^=", "+="):
                 yield value, places
-        spots = self._project.orders.uses.spots(self._path)
+        spots = self._project.uses.spots(self._path)
         for read in (each for each in spots.reads(root) if len(each.path) == 1):
             spot = spots.of(read)
             if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:

@@ -26,7 +26,7 @@ from torchrepro_lint.order.steps import Here, Order, Taken, steps
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.order_flow import OrderFlow
     from torchrepro_lint.spots import Spot
 
 _SETS = frozenset({"set", "frozenset"})
@@ -44,7 +44,7 @@ class SetOrder(NamedTuple):
     taken: Taken
 
 
-def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
+def set_orders(project: OrderFlow, path: str) -> Iterator[SetOrder]:
     """The places of a module that take the order of a set whose elements' hashes differ between runs."""
     kinds = kinds_of(project)
     orders = project.orders
@@ -64,7 +64,7 @@ def set_orders(project: Project, path: str) -> Iterator[SetOrder]:
                 yield SetOrder(step, what.element, taken)
 
 
-def _likely(project: Project, path: str) -> set[int]:
+def _likely(project: OrderFlow, path: str) -> set[int]:
     """The identities of what the file may go along and that may be a set: few files have any."""
     barren = project.orders.barren
     return {
@@ -86,7 +86,7 @@ def _may_make(node: Expression) -> bool:
     return True
 
 
-def _is_passed_lists(project: Project, path: str, ref: Ref) -> bool:
+def _is_passed_lists(project: OrderFlow, path: str, ref: Ref) -> bool:
     """Whether a parameter of a private function is given lists by all that call it, whatever its annotation says."""
     for root in ref.roots if not ref.path else ():
         found = project.resolver.parameter(path + root)

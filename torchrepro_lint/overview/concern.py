@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.backward import has_backward
 from torchrepro_lint.facts import span as span_of
-from torchrepro_lint.gradients import has_backward
 from torchrepro_lint.operations import cases
 from torchrepro_lint.reached import device_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Row
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
     from torchrepro_lint.text import Span
 

@@ -18,7 +18,7 @@ from torchrepro_lint.report.fingerprints import fingerprints
 
 if TYPE_CHECKING:
     from torchrepro_lint.diagnostic import Diagnostic
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context, Step
     from torchrepro_lint.text import Fix, Position
 

@@ -10,7 +10,7 @@ from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
 
 _NONE = "No DataLoader was found in this run."

@@ -11,7 +11,7 @@ from torchrepro_lint.overview.records import Cell, Place
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Item
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.timeline import Moment, Timeline
 
 # Said where the run lacks something, and no finding of its own says so.

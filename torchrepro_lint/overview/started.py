@@ -13,7 +13,7 @@ from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.qualified import parted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Program
+    from torchrepro_lint.programs import Program
     from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Timeline
 

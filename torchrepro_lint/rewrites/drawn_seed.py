@@ -14,7 +14,8 @@ from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 _NUMBERS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 

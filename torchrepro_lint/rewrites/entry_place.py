@@ -19,7 +19,8 @@ from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 _LAUNCHERS = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 

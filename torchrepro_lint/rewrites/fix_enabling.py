@@ -24,7 +24,8 @@ from torchrepro_lint.walk import statements
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression, Facts, Statement
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'

@@ -17,7 +17,8 @@ from torchrepro_lint.text import Edit, Fix, Span
 from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.sites import Site
 
 _WORD = re.compile(r"\w+")
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}

@@ -19,7 +19,8 @@ from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 
 class _Move(NamedTuple):

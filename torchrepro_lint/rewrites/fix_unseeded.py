@@ -16,7 +16,8 @@ from torchrepro_lint.walk import statements
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
     from torchrepro_lint.partly import Partly
-    from torchrepro_lint.project import Program, Project
+    from torchrepro_lint.programs import Program
+    from torchrepro_lint.project import Project
 
 
 def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | None:

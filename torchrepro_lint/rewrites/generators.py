@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.facts import Arg, Assign, Call, Constant, Expression, Function, Ref, Statement
 from torchrepro_lint.insertions import shadowed
-from torchrepro_lint.loaders import Loader, loaders
+from torchrepro_lint.loaders import Loader
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.nesting import Level, function_at, hidden, level_of
 from torchrepro_lint.splitting import random_splits
@@ -54,7 +54,7 @@ def needing(project: Project, path: str, level: Level) -> list[int]:
 def _needing_all(project: Project, path: str) -> dict[str, list[int]]:
     known = _answers(project).needing
     if path not in known:
-        sites = [loader.site for loader in loaders(project, path) if _needs(project, loader)]
+        sites = [loader.site for loader in project.readable_loaders(path) if _needs(project, loader)]
         sites += [site for site, _ in random_splits(project, path)]
         found: dict[str, list[int]] = {}
         for site in sites:

@@ -30,7 +30,7 @@ class Sorting:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._path = context.path
-        self._uses = context.project.orders.uses
+        self._uses = context.project.uses
         self._spots = self._uses.spots(context.path)
 
     def listing(self, listing: Listing) -> Fix | None:

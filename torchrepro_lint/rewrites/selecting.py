@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Ref
-from torchrepro_lint.project import Project, Site
+from torchrepro_lint.project import Project
+from torchrepro_lint.sites import Site
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})

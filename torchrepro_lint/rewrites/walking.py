@@ -22,7 +22,7 @@ _TITLE = "Walk in the order of names"
 def fix_walk(context: Context, listing: Listing) -> Fix | None:
     """None unless a ``for`` statement goes along the walk, from the top, and names its three parts."""
     call = listing.site.call
-    spot = context.project.orders.uses.spots(context.path).of(call)
+    spot = context.project.uses.spots(context.path).of(call)
     if spot is None or not isinstance(spot.statement, Loop) or spot.statement.source is not call or _is_upwards(call):
         return None
     loop = spot.statement
