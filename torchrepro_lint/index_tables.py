@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torchrepro_lint.all_calls import AllCalls, Calls
 from torchrepro_lint.kept import Answers, Kept
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 # The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
 # asked for again.
 _MOST_FILES = 64
+
+
+class Table(Protocol):
+    """A memo table that is told of changes."""
+
+    def drop(self, changed: int) -> None:
+        """Forget what was worked out from anything that has changed."""
+        ...
 
 
 class IndexTables:
@@ -90,7 +98,7 @@ class IndexTables:
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
 
-    def _tables(self) -> Iterator[Kept[Any, Any]]:
+    def _tables(self) -> Iterator[Table]:
         """The tables whose answers are forgotten where anything has changed that they were worked out from."""
         yield from (self.sites, self.called, self.calls, self.of_files)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.traces import TraceTables
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Facts
+    from torchrepro_lint.index_tables import Table
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.programs import Program, Reached
 
@@ -36,6 +37,6 @@ class Link(TraceTables):
         # What of each program of such entries can be said without it.
         self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
 
-    def _tables(self) -> Iterator[Kept[Any, Any]]:
+    def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
         yield from (self.seeding, self.programs, self.reached, self.telling)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.entrypoints import Entry, EntryPoints
-from torchrepro_lint.index_tables import IndexTables
+from torchrepro_lint.index_tables import IndexTables, Table
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.order_flow import OrderFlow
 from torchrepro_lint.runs import Run
@@ -36,7 +36,7 @@ class TraceTables(IndexTables):
         self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
         self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
 
-    def _tables(self) -> Iterator[Kept[Any, Any]]:
+    def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
         yield from (self.entries, self.imports)
 
