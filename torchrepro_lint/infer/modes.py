@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Ref, With
-from torchrepro_lint.gradient_modes import switch_of
+from torchrepro_lint.gradient_switches import switch_of
 from torchrepro_lint.infer.bindings import MODES
 from torchrepro_lint.infer.dtypes import device_named
 from torchrepro_lint.walk import bodies, last_word, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
     from torchrepro_lint.project import Project
 
 
-def gradients_off(kinds: Kinds, spot: Spot) -> bool:
+def gradients_off(kinds: TypeInference, spot: Spot) -> bool:
     """Whether what is computed at a spot is out of every graph."""
     binding = spot.env.get(MODES)
     while binding is not None:
@@ -27,7 +27,7 @@ def gradients_off(kinds: Kinds, spot: Spot) -> bool:
     return False
 
 
-def device_around(kinds: Kinds, spot: Spot) -> str:
+def device_around(kinds: TypeInference, spot: Spot) -> str:
     """The device of tensors that name none at a spot: by the innermost ``with torch.device(...)``, else the default."""
     binding = spot.env.get(MODES)
     while binding is not None:
