@@ -20,7 +20,7 @@ from torchrepro_lint.transforming import Transforming
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 Draws: TypeAlias = frozenset[str]
 NOTHING: Draws = frozenset()
@@ -43,7 +43,7 @@ _MOST = 12
 class Fetching:
     """Answers for the datasets and callables of a project."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, origins: ValueSources) -> None:
         self._origins = origins
         self._project = origins.project
         self._transforming = Transforming(origins, self)

@@ -15,8 +15,8 @@ from torchrepro_lint.scoped import Arguments, Scope, Scoped
 from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
     from torchrepro_lint.project import Project, Site
+    from torchrepro_lint.value_context import ValueSources
 
 # A function that is called from more places is taken once, with whatever they pass.
 _MOST_CALLERS = 24
@@ -31,7 +31,7 @@ class Loader(NamedTuple):
     kind: LoaderKind
     label: str
     arguments: Arguments
-    origins: Origins
+    origins: ValueSources
 
     def values(self, word: str) -> tuple[Scoped, ...]:
         """The expressions that may be given for a parameter."""
@@ -59,7 +59,7 @@ class Loader(NamedTuple):
         return known is None or any(value != 0 for value in known)
 
 
-def shuffles(origins: Origins, kind: LoaderKind, arguments: Arguments) -> bool:
+def shuffles(origins: ValueSources, kind: LoaderKind, arguments: Arguments) -> bool:
     """Whether the order of a loader may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
     if passes(origins, arguments, "sampler") or passes(origins, arguments, "batch_sampler") or not kind.shuffles:
         return False

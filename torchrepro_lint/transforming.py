@@ -32,8 +32,8 @@ from torchrepro_lint.unbound import Unbound, key_of
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
     from torchrepro_lint.fetching import Draws, Fetching
-    from torchrepro_lint.origins import Origins
     from torchrepro_lint.project import Work
+    from torchrepro_lint.value_context import ValueSources
 
 NOTHING: Draws = frozenset()
 UNKNOWN: Draws = frozenset({"unknown"})
@@ -66,7 +66,7 @@ _FEW = 40
 class Transforming:
     """Answers for the callables of a project; ``datasets`` answers for its datasets."""
 
-    def __init__(self, origins: Origins, datasets: Fetching) -> None:
+    def __init__(self, origins: ValueSources, datasets: Fetching) -> None:
         self._origins = origins
         self._project = origins.project
         self._datasets = datasets
@@ -230,7 +230,7 @@ class Transforming:
     def _runs(self, happening: Happening, scope: Scope) -> bool:
         """Whether an object of this scope gets to an event: none stands in a branch that its attributes rule out."""
         if not scope.given:
-            return True  # as ``Origins.runs`` says of any place
+            return True  # as ``ValueSources.runs`` says of any place
         places = [(step.path, step.event.value) for step in happening.way]
         for path, value in [*places, (happening.path, happening.event.value)]:
             if value is None:

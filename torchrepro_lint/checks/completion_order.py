@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import span
 from torchrepro_lint.order.completions import completions
 from torchrepro_lint.order.shapes import COMPLETION
-from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rule import Finding
 

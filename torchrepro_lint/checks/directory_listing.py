@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
 from torchrepro_lint.order.listings import Listing, listings
-from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rewrites.walking import fix_walk

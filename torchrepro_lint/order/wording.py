@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.order.steps import Taken
+    from torchrepro_lint.order.taint import Taken
     from torchrepro_lint.rule import Context
 
 _SAID = {
