@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree
-from torchrepro_lint.libraries import Libraries, libraries
+from torchrepro_lint.libraries import libraries
+from torchrepro_lint.library_versions import Libraries
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts

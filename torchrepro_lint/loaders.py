@@ -7,11 +7,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.branches import truth
+from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.constructions import own_arguments
+from torchrepro_lint.entries import Spelling
 from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
 from torchrepro_lint.passing import constants, passes, read_arguments, values
 from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.signatures import HIDDEN
 from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
@@ -57,6 +60,16 @@ class Loader(NamedTuple):
         """Whether ``num_workers`` is passed and not known to be 0."""
         known = self.constants("num_workers")
         return known is None or any(value != 0 for value in known)
+
+
+def samples(loader: Loader) -> bool:
+    """Whether a loader of a kind that draws to make a sample may do so with these arguments."""
+
+    def argument(word: str) -> Expression | None:
+        values = loader.values(word)
+        return values[0].value if len(values) == 1 else (HIDDEN if values else None)
+
+    return evaluate(loader.kind.when, Spelling(loader.kind.name), argument) is not Truth.FAILS
 
 
 def shuffles(origins: ValueSources, kind: LoaderKind, arguments: Arguments) -> bool:

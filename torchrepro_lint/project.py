@@ -47,7 +47,7 @@ from torchrepro_lint.worker_seeds import WorkerSeed, WorkerSeedPlace, worker_see
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Condition, Spelling
-    from torchrepro_lint.libraries import Libraries
+    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.order.context import Orders
     from torchrepro_lint.settings import Settings
 
