@@ -11,6 +11,7 @@ from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
+from torchrepro_lint.run_tables import RunTables
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
@@ -56,6 +57,7 @@ class Link:
         self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
         self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
         self.telling: Telling = Kept(reads)
+        self.runs = RunTables(reads)
         self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
         self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
         # What of each program of such entries can be said without it.
@@ -97,6 +99,7 @@ class Link:
             *(self.reached, self.telling, self.entries, self.imports),
         ):
             kept.drop(changed)
+        self.runs.drop(changed)
         self.answers.drop(changed, mentioned_words(before, facts.summary))
         return True
 

@@ -282,10 +282,10 @@ class Project:
         return self.link.programs.of(entries, lambda: tuple(self._find_programs(entries))) if entries else ()
 
     def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
-        names, events, commands = self.resolver, self.resolver.events, [each for each in entries if each.function]
+        names, tables, commands = self.resolver, self.link.runs, [each for each in entries if each.function]
         paths = {each.path for each in commands}
-        begun = Run.of_module(paths.pop(), names, events) if len(commands) > 1 and len(paths) == 1 else None
-        runs = [(entry, Run.from_entry(entry, names, events, begun)) for entry in entries]
+        begun = Run.of_module(paths.pop(), names, tables) if len(commands) > 1 and len(paths) == 1 else None
+        runs = [(entry, Run.from_entry(entry, names, tables, begun)) for entry in entries]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:
             # A command that the module's own __main__ block calls is that same run.
@@ -299,7 +299,7 @@ class Project:
         """What functions of the project do when a loader's workers run them."""
         key = tuple(functions)
         if key not in self._work:
-            run = Run(self.resolver, self.resolver.events, key, mode="worker")
+            run = Run(self.resolver, self.link.runs, key, mode="worker")
             self._work[key] = Work(run, self._effects(run))
         return self._work[key]
 
@@ -382,7 +382,7 @@ class Project:
     def effects_in(self, function: str) -> Effects:
         """What running a function, or a module's top level, does."""
         if function not in self._own_effects:
-            run = Run(self.resolver, self.resolver.events, (function,), main=function.endswith(":"))
+            run = Run(self.resolver, self.link.runs, (function,), main=function.endswith(":"))
             self._own_effects[function] = self._effects(run)
         return self._own_effects[function]
 
