@@ -155,7 +155,8 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
     """Everything that the rules say; a rule that breaks is an error, and the others go on."""
-    from torchrepro_lint.rule import Context, Finding
+    from torchrepro_lint.context import Context
+    from torchrepro_lint.rule import Finding
 
     if reading.facts is None:
         assert reading.problem is not None

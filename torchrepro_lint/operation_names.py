@@ -10,8 +10,8 @@ from torchrepro_lint.subjects import receiver
 from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.project import Site
-    from torchrepro_lint.rule import Context
 
 # Methods that numpy, pandas or containers have too: they count on what is known to be a tensor.
 _SHARED = frozenset(

@@ -11,8 +11,8 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.project import Program, Project, Site
-    from torchrepro_lint.rule import Context
 
 MODERN = "torch.use_deterministic_algorithms"
 OLD = "torch.set_deterministic"

@@ -7,6 +7,7 @@ import shutil
 
 from torchrepro_lint import catalogue, terminal
 from torchrepro_lint.checking import Checker, read_papers
+from torchrepro_lint.context import Context
 from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.parts import Parts
@@ -14,7 +15,6 @@ from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.requested import options, target_of, warning
 from torchrepro_lint.roots import Options
-from torchrepro_lint.rule import Context
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import read_tree

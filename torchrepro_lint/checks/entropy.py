@@ -23,10 +23,10 @@ from torchrepro_lint.tested import is_given
 from torchrepro_lint.walk import is_none
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Seeder
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.project import Project, Site
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.text import Fix
 
 # Methods of objects that take a seed.

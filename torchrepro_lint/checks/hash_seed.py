@@ -12,8 +12,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import bodies, statements
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.project import Site
-    from torchrepro_lint.rule import Context
 
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})

@@ -16,8 +16,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.project import Site
-    from torchrepro_lint.rule import Context
 
 _OF = {"str": "of a string ", "bytes": "of bytes ", "": "may be of a string and "}
 

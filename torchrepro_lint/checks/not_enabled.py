@@ -13,9 +13,9 @@ from torchrepro_lint.routes import belongs_elsewhere, entry_statement, first_lin
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.project import Program
     from torchrepro_lint.reached import Operation
-    from torchrepro_lint.rule import Context
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"

@@ -12,8 +12,8 @@ from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.order.listings import Listing
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.spots import Spot
 
 _TITLE = "Walk in the order of names"
