@@ -98,7 +98,8 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..., object]:
     import re
 
-    from torchrepro_lint.rule import Context, Finding
+    from torchrepro_lint.context import Context
+    from torchrepro_lint.rule import Finding
     from torchrepro_lint.text import Edit, Fix, Span
 
     def check(context: Context) -> Iterator[Finding]:

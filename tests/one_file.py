@@ -7,10 +7,11 @@ from functools import lru_cache
 
 from torchrepro_lint import catalogue
 from torchrepro_lint.collect import collect
+from torchrepro_lint.context import Context
 from torchrepro_lint.facts import Facts
 from torchrepro_lint.merging import apply_fixes
 from torchrepro_lint.project import Project
-from torchrepro_lint.rule import Context, Finding
+from torchrepro_lint.rule import Finding
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.text import Lines
 

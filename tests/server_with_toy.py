@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint import checks
-from torchrepro_lint.rule import Context, Finding, Rule
+from torchrepro_lint.context import Context
+from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.text import Edit, Fix, Span
 
 

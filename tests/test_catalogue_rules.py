@@ -14,11 +14,11 @@ from operation_lines import LINES, WAITING, Line, Waiting
 from torchrepro_lint import catalogue
 from torchrepro_lint.checks import index_select, needs_flag, operations, ties
 from torchrepro_lint.conditions import Known
+from torchrepro_lint.context import Context
 from torchrepro_lint.entries import ErrorName, Row
 from torchrepro_lint.operations import cases
 from torchrepro_lint.project import Project
 from torchrepro_lint.resources import documented_versions, read_table, release
-from torchrepro_lint.rule import Context
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.tables import error_names
 from torchrepro_lint.text import Lines

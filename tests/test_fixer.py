@@ -12,8 +12,9 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint import engine
+from torchrepro_lint.context import Context
 from torchrepro_lint.merging import merge, moved
-from torchrepro_lint.rule import Context, Finding, Rule
+from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.text import Edit, Fix, Span, apply_edits
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.libraries import VERSIONED, comes_to, libraries
+from torchrepro_lint.libraries import VERSIONED, libraries
+from torchrepro_lint.library_versions import comes_to
 from torchrepro_lint.samples import transforms, versioned
 
 

@@ -43,7 +43,7 @@ def _project(files: dict[str, str]) -> Project:
 def _runs(files: dict[str, str], entries: list[Entry]) -> list[Run]:
     """Runs of some entry points, one after the other."""
     project = _project(files)
-    return [Run.from_entry(entry, project.resolver, project.resolver.events) for entry in entries]
+    return [Run.from_entry(entry, project.resolver, project.link.runs) for entry in entries]
 
 
 def _expect_the_same(files: dict[str, str]) -> int:

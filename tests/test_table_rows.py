@@ -15,8 +15,8 @@ from page_examples import Example, examples
 from table_lines import LINES
 from torchrepro_lint import catalogue, frameworks, tables, third_party
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.context import Context
 from torchrepro_lint.resources import read_table
-from torchrepro_lint.rule import Context
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.text import Lines
 

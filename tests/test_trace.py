@@ -11,9 +11,9 @@ import pytest
 from one_file import NAME, project_of
 from torchrepro_lint import catalogue
 from torchrepro_lint.cli import main
+from torchrepro_lint.context import Context
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.report import timeline_text
-from torchrepro_lint.rule import Context
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.text import Lines
 from torchrepro_lint.timeline import KINDS, LANES, Timeline

@@ -9,8 +9,8 @@ import pytest
 from one_file import project_of
 from page_examples import Example, examples
 from torchrepro_lint import catalogue, operations
+from torchrepro_lint.context import Context
 from torchrepro_lint.operations import cases
-from torchrepro_lint.rule import Context
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.text import Lines
 from torchrepro_lint.verdicts import verdicts

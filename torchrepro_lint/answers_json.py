@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.event_cache import Outcome, Outcomes
 from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.programs import reached
+from torchrepro_lint.run_tables import Outcome, Outcomes
 from torchrepro_lint.small import fields
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ TABLES: dict[str, _Table] = {
     "decorated": _Table(lambda link: link.names.registry.decorated, _tuples),
     "imported": _Table(lambda link: link.names.modules.imports, tuple),
     "outcomes": _Table(
-        lambda link: Outcomes(link.names.events.outcomes),
+        lambda link: Outcomes(link.runs.outcomes),
         lambda it: Outcome(tuple(it[0]), it[1], it[2], tuple(it[3])),
     ),
     "runs": _Table(lambda link: link.names.calls_of.answers, _tuples),

@@ -15,9 +15,9 @@ from torchrepro_lint.scoped import Scope, Scoped
 if TYPE_CHECKING:
     from torchrepro_lint.events import Event
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.origins import Origins
     from torchrepro_lint.runs import Run
     from torchrepro_lint.stretches import Entered
+    from torchrepro_lint.value_context import ValueSources
 
 # A function that is entered in more ways, or by a longer one, or by itself, is given whatever any call of the project passes.
 _MOST = 8
@@ -27,7 +27,7 @@ _DEEPEST = 24
 class Arrivals:
     """Answers for the functions of one run, which begins with ``starts`` in a scope."""
 
-    def __init__(self, origins: Origins, run: Run, starts: Iterable[str], scope: Scope) -> None:
+    def __init__(self, origins: ValueSources, run: Run, starts: Iterable[str], scope: Scope) -> None:
         self._origins = origins
         self._run = run
         self._starts = frozenset(starts)

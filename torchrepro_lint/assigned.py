@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression
-
-# How a variable is reached in a value (see ``Facts``), and the value; all that it is assigned.
-Values: TypeAlias = "tuple[tuple[str, Expression], ...]"
+    from torchrepro_lint.facts import Expression, Values
 
 
-class Assigned(Mapping[str, Values]):
+class Assigned(Mapping[str, "Values"]):
     """The values of each variable, by its name; sorted.
 
     Most variables are assigned one value as it is: of these, only the value is held. Of others the row of ways and values

@@ -10,10 +10,10 @@ from torchrepro_lint.qualified import parted
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 
-def attribute_values(origins: Origins, owner: str, word: str, scope: Scope) -> Iterator[Scoped]:
+def attribute_values(origins: ValueSources, owner: str, word: str, scope: Scope) -> Iterator[Scoped]:
     """What an attribute of an object is given: in the methods of its classes, in their bodies, as a dataclass's field.
 
     A property is what it returns.
@@ -36,6 +36,6 @@ def attribute_values(origins: Origins, owner: str, word: str, scope: Scope) -> I
         yield from (Scoped(path, value, scope) for value in _property(origins, name))
 
 
-def _property(origins: Origins, name: str) -> Iterator[Expression]:
+def _property(origins: ValueSources, name: str) -> Iterator[Expression]:
     if origins.project.resolver.is_property(name):
         yield from origins.project.resolver.return_expressions(name)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.runs import Run
 
 _Answer = TypeVar("_Answer")
 
@@ -20,8 +19,22 @@ class Beginning:
         self.known: dict[str, Any] = {}
 
 
+class Begun(Protocol):
+    """A trace that begins as others do."""
+
+    @property
+    def beginning(self) -> Beginning:
+        """What it has in common with them."""
+        ...
+
+    @property
+    def happenings(self) -> Sequence[Happening]:
+        """All its events, those of the beginning first."""
+        ...
+
+
 def in_parts(
-    run: Run,
+    run: Begun,
     name: str,
     compute: Callable[[int, Sequence[Happening]], _Answer],
     kept: dict[str, Any] | None = None,

@@ -22,13 +22,13 @@ from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import blocks, expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 _LEAVING = ("return", "raise")
 _CHOOSING = frozenset({"if", "and", "or"})
 
 
-def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
+def idle(origins: ValueSources, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
     """The ranges of a function's text that do not run in a scope. Only tests of parameters count that it has not assigned
     before, and of attributes of the scope's object.
     """
@@ -37,7 +37,7 @@ def idle(origins: Origins, path: str, body: tuple[Statement, ...], scope: Scope)
     return tuple(look.found)
 
 
-def truth(origins: Origins, path: str, test: Expression, scope: Scope) -> bool | None:
+def truth(origins: ValueSources, path: str, test: Expression, scope: Scope) -> bool | None:
     """What a test gives in a scope; None where that is not known."""
     match test:
         case Operation(op="not", operands=(inner,)):
@@ -59,7 +59,7 @@ def truth(origins: Origins, path: str, test: Expression, scope: Scope) -> bool |
 
 
 class _Look:
-    def __init__(self, origins: Origins, path: str, scope: Scope) -> None:
+    def __init__(self, origins: ValueSources, path: str, scope: Scope) -> None:
         self._origins, self._path, self._scope = origins, path, scope
         self.found: list[tuple[int, int]] = []
 
@@ -111,7 +111,7 @@ class _Look:
             self.found.append((body[0].start, body[-1].end))
 
 
-def is_certain(origins: Origins, body: tuple[Statement, ...], offset: int) -> bool:
+def is_certain(origins: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
     """Whether a place of a function is in no branch and after nothing that may leave the function: it runs in any scope."""
     key = (id(body), offset)
     if key not in origins.certain:
@@ -119,7 +119,7 @@ def is_certain(origins: Origins, body: tuple[Statement, ...], offset: int) -> bo
     return origins.certain[key]
 
 
-def _is_certain(origins: Origins, body: tuple[Statement, ...], offset: int) -> bool:
+def _is_certain(origins: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
     for statement in body:
         if statement.start <= offset < statement.end:
             for block in blocks(statement):
@@ -136,7 +136,7 @@ def _may_leave(statement: Statement) -> bool:
     return any(isinstance(each, Leave) and each.kind in _LEAVING for each in statements((statement,)))
 
 
-def _choices(origins: Origins, statement: Statement) -> tuple[Operation, ...]:
+def _choices(origins: ValueSources, statement: Statement) -> tuple[Operation, ...]:
     """What of a statement may evaluate its first operand alone, or leave out one of the others."""
     found = origins.choices.get(id(statement))
     if found is None:
@@ -149,7 +149,7 @@ def _choices(origins: Origins, statement: Statement) -> tuple[Operation, ...]:
     return found
 
 
-def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> list[object]:
+def _values(origins: ValueSources, path: str, operand: Expression, scope: Scope) -> list[object]:
     """The literals that an operand may be; none where it may be something else."""
     match operand:
         case Constant(value=value):
@@ -166,7 +166,7 @@ def _values(origins: Origins, path: str, operand: Expression, scope: Scope) -> l
     return []
 
 
-def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[list[object]]:
+def _passed(origins: ValueSources, path: str, ref: Ref, scope: Scope) -> Iterator[list[object]]:
     for root in ref.roots:
         given = scope.given.get(path + root, ())
         if not given or any(
@@ -177,7 +177,7 @@ def _passed(origins: Origins, path: str, ref: Ref, scope: Scope) -> Iterator[lis
             yield [_constant(one.value) for one in origins.of(each)]
 
 
-def _comes_first(origins: Origins, path: str, statement: Statement, ref: Ref) -> bool:
+def _comes_first(origins: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
     """Whether a statement may have bound its variables where a reference is read: it stands above it, or in a loop around both. What
     is assigned is worked out first.
     """
@@ -191,7 +191,7 @@ def _comes_first(origins: Origins, path: str, statement: Statement, ref: Ref) ->
     )
 
 
-def is_set_outside(origins: Origins, path: str, word: str, scope: Scope, others: Iterable[str] = ()) -> bool:
+def is_set_outside(origins: ValueSources, path: str, word: str, scope: Scope, others: Iterable[str] = ()) -> bool:
     """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``;
     ``others`` are looked into, too.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.memo import Memo
 
 if TYPE_CHECKING:
-    from torchrepro_lint.callers import Callers
+    from torchrepro_lint.name_context import NumberedCalls
 
 QUESTION = "calls"
 _BETWEEN = "\n"
@@ -27,7 +27,7 @@ class CallAnswers:
     A memo has these answers, in which the calls of the project are numbered as they came.
     """
 
-    def __init__(self, callers: Callers, memo: Memo) -> None:
+    def __init__(self, callers: NumberedCalls, memo: Memo) -> None:
         self._callers = callers
         self._memo = memo
 

@@ -20,7 +20,7 @@ from torchrepro_lint.walk import called_word
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache
     from torchrepro_lint.memo import Memo
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.name_context import NameResolution
 
 
 # The calls of a project are numbered: the number of the file, that of the word, then that of the call among those by the
@@ -60,7 +60,7 @@ class _Given(NamedTuple):
 class Callers:
     """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
 
-    def __init__(self, names: Names, events: EventCache, memo: Memo) -> None:
+    def __init__(self, names: NameResolution, events: EventCache, memo: Memo) -> None:
         self._names = names
         self._events = events
         self._memo = memo

@@ -14,8 +14,8 @@ from torchrepro_lint.signatures import Argument, arguments, is_hidden
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Spelling
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.value_flow import ValueFlow
 
 # Variables with several values each multiply; beyond these counts an argument stays unknown.
 _MOST_VARIABLES = 3
@@ -23,13 +23,15 @@ _MOST_VALUES = 12
 _DEPTH = 4
 
 
-def readings(context: Context, spelling: Spelling, site: Site, subjects: Collection[str]) -> Iterator[Argument]:
+def readings(
+    project: ValueFlow, path: str, spelling: Spelling, site: Site, subjects: Collection[str]
+) -> Iterator[Argument]:
     """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
-    own = not_passed(context.project, site)
-    for call in handed_on(context.project, site) or _written_out(context, site.call):
+    own = not_passed(project, site)
+    for call in handed_on(project, site) or _written_out(project, path, site.call):
         read = _without(own, arguments(spelling, call))
         words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
-        found = {word: values for word in words if (values := _candidates(context, site, read(word)))}
+        found = {word: values for word in words if (values := _candidates(project, path, site, read(word)))}
         if not found or len(found) > _MOST_VARIABLES:
             yield read
             continue
@@ -43,10 +45,10 @@ def _without(own: frozenset[str], read: Argument) -> Argument:
     return (lambda word: None if word in own and is_hidden(read(word)) else read(word)) if own else read
 
 
-def _written_out(context: Context, call: Call) -> Iterator[Call]:
+def _written_out(project: ValueFlow, path: str, call: Call) -> Iterator[Call]:
     """A call with the keywords that ``**options`` stands for: one for each dictionary, where all are literal."""
     double = next((arg for arg in call.args if arg.star == "**"), None)
-    dicts = [] if double is None else [_items(each) for _, each in context.project.values(context.path, double.value)]
+    dicts = [] if double is None else [_items(each) for _, each in project.values(path, double.value)]
     if double is None or not dicts or None in dicts:
         yield call
         return
@@ -67,7 +69,7 @@ def _items(display: Expression) -> list[tuple[str, Expression]] | None:
     return None
 
 
-def _candidates(context: Context, site: Site, value: Expression | None) -> list[Expression]:
+def _candidates(project: ValueFlow, path: str, site: Site, value: Expression | None) -> list[Expression]:
     """The values that an argument may have: those that a test around the call admits, else all that are assigned.
 
     None for what is written out. The default of a parameter counts where a call passes what is not known.
@@ -78,27 +80,27 @@ def _candidates(context: Context, site: Site, value: Expression | None) -> list[
         for guard in reversed(site.guards):
             if guard.kind == "if" and (admitted := list(_admitted(guard.value, value))):
                 return admitted
-    found = list(_leaves(context, context.path, value))
-    default = context.project.resolver.default(context.path, value)
-    default = (_literal(context, context.path, default) or default) if default is not None else None
+    found = list(_leaves(project, path, value))
+    default = project.resolver.default(path, value)
+    default = (_literal(project, path, default) or default) if default is not None else None
     if default is not None and not all(isinstance(each, Constant | Display) for each in found):
         found.append(default)
     return list(dict.fromkeys(found))[:_MOST_VALUES]
 
 
-def _leaves(context: Context, path: str, value: Expression, depth: int = 0) -> Iterator[Expression]:
+def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) -> Iterator[Expression]:
     """The values of variables and of conditional expressions, each branch of them."""
-    resolver = context.project.resolver
-    for file, each in context.project.values(path, value):
+    resolver = project.resolver
+    for file, each in project.values(path, value):
         match each:
             case Operation(op="if", operands=(_, *branches)) | Operation(op="or", operands=branches) if depth < _DEPTH:
                 for branch in branches:
-                    yield from _leaves(context, file, branch, depth + 1)
+                    yield from _leaves(project, file, branch, depth + 1)
             case Constant() | Display():
                 yield each
             case _:
                 default = resolver.default(file, each) or _left_out(each)
-                yield _literal(context, file, each) or (_literal(context, file, default) if default else None) or each
+                yield _literal(project, file, each) or (_literal(project, file, default) if default else None) or each
 
 
 def _left_out(value: Expression) -> Expression | None:
@@ -111,11 +113,11 @@ def _left_out(value: Expression) -> Expression | None:
     return None
 
 
-def _literal(context: Context, path: str, value: Expression) -> Expression | None:
+def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | None:
     """The constant that inference finds a value to be, a display as it stands; None where it finds none."""
     if isinstance(value, Constant | Display):
         return value
-    known = kinds_of(context.project).of(path, value).value
+    known = kinds_of(project).of(path, value).value
     return None if known is None else Constant(value.start, value.end, known)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree
-from torchrepro_lint.libraries import Libraries, libraries
+from torchrepro_lint.libraries import libraries
+from torchrepro_lint.library_versions import Libraries
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts
@@ -154,7 +155,8 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
     """Everything that the rules say; a rule that breaks is an error, and the others go on."""
-    from torchrepro_lint.rule import Context, Finding
+    from torchrepro_lint.context import Context
+    from torchrepro_lint.rule import Finding
 
     if reading.facts is None:
         assert reading.problem is not None

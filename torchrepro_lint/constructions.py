@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataclass_fields import fields
 from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.passing import bind, read_arguments
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.value_context import Construction
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 _MOST_BASES = 8
 
 
-class Construction(NamedTuple):
-    """An object of a class of the project: the scope of its methods, and the calls of constructors from outside that its
-    own leads to, each with the constructor's class.
-    """
-
-    scope: Scope
-    outside: tuple[tuple[str, Scoped], ...]
-
-
-def construct(origins: Origins, call: Scoped, owner: str) -> Construction:
+def construct(origins: ValueSources, call: Scoped, owner: str) -> Construction:
     """What a call that constructs ``owner`` passes on through the constructors of the class and its bases."""
     scope = Scope({}, {}, owner)
     outside: list[tuple[str, Scoped]] = []
@@ -46,7 +38,7 @@ def construct(origins: Origins, call: Scoped, owner: str) -> Construction:
     return Construction(scope, tuple(outside))
 
 
-def _next(origins: Origins, name: str) -> Iterator[tuple[Call, str]]:
+def _next(origins: ValueSources, name: str) -> Iterator[tuple[Call, str]]:
     """The calls of other constructors in a constructor: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
     for site in origins.project.calls(path_of(name)):
         if site.function == name:
@@ -66,7 +58,7 @@ def own_arguments(call: Call) -> Call:
     return call._replace(args=call.args[1:]) if passes_self(call) else call
 
 
-def _of_dataclass(origins: Origins, call: Scoped, scope: Scope) -> Scope:
+def _of_dataclass(origins: ValueSources, call: Scoped, scope: Scope) -> Scope:
     """The fields of a dataclass are given by name or in their order; they are known as the class's variables."""
     names = fields(origins.project.resolver, scope.owner)
     words = list(dict.fromkeys(name.rpartition(".")[2] for name in names))

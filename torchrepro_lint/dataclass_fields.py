@@ -9,15 +9,15 @@ from torchrepro_lint.facts import Assign, Call, Constant, Expression, Ref, Subsc
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.name_context import NameResolution
 
 
-def fields(names: Names, owner: str) -> list[str]:
+def fields(names: NameResolution, owner: str) -> list[str]:
     """The variables that are fields of a class (``a.py:Options.rows``), those of its bases first; none of what is no dataclass."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
 
-def _own(names: Names, owner: str) -> Iterator[str]:
+def _own(names: NameResolution, owner: str) -> Iterator[str]:
     for definition in names.classes(owner):
         path = path_of(owner)
         decorated = (name for each in definition.decorators for name in names.names(path, each))
@@ -27,7 +27,7 @@ def _own(names: Names, owner: str) -> Iterator[str]:
                     yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)
 
 
-def _is_taken(names: Names, path: str, statement: Assign) -> bool:
+def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
     """Whether a constructor takes a field: not what is the class's own, nor what is made in another way."""
     declared = statement.annotation.value if isinstance(statement.annotation, Subscript) else statement.annotation
     if declared is None or "typing.ClassVar" in names.names(path, declared):
@@ -38,7 +38,7 @@ def _is_taken(names: Names, path: str, statement: Assign) -> bool:
     )
 
 
-def passed(names: Names, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+def passed(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
     """What the calls of the project that make objects of a class pass for a field, each with the calling file."""
     words = list(dict.fromkeys(each.rpartition(".")[2] for each in fields(names, owner)))
     if word not in words or any(":" in each for each in names.methods(owner, "__init__")):

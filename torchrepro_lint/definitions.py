@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.assigned import Values
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement
+from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Values
 from torchrepro_lint.reads import Reads
 from torchrepro_lint.redefinition import in_force
 from torchrepro_lint.tight import tight

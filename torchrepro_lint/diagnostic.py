@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torchrepro_lint.call_path import Step
 from torchrepro_lint.files import Given
-from torchrepro_lint.rule import Finding, Rule, Step
+from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.text import Fix, Lines, Position, Span
 
 

@@ -10,13 +10,13 @@ from torchrepro_lint.mutations import Change
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scoped, either, over
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "builtins.dict", "collections.OrderedDict"})
 _MOST = 8
 
 
-def entries(origins: Origins, passed: Scoped, depth: int = 0) -> Arguments:
+def entries(origins: ValueSources, passed: Scoped, depth: int = 0) -> Arguments:
     """The entries of a dictionary by key; not ``complete`` where it may hold more, or where it takes too long to tell."""
     if depth > _MOST or not origins.dictionaries.enter():
         return UNKNOWN
@@ -26,7 +26,7 @@ def entries(origins: Origins, passed: Scoped, depth: int = 0) -> Arguments:
         origins.dictionaries.leave()
 
 
-def _entries(origins: Origins, passed: Scoped, depth: int) -> Arguments:
+def _entries(origins: ValueSources, passed: Scoped, depth: int) -> Arguments:
     match passed.value:
         case Ref():
             return _of_reference(origins, passed, depth)
@@ -44,7 +44,7 @@ def _entries(origins: Origins, passed: Scoped, depth: int) -> Arguments:
     return _behind(origins, passed, depth)
 
 
-def _behind(origins: Origins, passed: Scoped, depth: int) -> Arguments:
+def _behind(origins: ValueSources, passed: Scoped, depth: int) -> Arguments:
     """What a call or a subscript leads to; nothing is known of what leads nowhere."""
     found = [each for each in origins.of(passed) if each.value is not passed.value]
     ways = [entries(origins, each, depth + 1) for each in found] or [UNKNOWN]
@@ -65,7 +65,7 @@ def _merged(parts: Iterable[Arguments]) -> Arguments:
     return found
 
 
-def _displayed(origins: Origins, passed: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
+def _displayed(origins: ValueSources, passed: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
     found = Arguments()
     for key, item in zip(items[::2], items[1::2], strict=True):
         assert item is not None
@@ -78,7 +78,7 @@ def _displayed(origins: Origins, passed: Scoped, items: tuple[Expression | None,
     return found
 
 
-def named(origins: Origins, passed: Scoped, args: tuple[Arg, ...], depth: int) -> Arguments:
+def named(origins: ValueSources, passed: Scoped, args: tuple[Arg, ...], depth: int) -> Arguments:
     """What ``dict(...)`` and ``update(...)`` are given: other dictionaries, and keywords."""
     found = Arguments()
     for arg in args:
@@ -90,7 +90,7 @@ def named(origins: Origins, passed: Scoped, args: tuple[Arg, ...], depth: int) -
     return found
 
 
-def _of_reference(origins: Origins, passed: Scoped, depth: int) -> Arguments:
+def _of_reference(origins: ValueSources, passed: Scoped, depth: int) -> Arguments:
     """What a variable or attribute is given, with the changes that are made to it before."""
     assert isinstance(passed.value, Ref)
     state: Arguments | None = None
@@ -104,7 +104,7 @@ def _of_reference(origins: Origins, passed: Scoped, depth: int) -> Arguments:
     return UNKNOWN if state is None else state
 
 
-def _changed(origins: Origins, here: Scoped, state: Arguments, change: Change, depth: int) -> Arguments:
+def _changed(origins: ValueSources, here: Scoped, state: Arguments, change: Change, depth: int) -> Arguments:
     """The entries after a change; what is set or dropped by a key that is not known may be any."""
     value = () if change.value is None else (here._replace(value=change.value),)
     match change.kind:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Constant, Expression, Operation
-from torchrepro_lint.walk import within
+from torchrepro_lint.walk import is_none, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names
@@ -51,11 +51,6 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
     if seed is None:
         return True
     return all(is_none(value) for _, value in names.values(path, seed))
-
-
-def is_none(value: Expression) -> bool:
-    """Whether an expression is the literal None."""
-    return isinstance(value, Constant) and value.value is None
 
 
 def changing_source(names: Names, path: str, expression: Expression) -> str | None:

@@ -8,64 +8,13 @@ from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.evaluating import events
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import Expression, Facts, Ref, Statement
-from torchrepro_lint.happenings import Action, Target
-from torchrepro_lint.kept import Kept
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.recent import Recent
-from torchrepro_lint.small import Small, fields
-from torchrepro_lint.stretches import Stretch
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
 _MOST_BODIES = 5_000
-# So many actions are one object for all runs in which they happen.
-_MOST_ACTIONS = 1 << 17
-# Of methods that run on objects of classes that inherit them, likewise.
-_MOST_ON_HEIRS = 5_000
-
-
-class Outcome(Small, frozen=True):
-    """What an event calls, whether that is what calls pass for parameters (see ``Happening``), whether it enters nothing of
-    the project whatever runs it, and what of the project it hands over.
-    """
-
-    found: tuple[str, ...]
-    assumed: bool
-    quiet: bool
-    handed: tuple[str, ...]
-
-
-class Happens(Small, frozen=True):
-    """What tells the events of a project apart, as far as their outcomes differ: the file, what happens, and to what."""
-
-    path: str
-    kind: str
-    value: str
-    start: int
-    end: int
-
-    @classmethod
-    def of(cls, path: str, event: Event) -> Happens:
-        """That of an event of a file."""
-        assert event.value is not None
-        return cls(path, event.kind, type(event.value).__name__, event.value.start, event.value.end)
-
-
-class Outcomes:
-    """What runs have found of events, as a table that can be carried from one run to the next (see ``answers_json``)."""
-
-    def __init__(self, kept: Kept[Happens, Outcome]) -> None:
-        self._kept = kept
-
-    def known(self) -> list[tuple[str, Outcome, int]]:
-        """What has been found, and from what."""
-        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._kept.known()]
-
-    def enter(self, key: str, outcome: Outcome, seen: int) -> None:
-        """Take over what ``known`` gave of a project in the same state."""
-        path, kind, value, start, end = key.rsplit("\n", 4)
-        self._kept.enter(Happens(path, kind, value, int(start), int(end)), outcome, seen)
 
 
 class EventCache:
@@ -79,39 +28,6 @@ class EventCache:
         # By the identity of a body, which stays as long as the facts.
         self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(most)
         self._mutations: dict[str, Mutations] = {}
-        self.outcomes: Kept[Happens, Outcome] = Kept(definitions.reads)
-        # Those of methods that run on an object of another class than their own, each with that class.
-        self.on_heirs: Kept[tuple[Happens, str], Outcome] = Kept(
-            definitions.reads, None if definitions.reads.firm else _MOST_ON_HEIRS
-        )
-        # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
-        # class of its object, and whether it waits until its result is used.
-        self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(
-            definitions.reads
-        )
-
-        # The statements (by identity) of functions and modules that make a model whose weights are all replaced; whether
-        # the module is started.
-        self.replaced: Kept[tuple[str, bool], frozenset[int]] = Kept(definitions.reads)
-
-        # By the identity of their events, which they hold.
-        self._actions: Recent[int, Action] = Recent(_MOST_ACTIONS)
-
-        # What runs have done where they came to import a module.
-        self.stretches: Kept[Target, Stretch] = Kept(definitions.reads)
-
-    def action(
-        self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
-    ) -> Action:
-        """What an event of a function is in a run: one object for all runs in which it is the same."""
-        known: Action | None = self._actions.get(id(event))
-        if (
-            known is None
-            or known.event is not event
-            or (known.function, known.names, known.assumed, known.mode) != (function, names, assumed, mode)
-        ):
-            known = self._actions[id(event)] = Action(path, function, event, names, assumed, mode)
-        return known
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
@@ -149,11 +65,3 @@ class EventCache:
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):
                 self._known.pop((id(body), main))
-
-    def drop(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
-        self.outcomes.drop(changed)
-        self.on_heirs.drop(changed)
-        self.entered.drop(changed)
-        self.replaced.drop(changed)
-        self.stretches.drop(changed)

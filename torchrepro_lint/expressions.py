@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.bindings import bind_target
 from torchrepro_lint.facts import Clause, Comprehension, Constant, Expression, Lambda, Operation, Ref
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax.tree import Node, ToExpression
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+from torchrepro_lint.syntax.tree import Lowering, Node, ToExpression
 
 # Longer texts are prose or data: no rule reads them, and they would fill the memory.
 LONGEST_TEXT = 1000
@@ -62,7 +58,7 @@ def joined(left: Expression, right: Expression, start: int, end: int) -> Express
     return Operation(start, end, "f", (left, right))
 
 
-def _comparison(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
+def _comparison(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
     left = collector.convert(scope, node.left)
     parts: list[tuple[str, Expression, Expression]] = []
     for sign, comparator in collector.tree.compared(node):
@@ -75,12 +71,12 @@ def _comparison(collector: Collector, scope: Scope, node: Node, start: int, end:
     return Operation(start, end, "and", tuple(Operation(a.start, b.end, sign, (a, b)) for sign, a, b in parts))
 
 
-def _conditional(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
+def _conditional(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
     parts = (node.test, node.body, node.orelse)
     return Operation(start, end, "if", tuple(collector.convert(scope, part) for part in parts))
 
 
-def _walrus(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
+def _walrus(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
     value = collector.convert(scope, node.value)
     owner = scope.function()
     bind_target(collector.tree, owner, node.target)
@@ -88,14 +84,14 @@ def _walrus(collector: Collector, scope: Scope, node: Node, start: int, end: int
     return Operation(start, end, ":=", (collector.convert(scope, node.target), value))
 
 
-def _lambda(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
+def _lambda(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
     return Lambda(start, end, collector.define_lambda(scope, node, start, end))
 
 
 def comprehension(kind: str, *fields: str) -> ToExpression:
     """A comprehension with these elements."""
 
-    def convert(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Expression:
+    def convert(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
         """The first source is evaluated outside; everything else sees the targets."""
         prefix = scope.name if scope.name.endswith("<locals>.") else f"{scope.name}<locals>."
         inner = Scope("comprehension", f"{prefix}{scope.numbered('<comp>')}.", scope)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.assigned import Values
 from torchrepro_lint.small import Small
 from torchrepro_lint.text import Span
 
@@ -320,6 +319,10 @@ class Summary(NamedTuple):
     acts: bool
     functions: tuple[str, ...]
     classes: tuple[tuple[str, tuple[Expression, ...]], ...]
+
+
+# How a variable is reached in a value (see ``Facts``), and the value; all that it is assigned.
+Values: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
 
 class Facts(NamedTuple):

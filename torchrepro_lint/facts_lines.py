@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from torchrepro_lint.assigned import Assigned, Values
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary
+from torchrepro_lint.assigned import Assigned
+from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary, Values
 from torchrepro_lint.facts_json import Reader, Writer
 from torchrepro_lint.words import words_of
 

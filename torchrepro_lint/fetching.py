@@ -7,25 +7,22 @@ Empty means that nothing is drawn, as far as all that runs is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
-from torchrepro_lint.loader_kinds import loader_kinds, samples
+from torchrepro_lint.loader_kinds import loader_kinds
+from torchrepro_lint.loaders import samples
 from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.samples import Dataset, dataset
 from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.signatures import arguments
-from torchrepro_lint.transforming import Transforming
+from torchrepro_lint.transforming import NOTHING, UNKNOWN, Draws, Transforming
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader
     from torchrepro_lint.program_effects import ProgramEffects
-
-Draws: TypeAlias = frozenset[str]
-NOTHING: Draws = frozenset()
-UNKNOWN: Draws = frozenset({"unknown"})
 
 _FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
 _PLAIN = (
@@ -47,7 +44,7 @@ class Fetching:
     def __init__(self, project: ProgramEffects) -> None:
         self._origins = project.origins
         self._project = project
-        self._transforming = Transforming(project, self)
+        self._transforming = Transforming(project, self.draws)
         self._known: dict[int, Draws] = {}
 
     def of_loader(self, loader: Loader) -> Draws:

@@ -13,7 +13,7 @@ from torchrepro_lint.tight import tight
 from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.name_context import NameResolution
 
 _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
@@ -21,7 +21,7 @@ _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 class HandedOn:
     """Answers for the functions of a project; a file is walked when a word that it names as a value is asked for."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameResolution) -> None:
         self._names = names
         self._known: Kept[tuple[str, bool], bool] = Kept(names.modules.reads)
         self._named: Kept[tuple[str, bool], dict[str, tuple[Ref, ...]]] = Kept(names.modules.reads)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.before import ran_before
 from torchrepro_lint.facts import Call, Facts, Function, Ref
-from torchrepro_lint.mutations import Change
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.scoped import UNKNOWN, Arguments, Scope, Scoped
+from torchrepro_lint.scoped import UNKNOWN, Scope, Scoped
+from torchrepro_lint.value_context import Step
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 
-class Step(NamedTuple):
-    """A value that is given, or a change of it in place, in a file; ``certain`` if it happens always."""
-
-    path: str
-    certain: bool
-    value: Scoped | Arguments | None = None
-    change: Change | None = None
-
-
-def history(origins: Origins, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
+def history(origins: ValueSources, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
     """The steps in the order in which they happen, as far as that can be told."""
     ref = scoped.value
     assert isinstance(ref, Ref)
@@ -37,7 +28,7 @@ def history(origins: Origins, scoped: Scoped, *, changes: bool = True) -> Iterat
                 yield from _of_variable(origins, scoped, name, changes=changes)
 
 
-def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) -> Iterator[Step]:
+def _of_variable(origins: ValueSources, scoped: Scoped, name: str, *, changes: bool) -> Iterator[Step]:
     path, colon, rest = parted(name)
     if not colon or not rest:
         return
@@ -61,7 +52,7 @@ def _of_variable(origins: Origins, scoped: Scoped, name: str, *, changes: bool) 
             yield from (step._replace(certain=ran.certain) for step in here)
 
 
-def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:
+def _initial(origins: ValueSources, scoped: Scoped, name: str) -> Iterator[Step]:
     """What a parameter is given: by the call that the scope is of, else by all calls of the project."""
     path = path_of(name)
     found = origins.project.resolver.parameter(name)
@@ -78,7 +69,7 @@ def _initial(origins: Origins, scoped: Scoped, name: str) -> Iterator[Step]:
     yield from (Step(path, index == 0, value) for index, value in enumerate(values))
 
 
-def _of_attribute(origins: Origins, scoped: Scoped, ref: Ref, *, changes: bool) -> Iterator[Step]:
+def _of_attribute(origins: ValueSources, scoped: Scoped, ref: Ref, *, changes: bool) -> Iterator[Step]:
     """The attribute of an object of the project, or the variable of a module."""
     for owner, scope in holders(origins, scoped, ref):
         for value in attribute_values(origins, owner, ref.path[0], scope):
@@ -92,7 +83,7 @@ def _of_attribute(origins: Origins, scoped: Scoped, ref: Ref, *, changes: bool) 
         yield from _of_variable(origins, scoped, name, changes=changes)
 
 
-def _of_module(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[str]:
+def _of_module(origins: ValueSources, scoped: Scoped, ref: Ref) -> Iterator[str]:
     modules = origins.project.resolver.modules
     for root in ref.roots:
         for name in modules.resolve(scoped.path, root):
@@ -100,7 +91,7 @@ def _of_module(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[str]:
                 yield from modules.attribute(name[:-1], ref.path[0]) or ()
 
 
-def holders(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[tuple[str, Scope]]:
+def holders(origins: ValueSources, scoped: Scoped, ref: Ref) -> Iterator[tuple[str, Scope]]:
     """The classes of the project that the object before an attribute may be of, each with what is known of the object."""
     resolver = origins.project.resolver
     found = sorted({name[:-2] for name in resolver.receiver(scoped.path, ref) if ":" in name and name.endswith("()")})
@@ -119,13 +110,13 @@ def holders(origins: Origins, scoped: Scoped, ref: Ref) -> Iterator[tuple[str, S
         yield from ((name, Scope()) for name in found)
 
 
-def _is_self(origins: Origins, path: str, ref: Ref) -> bool:
+def _is_self(origins: ValueSources, path: str, ref: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
     parameters = (origins.project.resolver.parameter(path + root) for root in ref.roots)
     return any(found is not None and found.position == 0 and bool(found.function.owner) for found in parameters)
 
 
-def _selves(origins: Origins, path: str, owner: str) -> Iterator[str]:
+def _selves(origins: ValueSources, path: str, owner: str) -> Iterator[str]:
     """The first parameters of a class's methods."""
     for definition in origins.project.resolver.classes(owner):
         for _, method in definition.methods:

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Collection, Comprehension, Expression, Operation, Ref
-from torchrepro_lint.histories import Step, history
+from torchrepro_lint.histories import history
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scoped
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import Step, ValueSources
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
 # Lists may hold lists so deep.
 _DEEPEST = 10
 
 
-def collected(origins: Origins, scoped: Scoped, depth: int = 0) -> Arguments:
+def collected(origins: ValueSources, scoped: Scoped, depth: int = 0) -> Arguments:
     """The items of a list or tuple, those that are added later among them, as spare arguments."""
     if depth > _DEEPEST:
         return UNKNOWN
@@ -36,7 +36,7 @@ def collected(origins: Origins, scoped: Scoped, depth: int = 0) -> Arguments:
     return _all(collected(origins, each, depth + 1) for each in found) if found else UNKNOWN
 
 
-def is_list(origins: Origins, scoped: Scoped) -> bool:
+def is_list(origins: ValueSources, scoped: Scoped) -> bool:
     """Whether a value is a list, so that what is appended to it becomes one of its items."""
     match scoped.value:
         case Collection(kind="list") | Comprehension(kind="list"):
@@ -60,7 +60,7 @@ def added(step: Step, scoped: Scoped) -> Iterator[Scoped]:
         yield Scoped(step.path, Collection(value.start, value.end, "added", (item,)), scoped.scope)
 
 
-def _items_of(origins: Origins, scoped: Scoped, depth: int) -> Arguments:
+def _items_of(origins: ValueSources, scoped: Scoped, depth: int) -> Arguments:
     parts: list[Arguments] = []
     known = False
     for step in history(origins, scoped):
@@ -78,7 +78,7 @@ def _item(item: Scoped) -> Arguments:
     return Arguments({}, (item,))
 
 
-def _joined(origins: Origins, scoped: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
+def _joined(origins: ValueSources, scoped: Scoped, items: tuple[Expression | None, ...], depth: int) -> Arguments:
     parts = []
     for item in items:
         if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.entries import Condition, Spelling, conditions
+from torchrepro_lint.entries import Condition, conditions
 from torchrepro_lint.resources import read_table
-from torchrepro_lint.signatures import HIDDEN
-
-if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression
-    from torchrepro_lint.loaders import Loader
 
 
 class LoaderKind(NamedTuple):
@@ -30,16 +24,6 @@ class LoaderKind(NamedTuple):
     seeds_workers: bool
     shuffles: bool
     evidence: str
-
-
-def samples(loader: Loader) -> bool:
-    """Whether a loader of a kind that draws to make a sample may do so with these arguments."""
-
-    def argument(word: str) -> Expression | None:
-        values = loader.values(word)
-        return values[0].value if len(values) == 1 else (HIDDEN if values else None)
-
-    return evaluate(loader.kind.when, Spelling(loader.kind.name), argument) is not Truth.FAILS
 
 
 @lru_cache(maxsize=1)

@@ -7,16 +7,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.branches import truth
+from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.constructions import own_arguments
+from torchrepro_lint.entries import Spelling
 from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
 from torchrepro_lint.passing import constants, passes, read_arguments, values
 from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.signatures import HIDDEN
 from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.value_context import ValueSources
     from torchrepro_lint.value_flow import ValueFlow
 
 # A function that is called from more places is taken once, with whatever they pass.
@@ -32,7 +35,7 @@ class Loader(NamedTuple):
     kind: LoaderKind
     label: str
     arguments: Arguments
-    origins: Origins
+    origins: ValueSources
 
     def values(self, word: str) -> tuple[Scoped, ...]:
         """The expressions that may be given for a parameter."""
@@ -60,7 +63,17 @@ class Loader(NamedTuple):
         return known is None or any(value != 0 for value in known)
 
 
-def shuffles(origins: Origins, kind: LoaderKind, arguments: Arguments) -> bool:
+def samples(loader: Loader) -> bool:
+    """Whether a loader of a kind that draws to make a sample may do so with these arguments."""
+
+    def argument(word: str) -> Expression | None:
+        values = loader.values(word)
+        return values[0].value if len(values) == 1 else (HIDDEN if values else None)
+
+    return evaluate(loader.kind.when, Spelling(loader.kind.name), argument) is not Truth.FAILS
+
+
+def shuffles(origins: ValueSources, kind: LoaderKind, arguments: Arguments) -> bool:
     """Whether the order of a loader may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
     if passes(origins, arguments, "sampler") or passes(origins, arguments, "batch_sampler") or not kind.shuffles:
         return False

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from torchrepro_lint.firm import Again, Compute, Firm, others
+from torchrepro_lint.interning import words
 from torchrepro_lint.kept import Groups
 from torchrepro_lint.reads import Reads
-from torchrepro_lint.shared import words
 
 _Value = TypeVar("_Value")
 

@@ -16,7 +16,8 @@ from torchrepro_lint.kept import Kept
 from torchrepro_lint.memo import Memo
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.reads import Files, Reads
+from torchrepro_lint.reads import Reads
+from torchrepro_lint.tracked_files import Files
 
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.
 _MANY_STARS = 8

@@ -19,10 +19,10 @@ from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.effects import Draw, Seed
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.touches import Touch
 
 # Seeding the devices only stands in the lane of torch, too.

@@ -179,7 +179,7 @@ class Names:
         return changed
 
     def _drop(self, changed: int) -> None:
-        for kept in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.calls_of, self.events):
+        for kept in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.calls_of):
             kept.drop(changed)
         self.registry.drop(changed)
 

@@ -10,7 +10,7 @@ from torchrepro_lint.subjects import receiver
 from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
     from torchrepro_lint.sites import Site
 
 # Methods that numpy, pandas or containers have too: they count on what is known to be a tensor.

@@ -23,8 +23,8 @@ from torchrepro_lint.tensors import Tensors
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row, Spelling
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.sites import Site
 
 # Parameters through which a gradient may flow back.
@@ -80,7 +80,7 @@ def _may_be_spoken_of(site: Site, operation: Callable[[str], tuple[Row, ...]], s
 def _of_operation(context: Context, site: Site, name: str, known: Known) -> Iterator[Case]:
     rows = context.catalogue.operation(name)
     spelling, subjects = rows[0].spelling, {condition.of for row in rows for condition in row.when}
-    read = list(readings(context, spelling, site, subjects))
+    read = list(readings(context.project, context.path, spelling, site, subjects))
     if all(refuted(rows, argument, known) for argument in read):
         return  # nothing need be known of the input
     tensors = Tensors(context.project, context.path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.allowance import Allowance
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, is_certain, truth
-from torchrepro_lint.constructions import Construction, construct
+from torchrepro_lint.constructions import construct
 from torchrepro_lint.dictionaries import entries
 from torchrepro_lint.facts import (
     Call,
@@ -21,13 +21,14 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.histories import Step, history
+from torchrepro_lint.histories import history
 from torchrepro_lint.lists import added, collected, is_list
 from torchrepro_lint.methods import takes_object
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
+from torchrepro_lint.value_context import Construction, Step
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_index import ProgramIndex

@@ -6,10 +6,10 @@ import json
 from functools import cached_property
 from typing import Any
 
+from torchrepro_lint.call_path import Step
 from torchrepro_lint.content import program
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.outcome import Outcome
-from torchrepro_lint.rule import Step
 from torchrepro_lint.source import Problem, Source, decode, is_notebook
 from torchrepro_lint.text import Cell, Edit, Fix, Lines, Position, Span
 

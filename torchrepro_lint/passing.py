@@ -11,13 +11,13 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct, over
 
 if TYPE_CHECKING:
-    from torchrepro_lint.origins import Origins
+    from torchrepro_lint.value_context import ValueSources
 
 # Handing on torch's own generator is handing on none.
 _GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
-def read_arguments(origins: Origins, call: Scoped, parameters: Sequence[str]) -> Arguments:
+def read_arguments(origins: ValueSources, call: Scoped, parameters: Sequence[str]) -> Arguments:
     """What a call passes for ``parameters``, which may be given by position, and for others by keyword."""
     found = Arguments()
     for each in _calls(origins, call):
@@ -28,7 +28,7 @@ def read_arguments(origins: Origins, call: Scoped, parameters: Sequence[str]) ->
     return Arguments({**named, **found.given}, spare[len(parameters) :], found.complete)
 
 
-def _calls(origins: Origins, call: Scoped) -> Iterator[Scoped]:
+def _calls(origins: ValueSources, call: Scoped) -> Iterator[Scoped]:
     """A partial's own arguments stand before those of the call; a keyword of the call replaces the partial's."""
     assert isinstance(call.value, Call)
     if isinstance(call.value.func, Ref):
@@ -40,7 +40,7 @@ def _calls(origins: Origins, call: Scoped) -> Iterator[Scoped]:
     yield call
 
 
-def is_partial(origins: Origins, each: Scoped) -> bool:
+def is_partial(origins: ValueSources, each: Scoped) -> bool:
     """Whether an expression is a ``functools.partial`` of something."""
     value = each.value
     return (
@@ -50,7 +50,7 @@ def is_partial(origins: Origins, each: Scoped) -> bool:
     )
 
 
-def _own(origins: Origins, call: Scoped) -> Arguments:
+def _own(origins: ValueSources, call: Scoped) -> Arguments:
     found = Arguments()
     assert isinstance(call.value, Call)
     for arg in call.value.args:
@@ -67,7 +67,7 @@ def _own(origins: Origins, call: Scoped) -> Arguments:
     return found
 
 
-def bind(origins: Origins, call: Scoped, name: str, function: Function, *, skip: bool, outer: Scope) -> Scope:
+def bind(origins: ValueSources, call: Scoped, name: str, function: Function, *, skip: bool, outer: Scope) -> Scope:
     """The scope of a function's body in one call of it; ``skip`` leaves out ``self``."""
     path = path_of(name)
     params = function.params[skip:]
@@ -91,12 +91,12 @@ def bind(origins: Origins, call: Scoped, name: str, function: Function, *, skip:
     return Scope(given, stars, outer.owner)
 
 
-def values(origins: Origins, passed: Arguments, word: str) -> tuple[Scoped, ...]:
+def values(origins: ValueSources, passed: Arguments, word: str) -> tuple[Scoped, ...]:
     """The expressions that may be given for a parameter."""
     return distinct(each for given in passed.given.get(word, ()) for each in origins.of(given))
 
 
-def passes(origins: Origins, passed: Arguments, word: str) -> bool:
+def passes(origins: ValueSources, passed: Arguments, word: str) -> bool:
     """Whether something other than None may be given for a parameter; torch's own generator is none."""
     return any(
         not (isinstance(each.value, Constant) and each.value.value is None)
@@ -105,7 +105,7 @@ def passes(origins: Origins, passed: Arguments, word: str) -> bool:
     )
 
 
-def constants(origins: Origins, passed: Arguments, word: str) -> list[object] | None:
+def constants(origins: ValueSources, passed: Arguments, word: str) -> list[object] | None:
     """The literal values that may be given for a parameter; None where one of them is no literal."""
     found = [each.value for each in values(origins, passed, word)]
     known: list[object] = [each.value for each in found if isinstance(each, Constant)]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.facts import Facts
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.libraries import Libraries
+    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.runs import Run
     from torchrepro_lint.settings import Settings
 

@@ -23,7 +23,7 @@ from torchrepro_lint.walk import held_words
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import AllCalls
     from torchrepro_lint.index_tables import IndexTables
-    from torchrepro_lint.libraries import Libraries
+    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.text import Position
 
 _Answer = TypeVar("_Answer")

@@ -16,10 +16,10 @@ from torchrepro_lint.gradients import gradient_free
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 # What a model of another library is made of, as far as it matters here: the operation that stands for it.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")

@@ -8,11 +8,9 @@ all bits are zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from zlib import crc32
-
-from torchrepro_lint.facts import Facts
 
 # So many bits stand for words, and for answers: two that share one are taken to change together.
 _WORDS = 1024
@@ -69,24 +67,3 @@ class Reads:
             yield
         finally:
             self.seen = outer
-
-
-class Files(dict[str, Facts]):
-    """The facts of files by path, which note that they are looked into."""
-
-    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
-        super().__init__(files)
-        self._reads = reads
-
-    def __getitem__(self, path: str) -> Facts:
-        self._reads.seen |= self._reads.bits.get(path, 0)
-        return super().__getitem__(path)
-
-    def get(self, path: str, default: Facts | None = None) -> Facts | None:  # type: ignore[override]
-        """The facts of a file, if it is there."""
-        self._reads.see(path)
-        return super().get(path, default)
-
-    def peek(self, path: str) -> Facts:
-        """The facts of a file, for whoever asks all files and so needs no note of it."""
-        return super().__getitem__(path)

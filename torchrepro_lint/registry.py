@@ -10,13 +10,13 @@ from torchrepro_lint.facts import Call, Class, Constant, Expression, Facts, Func
 from torchrepro_lint.kept import Kept
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.name_context import NameResolution
 
 
 class Registry:
     """What the decorators of a project put into its tables."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameResolution) -> None:
         self._names = names
         # By file: by which function, under which key, and the name.
         self.decorated: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)

@@ -1,15 +1,21 @@
-"""Functions of a run that lead to one another."""
+"""Strongly connected components of a call graph: functions that lead to one another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torchrepro_lint.stretches import Entered
+from typing import Protocol
 
 
-def ring(entries: Mapping[str, Sequence[Entered]], function: str) -> frozenset[str]:
+class Edge(Protocol):
+    """An edge of the graph, kept with the function that it leads to."""
+
+    @property
+    def caller(self) -> str:
+        """The function that it leads from."""
+        ...
+
+
+def ring(entries: Mapping[str, Sequence[Edge]], function: str) -> frozenset[str]:
     """The functions that lead to one and that it leads to, itself among them; none where it does not lead to itself.
 
     ``entries`` has the functions that enter each, as ``Run`` has them.

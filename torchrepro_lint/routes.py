@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.call_path import Step as Waypoint
 from torchrepro_lint.qualified import parted
-from torchrepro_lint.rule import Step as Waypoint
 from torchrepro_lint.text import Lines, Span
 
 if TYPE_CHECKING:

@@ -1,27 +1,17 @@
-"""What a rule is, what it is given, and what it finds."""
+"""What a rule is, and what it finds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.text import Fix, Lines, Position, Span
+from torchrepro_lint.text import Fix, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.facts import Facts
-    from torchrepro_lint.project import Project
-    from torchrepro_lint.settings import Settings
+    from torchrepro_lint.call_path import Step
+    from torchrepro_lint.context import Context
 
 SEVERITIES = ("note", "warning", "error")
-
-
-class Step(NamedTuple):
-    """A step of the way from an entry point to a cause: a place of the project, and what happens there."""
-
-    path: str
-    place: Position
-    text: str
 
 
 class Finding(NamedTuple):
@@ -36,17 +26,6 @@ class Finding(NamedTuple):
     fix: Fix | None = None
     severity: str = ""
     steps: tuple[Step, ...] = ()
-
-
-class Context(NamedTuple):
-    """All that a rule may look at; ``path`` is the module's, with slashes, relative to the project's root."""
-
-    path: str
-    facts: Facts
-    lines: Lines
-    project: Project
-    catalogue: Catalogue
-    settings: Settings
 
 
 class Rule(NamedTuple):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from torchrepro_lint.beginnings import Beginning
 from torchrepro_lint.call_targets import entered
 from torchrepro_lint.entrypoints import Entry, is_test
-from torchrepro_lint.event_cache import EventCache, Happens, Outcome
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import (
     Attribute,
@@ -28,6 +27,7 @@ from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.replaced import replaced
+from torchrepro_lint.run_tables import Happens, Outcome, RunTables
 from torchrepro_lint.small import fields
 from torchrepro_lint.stretches import Entered, Stretch
 from torchrepro_lint.tight import tight
@@ -107,7 +107,7 @@ class Run:
     def __init__(
         self,
         names: Names,
-        cache: EventCache,
+        tables: RunTables,
         starts: Iterable[str],
         *,
         main: bool = False,
@@ -115,7 +115,8 @@ class Run:
         after: Begun | None = None,
     ) -> None:
         self._names = names
-        self._cache = cache
+        self._events = names.events
+        self._tables = tables
         # The functions and modules that were entered, and (``_IMPORTED``) the files that were imported, as they came.
         self._seen: dict[Target, None] = {}
         self._entered: list[Entered] = []
@@ -135,16 +136,16 @@ class Run:
         self._run_the_rest()
 
     @classmethod
-    def from_entry(cls, entry: Entry, names: Names, cache: EventCache, after: Begun | None = None) -> Run:
+    def from_entry(cls, entry: Entry, names: Names, tables: RunTables, after: Begun | None = None) -> Run:
         """The run that an entry point starts; ``after`` is what has begun with its module, where several are to."""
         starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
         main = entry.function is None
-        return cls(names, cache, starts, main=main, after=after if not main else None)
+        return cls(names, tables, starts, main=main, after=after if not main else None)
 
     @classmethod
-    def of_module(cls, path: str, names: Names, cache: EventCache) -> Begun:
+    def of_module(cls, path: str, names: Names, tables: RunTables) -> Begun:
         """A run of a module, with which the runs of its commands begin: what waits is not run yet."""
-        run = cls(names, cache, ())
+        run = cls(names, tables, ())
         run.starts = (f"{path}:",)
         run._execute(Target(f"{path}:", ""), ())
         return Begun(run, Beginning(run.happenings))
@@ -235,7 +236,7 @@ class Run:
 
     def _repeats(self, target: Target, way: tuple[Step, ...]) -> bool:
         """Do what another run has done from here, if this one would do the same."""
-        known = self._cache.stretches.look(target)
+        known = self._tables.stretches.look(target)
         if known is None or not known[0].fits(self._seen):
             return False
         stretch, seen = known
@@ -271,7 +272,7 @@ class Run:
             new,
             tuple(self._waiting.items()),
         )
-        self._cache.stretches.put(found.target, stretch, reads.seen)
+        self._tables.stretches.put(found.target, stretch, reads.seen)
         reads.seen |= found.outer
 
     def _run_the_rest(self) -> None:
@@ -352,13 +353,13 @@ class Run:
 
     def _frame(self, target: Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
         name = target.function
-        found = self._cache.of(name, main=main)
-        loaded = self._cache.replaced.of((name, main), lambda: self._find_replaced(name, found))
+        found = self._events.of(name, main=main)
+        loaded = self._tables.replaced.of((name, main), lambda: self._find_replaced(name, found))
         return _Frame(name, path_of(name), iter(found), way, target.mode, loaded, target.receiver)
 
     def _find_replaced(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
         self._names.modules.reads.see(path_of(name))
-        return frozenset(replaced(self._names, self._cache, name, found))
+        return frozenset(replaced(self._names, self._events, name, found))
 
     def _happen(self, frame: _Frame, event: Event) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""
@@ -367,14 +368,14 @@ class Run:
         if event.kind == "set":
             place = value.value if isinstance(value, Subscript) else value
             found = self._names.names(frame.path, place)
-            action = self._cache.action(frame.path, frame.function, event, found, False, frame.mode)
+            action = self._tables.action(frame.path, frame.function, event, found, False, frame.mode)
             self.happenings.append(Happening(action, frame.way))
             return
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
         outcome = self._outcome(frame, event, called)
         found, assumed, quiet = outcome.found, outcome.assumed, outcome.quiet
         mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
-        action = self._cache.action(frame.path, frame.function, event, found, assumed, mode)
+        action = self._tables.action(frame.path, frame.function, event, found, assumed, mode)
         self.happenings.append(Happening(action, frame.way))
         if event.kind == "read":
             yield from (Target(target, mode) for target in self._read(frame.path, value))
@@ -415,9 +416,9 @@ class Run:
         """What an event calls and hands over; remembered for all runs."""
         key = Happens.of(frame.path, event)
         if frame.receiver:
-            return self._cache.on_heirs.of((key, frame.receiver), lambda: self._find_outcome(frame, event, called))
+            return self._tables.on_heirs.of((key, frame.receiver), lambda: self._find_outcome(frame, event, called))
         self._names.modules.reads.recall("outcomes")
-        return self._cache.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
+        return self._tables.outcomes.of(key, lambda: self._find_outcome(frame, event, called))
 
     def _find_outcome(self, frame: _Frame, event: Event, called: Expression) -> Outcome:
         self._names.modules.reads.see(frame.path)  # what is remembered by its place goes with its file
@@ -428,7 +429,7 @@ class Run:
             values = list(handed_values(event.value))
             if runs := _fetch(found):
                 lists = [each for each in values if isinstance(each, Ref)]
-                values += values_in(item for each in lists for item in self._cache.added(frame.path, each))
+                values += values_in(item for each in lists for item in self._events.added(frame.path, each))
             names = (name for each in values for name in self._names.names(frame.path, each))
             handed = tuple(dict.fromkeys(name for name in names if ":" in name))
             runs = runs or not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
@@ -497,7 +498,7 @@ class Run:
         self, name: str, kind: str, mode: str, waiting: Waiting, receivers: tuple[str, ...]
     ) -> Iterator[Target]:
         """The functions that an event on a value of the project enters; a generator's body waits until it is used."""
-        for target, owner, waits in self._cache.entered.of(
+        for target, owner, waits in self._tables.entered.of(
             (name, kind, receivers), lambda: tuple(self._find_entered(name, kind, receivers))
         ):
             found = Target(target, mode, owner)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
-from torchrepro_lint.libraries import Libraries, comes_to
+from torchrepro_lint.library_versions import Libraries, comes_to
 from torchrepro_lint.resources import read_table
 from torchrepro_lint.wildcards import starred
 

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from torchrepro_lint.problem import UsageError
-
-if TYPE_CHECKING:
-    from torchrepro_lint.rule import Rule
 
 EVERYTHING = "ALL"
 COMMAND_LINE = "the command line"
 _BY_NAME = 1000
+
+
+class Selectable(Protocol):
+    """What is chosen from: a rule, as far as selectors look at it."""
+
+    @property
+    def code(self) -> str:
+        """``TRL301``."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """``missing-worker-seed``."""
+        ...
+
+    @property
+    def default(self) -> bool:
+        """Whether it belongs to the default selection."""
+        ...
 
 
 class Selection(NamedTuple):
@@ -25,7 +41,7 @@ class Selection(NamedTuple):
     origin: str = COMMAND_LINE
 
 
-def selected(rules: Sequence[Rule], layers: Iterable[Selection]) -> frozenset[str]:
+def selected(rules: Sequence[Selectable], layers: Iterable[Selection]) -> frozenset[str]:
     """The codes of the rules that run.
 
     As in Ruff: within a layer the most specific selector decides and, at equal specificity, ``ignore`` does; a later
@@ -39,13 +55,13 @@ def selected(rules: Sequence[Rule], layers: Iterable[Selection]) -> frozenset[st
     return chosen
 
 
-def matching(rules: Iterable[Rule], selectors: Iterable[str]) -> frozenset[str]:
+def matching(rules: Iterable[Selectable], selectors: Iterable[str]) -> frozenset[str]:
     """The codes of the rules that any of the selectors fits."""
     wanted = tuple(selectors)
     return frozenset(rule.code for rule in rules if any(_specificity(rule, one) is not None for one in wanted))
 
 
-def validate(rules: Sequence[Rule], layer: Selection) -> None:
+def validate(rules: Sequence[Selectable], layer: Selection) -> None:
     """Raise ``UsageError`` for the first selector of a layer that fits no rule."""
     for key, selectors in (
         ("select", layer.select or ()),
@@ -56,7 +72,7 @@ def validate(rules: Sequence[Rule], layer: Selection) -> None:
         require_known(rules, selectors, said)
 
 
-def require_known(rules: Sequence[Rule], selectors: Iterable[str], where: str) -> None:
+def require_known(rules: Sequence[Selectable], selectors: Iterable[str], where: str) -> None:
     """Raise ``UsageError`` for the first selector that fits no rule, suggesting the nearest one."""
     for selector in selectors:
         if all(_specificity(rule, selector) is None for rule in rules):
@@ -71,7 +87,7 @@ def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
-def _decide(rule: Rule, layer: Selection, before: bool) -> bool:
+def _decide(rule: Selectable, layer: Selection, before: bool) -> bool:
     added = _strongest(rule, (*(layer.select or ()), *layer.extend_select))
     removed = _strongest(rule, layer.ignore)
     if added < 0 and removed < 0:
@@ -79,12 +95,12 @@ def _decide(rule: Rule, layer: Selection, before: bool) -> bool:
     return added > removed
 
 
-def _strongest(rule: Rule, selectors: Iterable[str]) -> int:
+def _strongest(rule: Selectable, selectors: Iterable[str]) -> int:
     ranks = (_specificity(rule, selector) for selector in selectors)
     return max((rank for rank in ranks if rank is not None), default=-1)
 
 
-def _specificity(rule: Rule, selector: str) -> int | None:
+def _specificity(rule: Selectable, selector: str) -> int | None:
     """How closely a selector names a rule: 0 for ALL, the length of a prefix, most for a name; None if it does not."""
     if selector == EVERYTHING:
         return 0

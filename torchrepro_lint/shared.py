@@ -1,4 +1,4 @@
-"""Small values that thousands of records have alike, each once in memory: offsets, and the words of names."""
+"""Interning of offsets: small numbers that thousands of records have alike, each once in memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ from torchrepro_lint.facts import Ref
 
 # Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
 SHARED = 1 << 17
-# Of so many names the words are remembered here: as many as half a million lines have, and no more for ever.
-_MOST = 1 << 18
-
-_words: dict[tuple[str, ...], tuple[str, ...]] = {}
-# ``words``, where they are known: for whoever asks half a million times.
-known_words = _words.get
 
 
 @cache
@@ -34,18 +28,3 @@ def ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], bas
         shared = numbers()
         return Ref(shared[start], shared[end], roots, path, shared[base_end])
     return Ref(start, end, roots, path, base_end)
-
-
-def words(of: tuple[str, ...]) -> tuple[str, ...]:
-    """Equal words: the same object for all that ask."""
-    known = _words.get(of)
-    if known is None:
-        if len(_words) >= _MOST:
-            _words.clear()
-        known = _words[of] = of
-    return known
-
-
-def forget() -> None:
-    """Once all files are read: what they share stays with them."""
-    _words.clear()

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.expressions import is_text
 from torchrepro_lint.facts import (
@@ -25,18 +24,15 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.importing import import_bindings
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax.tree import Node, ToStatement
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+from torchrepro_lint.syntax.tree import Lowering, Node, ToStatement
 
 
-def _do(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
+def _do(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
     value = collector.convert(scope, node.value)
     return None if is_text(value) else Do(start, end, value)
 
 
-def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _assign(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     value = collector.convert(scope, node.value)
     targets = collector.tree.targets(node)
     for target in targets:
@@ -45,7 +41,7 @@ def _assign(collector: Collector, scope: Scope, node: Node, start: int, end: int
     return Assign(start, end, converted, value, "=", None)
 
 
-def _pair(collector: Collector, scope: Scope, target: Node, value: Expression) -> None:
+def _pair(collector: Lowering, scope: Scope, target: Node, value: Expression) -> None:
     """Note assignments; ``a, b = f(), g()`` gives each name its own value."""
     if type(value) is Collection and value.kind in ("tuple", "list"):
         elements = list(collector.tree.elements(target))
@@ -57,7 +53,7 @@ def _pair(collector: Collector, scope: Scope, target: Node, value: Expression) -
     collector.assign(scope, target, "=", value)
 
 
-def _annotated(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _annotated(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     annotation = collector.annotation(scope, collector.tree.annotation(node))
     collector.assign(scope, node.target, ":", annotation)
     value = collector.convert(scope, node.value) if node.value else None
@@ -66,14 +62,14 @@ def _annotated(collector: Collector, scope: Scope, node: Node, start: int, end: 
     return Assign(start, end, (collector.convert(scope, node.target),), value, ":", annotation)
 
 
-def _augmented(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _augmented(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     value = collector.convert(scope, node.value)
     op = collector.tree.operator(node)
     collector.assign(scope, node.target, op, value)
     return Assign(start, end, (collector.convert(scope, node.target),), value, op, None)
 
 
-def _import(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _import(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     imported = collector.tree.imported(node)
     if imported.star:
         collector.stars.extend(imported.modules)
@@ -81,7 +77,7 @@ def _import(collector: Collector, scope: Scope, node: Node, start: int, end: int
     return Import(start, end, imported.modules, tuple(import_bindings(imported)))
 
 
-def _if(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _if(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     """A chain of ``elif`` nests in the other branch, built from its end: 3,000 of them are no recursion."""
     tree = collector.tree
     chain = [node]
@@ -97,25 +93,25 @@ def _if(collector: Collector, scope: Scope, node: Node, start: int, end: int) ->
     return whole
 
 
-def _for(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _for(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     source = collector.convert(scope, node.iter)
     collector.assign(scope, node.target, "[]", source)
     target = collector.convert(scope, node.target)
     return _loop(collector, scope, node, target, source, start, end)
 
 
-def _while(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _while(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     return _loop(collector, scope, node, None, collector.convert(scope, node.test), start, end)
 
 
 def _loop(
-    collector: Collector, scope: Scope, node: Node, target: Expression | None, source: Expression, start: int, end: int
+    collector: Lowering, scope: Scope, node: Node, target: Expression | None, source: Expression, start: int, end: int
 ) -> Statement:
     body = collector.body(scope, node.body)
     return Loop(start, end, target, source, body, collector.body(scope, node.orelse))
 
 
-def _with(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _with(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     items: list[tuple[Expression, Expression | None]] = []
     for context, name in collector.tree.entered(node):
         value = collector.convert(scope, context)
@@ -127,7 +123,7 @@ def _with(collector: Collector, scope: Scope, node: Node, start: int, end: int) 
     return With(start, end, tuple(items), collector.body(scope, node.body))
 
 
-def _try(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _try(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     body = collector.body(scope, node.body)
     handlers = tuple(
         (collector.convert(scope, handler.type) if handler.type else None, collector.body(scope, handler.body))
@@ -137,7 +133,7 @@ def _try(collector: Collector, scope: Scope, node: Node, start: int, end: int) -
     return Try(start, end, body, handlers, orelse, final)
 
 
-def _match(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _match(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     subject = collector.convert(scope, node.subject)
     cases = tuple(
         (collector.convert(scope, case.guard) if case.guard else None, collector.body(scope, case.body))
@@ -146,24 +142,24 @@ def _match(collector: Collector, scope: Scope, node: Node, start: int, end: int)
     return Match(start, end, subject, cases)
 
 
-def _function(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _function(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     name = scope.own(collector.tree.name(node))
     return Define(start, end, name, collector.define_function(scope, node, start, end), ())
 
 
-def _class(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _class(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     values, body = collector.define_class(scope, node, start, end)
     return Define(start, end, scope.own(collector.tree.name(node)), values, body)
 
 
-def _alias(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+def _alias(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     target, value = collector.convert(scope, node.name), collector.convert(scope, node.value)
     collector.assign(scope, node.name, "=", value)
     return Assign(start, end, (target,), value, "=", None)
 
 
 def _leave(kind: str, *fields: str) -> ToStatement:
-    def convert(collector: Collector, scope: Scope, node: Node, start: int, end: int) -> Statement:
+    def convert(collector: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
         parts = [part for field in fields if (part := getattr(node, field)) is not None]
         values = tuple([collector.convert(scope, part) for part in parts])
         return Leave(start, end, kind, values)

@@ -11,9 +11,9 @@ from torchrepro_lint.qualified import path_of
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.sites import Site
 
 MODERN = "torch.use_deterministic_algorithms"

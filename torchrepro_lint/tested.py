@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.entropy import is_none
 from torchrepro_lint.facts import Expression, Operation, Ref
+from torchrepro_lint.walk import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.events import Guard

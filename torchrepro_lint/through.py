@@ -12,9 +12,8 @@ from torchrepro_lint.kept import Kept
 from torchrepro_lint.methods import takes_object
 
 if TYPE_CHECKING:
-    from torchrepro_lint.callers import Callers
     from torchrepro_lint.memo import Memo
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.name_context import NameResolution, NumberedCalls
 
 _QUESTION = "through"
 
@@ -26,7 +25,7 @@ class Through:
     partial, which leaves out what it has.
     """
 
-    def __init__(self, names: Names, callers: Callers, memo: Memo) -> None:
+    def __init__(self, names: NameResolution, callers: NumberedCalls, memo: Memo) -> None:
         self._names = names
         self._callers = callers
         self._memo = memo

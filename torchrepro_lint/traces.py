@@ -10,11 +10,12 @@ from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.index_tables import IndexTables, Table
 from torchrepro_lint.kept import Kept
 from torchrepro_lint.order_flow import OrderFlow
+from torchrepro_lint.run_tables import RunTables
 from torchrepro_lint.runs import Run
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
-    from torchrepro_lint.libraries import Libraries
+    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.text import Position
 
@@ -34,11 +35,12 @@ class TraceTables(IndexTables):
         super().__init__(files, tree, torch, keeps=keeps, firm=firm)
         reads = self.names.modules.reads
         self.entries: Kept[str, tuple[Entry, ...]] = Kept(reads)
+        self.runs = RunTables(reads)
         self.imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]] = Kept(reads)
 
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
-        yield from (self.entries, self.imports)
+        yield from (self.entries, self.imports, self.runs)
 
 
 class Traces(OrderFlow):
@@ -80,10 +82,10 @@ class Traces(OrderFlow):
 
     def runs_from(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Run]]:
         """The runs of entry points of a file, but for those that are part of another."""
-        names, events, commands = self.resolver, self.resolver.events, [each for each in entries if each.function]
+        names, tables, commands = self.resolver, self.link.runs, [each for each in entries if each.function]
         paths = {each.path for each in commands}
-        begun = Run.of_module(paths.pop(), names, events) if len(commands) > 1 and len(paths) == 1 else None
-        runs = [(entry, Run.from_entry(entry, names, events, begun)) for entry in entries]
+        begun = Run.of_module(paths.pop(), names, tables) if len(commands) > 1 and len(paths) == 1 else None
+        runs = [(entry, Run.from_entry(entry, names, tables, begun)) for entry in entries]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:
             # A command that the module's own __main__ block calls is that same run.
@@ -92,8 +94,8 @@ class Traces(OrderFlow):
 
     def run_in_worker(self, functions: tuple[str, ...]) -> Run:
         """The run of functions that a loader's worker calls."""
-        return Run(self.resolver, self.resolver.events, functions, mode="worker")
+        return Run(self.resolver, self.link.runs, functions, mode="worker")
 
     def run_of(self, function: str) -> Run:
         """The run of one function, or of a module's top level (``path:``)."""
-        return Run(self.resolver, self.resolver.events, (function,), main=function.endswith(":"))
+        return Run(self.resolver, self.link.runs, (function,), main=function.endswith(":"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.conditions import Truth, evaluate
@@ -31,10 +31,10 @@ from torchrepro_lint.unbound import Unbound, key_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
-    from torchrepro_lint.fetching import Draws, Fetching
     from torchrepro_lint.program_effects import ProgramEffects
     from torchrepro_lint.programs import Work
 
+Draws: TypeAlias = frozenset[str]
 NOTHING: Draws = frozenset()
 UNKNOWN: Draws = frozenset({"unknown"})
 _OWN: Draws = frozenset({"own"})
@@ -66,10 +66,10 @@ _FEW = 40
 class Transforming:
     """Answers for the callables of a project; ``datasets`` answers for its datasets."""
 
-    def __init__(self, project: ProgramEffects, datasets: Fetching) -> None:
+    def __init__(self, project: ProgramEffects, dataset: Callable[[Scoped], Draws]) -> None:
         self._origins = project.origins
         self._project = project
-        self._datasets = datasets
+        self._dataset = dataset
         self._depth = 0
         # What methods do in scopes that say the same; and of what is being asked, by the class and the call that makes the
         # object, which question that is.
@@ -230,7 +230,7 @@ class Transforming:
     def _runs(self, happening: Happening, scope: Scope) -> bool:
         """Whether an object of this scope gets to an event: none stands in a branch that its attributes rule out."""
         if not scope.given:
-            return True  # as ``Origins.runs`` says of any place
+            return True  # as ``ValueSources.runs`` says of any place
         places = [(step.path, step.event.value) for step in happening.way]
         for path, value in [*places, (happening.path, happening.event.value)]:
             if value is None:
@@ -302,7 +302,7 @@ class Transforming:
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(self._is_dataset(name) for name in names):
-                    found = (found or NOTHING) | self._datasets.draws(each)
+                    found = (found or NOTHING) | self._dataset(each)
         return found
 
     def _is_no_dataset(self, happening: Happening, scope: Scope) -> bool:

@@ -23,9 +23,9 @@ from torchrepro_lint.work import first_work
 from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 _CODES = {"torch": "TRL101", "numpy": "TRL102", "python": "TRL103"}
 _OVERRULES_TIMING_SINCE = (2, 10)

@@ -11,9 +11,9 @@ from torchrepro_lint.conditions import Truth
 from torchrepro_lint.operations import Case, cases
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row
     from torchrepro_lint.project import Project
-    from torchrepro_lint.rule import Context
 
 # TRL401 speaks of it, in every torch.
 _INDEX_SELECT = "torch.index_select"

@@ -206,3 +206,8 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
     Collection: lambda each: [item for item in each.items if item is not None],
     Comprehension: lambda each: [*_gone_over(each.clauses), *each.elements],
 }
+
+
+def is_none(value: Expression) -> bool:
+    """Whether an expression is the literal None."""
+    return isinstance(value, Constant) and value.value is None

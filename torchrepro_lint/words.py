@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from torchrepro_lint.declared_options import declared_word
 from torchrepro_lint.facts import (
     Assign,
     Attribute,
@@ -28,7 +29,6 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
-from torchrepro_lint.options import declared_word
 from torchrepro_lint.walk import called_word, last_word, statements, within
 
 # The roots and the path of a reference.

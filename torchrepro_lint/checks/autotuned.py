@@ -15,9 +15,9 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.placed import Placed
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 _CAUSE = "picks kernels by timing them, which differs between runs"
 _WORDS = frozenset({"max_autotune", "max_autotune_gemm", "max_autotune_pointwise"})

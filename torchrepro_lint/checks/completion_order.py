@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import span
 from torchrepro_lint.order.completions import completions
 from torchrepro_lint.order.shapes import COMPLETION
-from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 _CURES = {"imap_unordered": "use imap, which keeps the order"}
 _CURE = "take the results in the order of submission, as map does"
@@ -24,6 +24,6 @@ def check(context: Context) -> Iterator[Finding]:
     for site, word in completions(context.project, context.path):
         taken = context.project.orders.decides([Here(context.path, site.call, COMPLETION)])
         if taken is not None:
-            what = decided(context, site.call, taken)
+            what = decided(context.project.position, context.path, site.call, taken)
             message = f"{word} gives results in the order in which they are finished, and {what}"
             yield Finding("TRL505", span(site.call), f"{message}; {_CURES.get(word, _CURE)}")

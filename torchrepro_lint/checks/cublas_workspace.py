@@ -21,8 +21,8 @@ from torchrepro_lint.work import first_work
 from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.touches import Touch
 
 _CODE = "TRL205"

@@ -14,8 +14,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.placed import Placed
-    from torchrepro_lint.rule import Context
 
 _CODE = "TRL201"
 _WORDS = frozenset({"benchmark"})

@@ -14,8 +14,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.placed import Placed
-    from torchrepro_lint.rule import Context
 
 _WORDS = frozenset({"deterministic"})
 _CAUSE = "lets cuDNN take nondeterministic algorithms for the backward pass of convolutions"

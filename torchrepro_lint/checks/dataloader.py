@@ -14,7 +14,7 @@ from torchrepro_lint.rewrites.fix_workers import fix_workers
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
     from torchrepro_lint.text import Fix
 
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"

@@ -11,7 +11,7 @@ from torchrepro_lint.resources import release
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 CODE = "TRL304"
 

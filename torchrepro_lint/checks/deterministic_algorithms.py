@@ -16,8 +16,8 @@ from torchrepro_lint.text import Edit, Fix, Span
 from torchrepro_lint.walk import blocks, statements, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.facts import Expression, Statement
-    from torchrepro_lint.rule import Context
 
 CODE = "TRL204"
 _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)

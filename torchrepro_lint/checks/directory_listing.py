@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import span
 from torchrepro_lint.order.listings import Listing, listings
-from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rewrites.walking import fix_walk
@@ -15,7 +15,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     for listing in listings(context.project, context.path):
         taken = orders.decides([Here(context.path, listing.site.call, listing.shape)])
         if taken is not None:
-            what = decided(context, listing.site.call, taken)
+            what = decided(context.project.position, context.path, listing.site.call, taken)
             message = f"{listing.label} gives the order of the file system, and {what}; {_cure(listing)}"
             yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
 

@@ -11,9 +11,9 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import families
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 _CODE = "TRL108"
 # What a file calls, or keeps in a variable, in which something may be reported.

@@ -12,7 +12,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import bodies, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
     from torchrepro_lint.sites import Site
 
 _WORD = "PYTHONHASHSEED"

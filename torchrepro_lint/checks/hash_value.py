@@ -16,7 +16,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
     from torchrepro_lint.sites import Site
 
 _OF = {"str": "of a string ", "bytes": "of bytes ", "": "may be of a string and "}

@@ -13,8 +13,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.operations import Case
-    from torchrepro_lint.rule import Context
 
 _FLAG = "torch.use_deterministic_algorithms(True)"
 

@@ -14,9 +14,9 @@ from torchrepro_lint.routes import entry_statement, first_line, place_of, reache
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
     from torchrepro_lint.reached import Operation
-    from torchrepro_lint.rule import Context
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"

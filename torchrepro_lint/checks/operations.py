@@ -16,9 +16,9 @@ from torchrepro_lint.tables import error_names
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Condition
     from torchrepro_lint.operations import Case
-    from torchrepro_lint.rule import Context
 
 _NO_CURE = "no setting makes it repeatable"
 

@@ -13,9 +13,9 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.effects import Seed
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.partly import Partly
-    from torchrepro_lint.rule import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

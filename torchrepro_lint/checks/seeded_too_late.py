@@ -14,10 +14,10 @@ from torchrepro_lint.routes import entry_statement, first_line, place_of, reache
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.effects import Draw, Seed
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.splitting import random_splits, takes_generator
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 CODE = "TRL303"
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context, Finding
+    from torchrepro_lint.context import Context
+    from torchrepro_lint.rule import Finding
 
 
 def check(_: Context) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from torchrepro_lint.text import Fix
 from torchrepro_lint.third_party import Foreign, foreign
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
     from torchrepro_lint.sites import Site
 
 CODE = "TRL405"
@@ -43,7 +43,10 @@ def _counts(context: Context, site: Site, row: Foreign) -> bool:
     if row.phase == "backward" and cut_off(project, context.path, site.call):
         return False
     subjects = {condition.of for condition in row.when}
-    truths = (evaluate(row.when, row.spelling, each) for each in readings(context, row.spelling, site, subjects))
+    truths = (
+        evaluate(row.when, row.spelling, each)
+        for each in readings(context.project, context.path, row.spelling, site, subjects)
+    )
     return any(truth is not Truth.FAILS for truth in truths)
 
 

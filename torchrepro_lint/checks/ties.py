@@ -15,9 +15,9 @@ from torchrepro_lint.verdicts import verdicts
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.operations import Case
-    from torchrepro_lint.rule import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.facts import Function, Statement
-    from torchrepro_lint.rule import Context
 
 _EMPTY = frozenset({"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"})
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})

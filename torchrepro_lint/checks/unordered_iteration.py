@@ -13,7 +13,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Fix
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 _OF = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 
@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for found in set_orders(context.project, context.path):
         of = _OF.get(found.elements.kind, "")
-        message = f"a set {of}has another order in each run, and {decided(context, found.order.taker, found.taken)}"
+        message = f"a set {of}has another order in each run, and {decided(context.project.position, context.path, found.order.taker, found.taken)}"
         fix = Sorting(context).of_set(found.order, found.elements)
         yield Finding("TRL502", span(found.order.taker), f"{message}; {_cure(fix)}", fix)
 

@@ -14,9 +14,9 @@ from torchrepro_lint.routes import entry_statement, first_line, reached_at, step
 from torchrepro_lint.rule import Finding
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.effects import Draw
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 
 def _rule(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:

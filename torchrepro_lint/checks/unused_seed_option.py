@@ -12,8 +12,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.text import Span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.facts import Class, Function
-    from torchrepro_lint.rule import Context
 
 _SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
 _HOLDER = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")

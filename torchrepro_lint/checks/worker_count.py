@@ -13,8 +13,8 @@ from torchrepro_lint.text import Fix
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.scoped import Scoped
     from torchrepro_lint.spots import Spot
     from torchrepro_lint.value_flow import ValueFlow

@@ -15,8 +15,8 @@ from torchrepro_lint.walk import bodies, expressions, statements, within
 from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.facts import Function
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.worker_seeds import WorkerSeed
 
 CODE = "TRL307"

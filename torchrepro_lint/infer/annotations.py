@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.quoted import unquoted
 from torchrepro_lint.infer.what import NONE, UNKNOWN, What, joined, tensor
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
 
 _UNIONS = frozenset({"typing.Optional", "typing.Union", "typing.Final", "typing.ClassVar", "typing_extensions.Final"})
 _FIRST = frozenset({"typing.Annotated", "typing_extensions.Annotated", "typing.Required", "typing.NotRequired"})
@@ -32,7 +33,7 @@ _FAMILIES = {
 }
 
 
-def annotated(kinds: Kinds, path: str, annotation: Expression) -> What:
+def annotated(kinds: TypeInference, path: str, annotation: Expression) -> What:
     """What a value so annotated is; a tuple of classes, as ``isinstance`` takes it, stands for any of them."""
     match annotation:
         case Constant(value=None):
@@ -50,7 +51,7 @@ def annotated(kinds: Kinds, path: str, annotation: Expression) -> What:
     return UNKNOWN
 
 
-def alternatives(kinds: Kinds, path: str, annotation: Expression) -> Iterator[Expression]:
+def alternatives(kinds: TypeInference, path: str, annotation: Expression) -> Iterator[Expression]:
     """The annotations that one stands for: each of a union's."""
     match annotation:
         case Constant(value=str(text)) if (quoted := unquoted(kinds.project.files[path], text)) is not None:
@@ -65,16 +66,14 @@ def alternatives(kinds: Kinds, path: str, annotation: Expression) -> Iterator[Ex
             yield annotation
 
 
-def _names(kinds: Kinds, path: str, annotation: Expression) -> tuple[str, ...]:
+def _names(kinds: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
     """What a class is called; a quoted annotation is made up, and must not be remembered by its identity."""
     resolver = kinds.project.resolver
     return resolver.names_of(path, annotation) if isinstance(annotation, Ref) else resolver.names(path, annotation)
 
 
-def class_instance(kinds: Kinds, name: str) -> What:
+def class_instance(kinds: TypeInference, name: str) -> What:
     """An instance of a class of the project, or of one from outside."""
-    from torchrepro_lint.infer.attributes import instance
-
     if name.endswith(("()", "[]")):
         return UNKNOWN
     if ":" in name:
@@ -83,7 +82,7 @@ def class_instance(kinds: Kinds, name: str) -> What:
     return found._replace(dtype="", device="") if found.is_tensor else found  # said of many that are of another size
 
 
-def _subscripted(kinds: Kinds, path: str, value: Expression, indices: tuple[Expression, ...]) -> What:
+def _subscripted(kinds: TypeInference, path: str, value: Expression, indices: tuple[Expression, ...]) -> What:
     names = set(_names(kinds, path, value))
     if names & _UNIONS:
         return joined(*(annotated(kinds, path, each) for each in indices))
@@ -103,14 +102,14 @@ def _subscripted(kinds: Kinds, path: str, value: Expression, indices: tuple[Expr
     return whole
 
 
-def _tuple(kinds: Kinds, path: str, whole: What, indices: tuple[Expression, ...]) -> What:
+def _tuple(kinds: TypeInference, path: str, whole: What, indices: tuple[Expression, ...]) -> What:
     if len(indices) == 2 and isinstance(indices[1], Operation) and indices[1].op == "...":
         return whole._replace(of=annotated(kinds, path, indices[0]))
     items = tuple(annotated(kinds, path, each) for each in indices)
     return whole._replace(items=items, of=joined(*items))
 
 
-def _shaped(kinds: Kinds, path: str, word: str, indices: tuple[Expression, ...]) -> What:
+def _shaped(kinds: TypeInference, path: str, word: str, indices: tuple[Expression, ...]) -> What:
     """``Float[Tensor, "batch 3 h w"]``: a family and a shape; a part with a star may be any number of dimensions."""
     if len(indices) != 2:
         return UNKNOWN

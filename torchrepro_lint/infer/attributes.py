@@ -8,49 +8,18 @@ from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.infer import containers, fields
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.literals import literal
-from torchrepro_lint.infer.outside import instance_of
+from torchrepro_lint.infer.returns import returned
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _OBJECTS = frozenset({"instance", "module", "dataset", "loader", "class"})
-# What an object is by the outside classes that its own inherits from.
-_BASES = (
-    "tensor",
-    "parameter",
-    "module",
-    "dataset",
-    "loader",
-    "path",
-    "dict",
-    "list",
-    "set",
-    "tuple",
-    "str",
-    "int",
-    "float",
-)
 
 
-def instance(kinds: Kinds, owner: str) -> What:
-    """An object of a class of the project: of the kind that its bases from outside give it."""
-    for base in kinds.project.resolver.ancestry(owner):
-        if ":" in base:
-            continue
-        made = instance_of(base)
-        if base in ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule") or base.endswith(
-            "LightningModule"
-        ):
-            return What("module", name=owner)
-        if made.kind in _BASES:
-            return What(made.kind, name=owner)
-    return What("instance", name=owner)
-
-
-def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
+def read(kinds: TypeInference, what: What, word: str, spot: Spot) -> What:
     """What the attribute ``word`` of a value is."""
     match what.kind:
         case "nothing":
@@ -80,7 +49,7 @@ def read(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
     return UNKNOWN
 
 
-def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
+def _of_object(kinds: TypeInference, what: What, word: str, spot: Spot) -> What:
     """What is assigned to it in the methods of the class and its bases, or in its body; a method or a property."""
     resolver = kinds.project.resolver
     found, declared = NOTHING, UNKNOWN
@@ -94,13 +63,11 @@ def _of_object(kinds: Kinds, what: What, word: str, spot: Spot) -> What:
         return both(found, declared)
     for method in resolver.methods(what.name, word):
         if ":" in method and resolver.functions(method):
-            from torchrepro_lint.infer.calls import returned
-
             return returned(kinds, method, spot) if resolver.is_property(method) else What("function", name=method)
     return what if word == "module" and what.kind == "module" else UNKNOWN
 
 
-def _of_class(kinds: Kinds, owner: str, word: str, spot: Spot) -> tuple[What, What]:
+def _of_class(kinds: TypeInference, owner: str, word: str, spot: Spot) -> tuple[What, What]:
     """What one class assigns to an attribute, and what it is annotated with there."""
     path = path_of(owner)
     found, declared = NOTHING, UNKNOWN
@@ -142,7 +109,7 @@ def _is_enum(name: str) -> bool:
     return name.startswith(("enum.", "strenum.", "backports.strenum")) or name.rpartition(".")[2] in ("StrEnum", "Enum")
 
 
-def _registered(kinds: Kinds, owner: str, word: str, spot: Spot) -> list[What]:
+def _registered(kinds: TypeInference, owner: str, word: str, spot: Spot) -> list[What]:
     """What ``register_buffer("word", value)`` and its like give the object."""
     found = []
     for path, method, call in kinds.registered(owner).get(word, ()):

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Leave, Ref
-from torchrepro_lint.infer import attributes, containers, functions, library, tensors
-from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Ref
+from torchrepro_lint.infer import containers, functions, library, tensors
 from torchrepro_lint.infer.handed_back import given_back
 from torchrepro_lint.infer.handing import without_gradient
+from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.outside import instance_of
-from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.infer.returns import returned
+from torchrepro_lint.infer.what import LOADED, UNKNOWN, What, joined
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path")
 
 
-def result(kinds: Kinds, call: Call, spot: Spot) -> What:
+def result(kinds: TypeInference, call: Call, spot: Spot) -> What:
     """What a call gives."""
     receiver, word = _receiver(kinds, call.func, spot)
     if receiver is not None and receiver.kind not in ("", "function", "class"):
@@ -44,7 +43,7 @@ def result(kinds: Kinds, call: Call, spot: Spot) -> What:
     return found
 
 
-def _receiver(kinds: Kinds, func: Expression, spot: Spot) -> tuple[What | None, str]:
+def _receiver(kinds: TypeInference, func: Expression, spot: Spot) -> tuple[What | None, str]:
     match func:
         case Attribute(value=value, name=word):
             return kinds.what(value, spot), word
@@ -53,7 +52,7 @@ def _receiver(kinds: Kinds, func: Expression, spot: Spot) -> tuple[What | None, 
     return None, ""
 
 
-def _of_method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def _of_method(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
     """What a method of a value gives; None where it is looked up in the project's classes."""
     if receiver.kind == "nothing":
         return receiver
@@ -85,17 +84,17 @@ def _of_method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) 
     return None
 
 
-def _of_name(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
+def _of_name(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
     if ":" not in name:
         return _of_function(kinds, name, call, spot) if "()" not in name and "[]" not in name else UNKNOWN
     if name.endswith("()"):
-        return _of_object(kinds, attributes.instance(kinds, name[:-2]), call, spot)
+        return _of_object(kinds, instance(kinds, name[:-2]), call, spot)
     if kinds.project.resolver.classes(name):
         return _made(kinds, name, call, spot)
     return _of_function(kinds, name, call, spot)
 
 
-def _of_function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
+def _of_function(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
     if ":" in name:
         found = given_back(kinds, name, call, spot, returned(kinds, name, spot))
         return without_gradient(kinds, name, call, spot, found)
@@ -106,10 +105,10 @@ def _of_function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     return functions.result(kinds, name, call, spot)
 
 
-def _made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
+def _made(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
     """An object, with the call that made it."""
     if ":" in name:
-        found = attributes.instance(kinds, name)
+        found = instance(kinds, name)
         return found._replace(made=(spot.path, call))
     known = functions.constructed(kinds, name, call, spot)
     if known is None and name.startswith("torch."):
@@ -124,37 +123,12 @@ def _made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     )
 
 
-def _of_object(kinds: Kinds, called: What, call: Call, spot: Spot) -> What:
+def _of_object(kinds: TypeInference, called: What, call: Call, spot: Spot) -> What:
     """What calling an object gives: its ``__call__`` or ``forward``, or a layer of torch's."""
     if ":" in called.name:
         methods = kinds.project.resolver.call_methods(f"{called.name}()")
         return joined(*(returned(kinds, each, spot) for each in methods)) if methods else UNKNOWN
     return tensors.layer(kinds, called, call, spot) if called.kind == "module" else UNKNOWN
-
-
-def returned(kinds: Kinds, name: str, spot: Spot) -> What:
-    """What a function of the project returns."""
-    if not spot.hops:
-        return UNKNOWN
-    return kinds.solver.solve(("returns", name, spot.hops), lambda: _returned(kinds, name, spot))
-
-
-def _returned(kinds: Kinds, name: str, spot: Spot) -> What:
-    resolver = kinds.project.resolver
-    path = path_of(name)
-    found = NOTHING
-    for function in resolver.functions(name):
-        if function.generator:
-            return What("iterator")
-        declared = UNKNOWN if function.returns is None else annotated(kinds, path, function.returns)
-        leaves = [each for each in statements(function.body) if isinstance(each, Leave)]
-        values = [value for each in leaves if each.kind == "return" for value in each.values]
-        # What only raises is written for others to override.
-        one = NOTHING if values or not any(each.kind == "raise" for each in leaves) else UNKNOWN
-        for value in values:
-            one = joined(one, kinds.what(value, kinds.spot(path, value.start, spot.hops - 1)))
-        found = joined(found, both(one, declared))
-    return found if resolver.functions(name) else UNKNOWN
 
 
 def given(call: Call, position: int, keyword: str) -> Expression | None:

@@ -8,7 +8,7 @@ from torchrepro_lint.facts import Collection, Expression, Operation
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _SETS = ("set", "frozenset")
@@ -18,7 +18,7 @@ _INT = What("int")
 _MOST_ITEMS = 32
 
 
-def display(kinds: Kinds, collection: Collection, spot: Spot) -> What:
+def display(kinds: TypeInference, collection: Collection, spot: Spot) -> What:
     """A tuple, list, set or dict display."""
     if collection.kind == "dict":
         values = [item for item in collection.items[1::2] if item is not None]

@@ -13,7 +13,7 @@ from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 from torchrepro_lint.names import MODULE_WRAPPERS
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 # Methods of modules that give the module.
@@ -54,7 +54,7 @@ _BUILTINS = {
 }
 
 
-def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
+def result(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
     """What a function of a library gives, by its dotted name."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
@@ -86,7 +86,7 @@ def result(kinds: Kinds, name: str, call: Call, spot: Spot) -> What:
     )
 
 
-def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+def constructed(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
     """What a class gives that is more than an object of it."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
@@ -100,7 +100,7 @@ def constructed(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     return _wrapped(kinds, name, call, spot)
 
 
-def _wrapped(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+def _wrapped(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
     """The module that a wrapper is given; None for another function, or where it is not known."""
     if name not in MODULE_WRAPPERS:
         return None
@@ -109,7 +109,7 @@ def _wrapped(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     return inner if inner.kind == "module" else None
 
 
-def _of_sets(kinds: Kinds, word: str, call: Call, spot: Spot, kind: str) -> What:
+def _of_sets(kinds: TypeInference, word: str, call: Call, spot: Spot, kind: str) -> What:
     """``set.union(*groups)``: what a method gives that is called by its class."""
     if word not in ("union", "intersection", "difference", "symmetric_difference") or not call.args:
         return UNKNOWN
@@ -118,7 +118,7 @@ def _of_sets(kinds: Kinds, word: str, call: Call, spot: Spot, kind: str) -> What
     return What(kind, of=joined(*(element(element(each) if star else each) for star, each in groups)))
 
 
-def _builtin(kinds: Kinds, word: str, call: Call, spot: Spot) -> What:
+def _builtin(kinds: TypeInference, word: str, call: Call, spot: Spot) -> What:
     args = [kinds.what(arg.value, spot) for arg in call.args if not arg.star and arg.keyword is None]
     if word in _COLLECTING:
         if not args:

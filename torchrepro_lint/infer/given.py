@@ -9,7 +9,7 @@ from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.infer.what import UNKNOWN, What
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _HIDDEN = object()
@@ -18,7 +18,7 @@ _HIDDEN = object()
 class Given(NamedTuple):
     """A call; ``receiver`` is what a method is called on, which is the function's first argument."""
 
-    kinds: Kinds
+    kinds: TypeInference
     call: Call
     spot: Spot
     receiver: What | None

@@ -15,14 +15,14 @@ from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.bindings import Binding
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 # What a function may have put something into.
 _CONTAINERS = ("list", "set", "dict")
 
 
-def given_back(kinds: Kinds, name: str, call: Call, spot: Spot, found: What) -> What:
+def given_back(kinds: TypeInference, name: str, call: Call, spot: Spot, found: What) -> What:
     """What a call of a function of the project gives, of which ``found`` is known from all calls."""
     functions = kinds.project.resolver.functions(name)
     if len(functions) != 1 or functions[0].decorators or functions[0].generator:
@@ -46,7 +46,9 @@ def _has_parameter(function: Function, value: Expression) -> bool:
     return any(isinstance(each, Ref) and not each.path and not names.isdisjoint(each.roots) for each in parts)
 
 
-def _of(kinds: Kinds, name: str, function: Function, call: Call, spot: Spot, value: Expression, found: What) -> What:
+def _of(
+    kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot, value: Expression, found: What
+) -> What:
     if isinstance(value, Collection):
         known = found.items if found.items is not None and len(found.items) == len(value.items) else ()
         rest = known or (UNKNOWN,) * len(value.items)
@@ -58,7 +60,7 @@ def _of(kinds: Kinds, name: str, function: Function, call: Call, spot: Spot, val
     return both(_passed(kinds, name, function, call, spot, value), found)
 
 
-def _passed(kinds: Kinds, name: str, function: Function, call: Call, spot: Spot, value: Expression) -> What:
+def _passed(kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot, value: Expression) -> What:
     """What a call passes for the parameter that a value is; unknown where it is none, or another by then."""
     if not isinstance(value, Ref) or value.path or len(value.roots) != 1:
         return UNKNOWN

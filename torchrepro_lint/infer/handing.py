@@ -11,14 +11,14 @@ from torchrepro_lint.infer.what import What
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "none", "device", "dtype", "bytes", "path", "ndarray", "generator"})
 _SEQUENCES = ("list", "tuple", "iterator")
 
 
-def without_gradient(kinds: Kinds, name: str, call: Call, spot: Spot, found: What) -> What:
+def without_gradient(kinds: TypeInference, name: str, call: Call, spot: Spot, found: What) -> What:
     """What a function of the project gives, without a gradient where it is no method and none comes in."""
     if found.grad is False or found.kind not in ("", "tensor", "tuple"):
         return found
@@ -33,7 +33,7 @@ def without_gradient(kinds: Kinds, name: str, call: Call, spot: Spot, found: Wha
     return found._replace(grad=False)
 
 
-def _brings_none(kinds: Kinds, name: str, function: Function, call: Call, spot: Spot) -> Iterator[bool]:
+def _brings_none(kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot) -> Iterator[bool]:
     """Of each argument whether no gradient can come in with it, as far as it, or its parameter's annotation, tells."""
     path = path_of(name)
     for position, arg in enumerate(call.args):
@@ -50,7 +50,7 @@ def _parameter(function: Function, position: int, keyword: str | None) -> Param 
     return at if at is not None and at.kind in ("", "/") else None
 
 
-def _is_plain(kinds: Kinds, path: str, param: Param) -> bool:
+def _is_plain(kinds: TypeInference, path: str, param: Param) -> bool:
     """Whether a parameter takes no tensor: by its annotation, or as it is called ``device`` or ``dtype``."""
     if param.annotation is None:
         return param.name in ("device", "dtype")

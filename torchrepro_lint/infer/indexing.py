@@ -9,13 +9,13 @@ from torchrepro_lint.infer.shapes import open_shape, shifted
 from torchrepro_lint.infer.what import NONE, UNKNOWN, What
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _SEQUENCES = ("list", "tuple", "iterator")
 
 
-def picked(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
+def picked(kinds: TypeInference, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
     """What ``value[indices]`` is."""
     if what.kind in ("nothing", "loaded"):
         return what
@@ -71,7 +71,7 @@ def _sliced(what: What, index: Operation) -> What:
     return what._replace(items=None)
 
 
-def _of_tensor(kinds: Kinds, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
+def _of_tensor(kinds: TypeInference, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
     """Numbers drop a dimension, slices keep it, ``None`` adds one; an index that is not known leaves the number open."""
     if what.kind == "ndarray":
         return What("ndarray", dtype=what.dtype, family=what.family) if any(map(_keeps, indices)) else UNKNOWN

@@ -28,7 +28,7 @@ from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.sparsity import shown_sparse
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.usage import shown_tensors
-from torchrepro_lint.infer.what import UNKNOWN, What, joined
+from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, join, joined, widened
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_flow import ValueFlow
@@ -56,7 +56,7 @@ class Kinds:
             self._forget()
 
     def _forget(self) -> None:
-        self.solver = Solver()
+        self.solver = Solver(NOTHING, join, widened)
         self._places: dict[str, Places] = {}
         self._depth = 0
         # What answers are remembered by, so that no other takes its identity.

@@ -10,7 +10,7 @@ from torchrepro_lint.infer.given import Given
 from torchrepro_lint.infer.what import UNKNOWN, What, tensor
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 # Layers on so many spatial dimensions; beside them stand the channels and, mostly, the batch.
@@ -39,13 +39,13 @@ _RESIZING = {
 }
 
 
-def output(kinds: Kinds, called: What, call: Call, spot: Spot) -> What:
+def output(kinds: TypeInference, called: What, call: Call, spot: Spot) -> What:
     """What a layer gives for the arguments of a call."""
     given = Given(kinds, call, spot, None)
     return applied(kinds, called, given.input, given)
 
 
-def applied(kinds: Kinds, layer: What, value: What, given: Given) -> What:
+def applied(kinds: TypeInference, layer: What, value: What, given: Given) -> What:
     """What a layer gives for a value."""
     module, _, word = layer.name.rpartition(".")
     if value.kind == "nothing" or not module.startswith("torch.nn"):
@@ -63,7 +63,7 @@ def applied(kinds: Kinds, layer: What, value: What, given: Given) -> What:
     return _special(kinds, layer, word, found)
 
 
-def _special(kinds: Kinds, layer: What, word: str, found: What) -> What:
+def _special(kinds: TypeInference, layer: What, word: str, found: What) -> What:
     learned = found._replace(grad=None)
     match word:
         case "Linear" | "LazyLinear":
@@ -86,7 +86,7 @@ def _special(kinds: Kinds, layer: What, word: str, found: What) -> What:
     return UNKNOWN
 
 
-def _in_turn(kinds: Kinds, layer: What, value: What, given: Given) -> What:
+def _in_turn(kinds: TypeInference, layer: What, value: What, given: Given) -> What:
     """The layers of a ``Sequential`` one after the other; unknown as soon as one of them is."""
     if layer.made is None:
         return UNKNOWN
@@ -101,14 +101,14 @@ def _in_turn(kinds: Kinds, layer: What, value: What, given: Given) -> What:
     return value
 
 
-def _linear(layer: What, found: What, kinds: Kinds) -> What:
+def _linear(layer: What, found: What, kinds: TypeInference) -> What:
     size = _argument(kinds, layer, 0 if layer.name.endswith("LazyLinear") else 1, "out_features", None)
     if found.sizes:
         return shapes.with_sizes(found, (*found.sizes[:-1], size))
     return found._replace(sizes=None, low=max(found.low, 1))
 
 
-def _argument(kinds: Kinds, layer: What, position: int, keyword: str, default: int | None) -> int | None:
+def _argument(kinds: TypeInference, layer: What, position: int, keyword: str, default: int | None) -> int | None:
     """A constant of the constructor."""
     if layer.made is None:
         return None
@@ -118,7 +118,7 @@ def _argument(kinds: Kinds, layer: What, position: int, keyword: str, default: i
     return what.value if isinstance(what.value, int) else None
 
 
-def _given_to(kinds: Kinds, layer: What, position: int, keyword: str) -> What | None:
+def _given_to(kinds: TypeInference, layer: What, position: int, keyword: str) -> What | None:
     if layer.made is None:
         return UNKNOWN
     path, call = layer.made

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.device_contexts import is_device
-from torchrepro_lint.gradient_modes import switch_of
+from torchrepro_lint.gradient_switches import switch_of
 from torchrepro_lint.infer.bindings import MODES
 from torchrepro_lint.infer.dtypes import device_named
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 
-def gradients_off(kinds: Kinds, spot: Spot) -> bool:
+def gradients_off(kinds: TypeInference, spot: Spot) -> bool:
     """Whether what is computed at a spot is out of every graph."""
     binding = spot.env.get(MODES)
     while binding is not None:
@@ -24,7 +24,7 @@ def gradients_off(kinds: Kinds, spot: Spot) -> bool:
     return False
 
 
-def device_around(kinds: Kinds, spot: Spot) -> str:
+def device_around(kinds: TypeInference, spot: Spot) -> str:
     """The device of tensors that name none at a spot: by the innermost ``with torch.device(...)``, else the default."""
     binding = spot.env.get(MODES)
     while binding is not None:

@@ -10,7 +10,7 @@ from torchrepro_lint.infer.what import UNKNOWN, What, joined
 from torchrepro_lint.walk import parts
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
@@ -18,7 +18,7 @@ _NUMBERS = ("int", "float", "bool")
 _SETS = ("set", "frozenset")
 
 
-def result(kinds: Kinds, operation: Operation, spot: Spot) -> What:
+def result(kinds: TypeInference, operation: Operation, spot: Spot) -> What:
     """What an operation gives."""
     match operation.op, operation.operands:
         case "if", (_, one, other):

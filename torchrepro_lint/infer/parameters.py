@@ -6,15 +6,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Expression, Function, Param
-from torchrepro_lint.infer import attributes
 from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.unnamed import known_of, unnamed_calls
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
 from torchrepro_lint.methods import is_on_class, takes_object
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 # What is called so holds what was saved: tensors out of every graph.
@@ -23,12 +23,12 @@ _LOADED = ("state_dict", "checkpoint", "ckpt")
 _MOST_CALLS = 20
 
 
-def parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, position: int) -> What:
+def parameter(kinds: TypeInference, spot: Spot, function: Function, param: Param, position: int) -> What:
     """What a parameter is where its function begins."""
     name = f"{spot.path}{function.name}"
     if position == 0 and takes_object(function) and not param.kind.startswith("*"):
         owner = f"{spot.path}{function.owner}"
-        return What("class", name=owner) if is_on_class(function) else attributes.instance(kinds, owner)
+        return What("class", name=owner) if is_on_class(function) else instance(kinds, owner)
     declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
     if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
         return LOADED
@@ -40,7 +40,7 @@ def parameter(kinds: Kinds, spot: Spot, function: Function, param: Param, positi
     return both(declared, passed)
 
 
-def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Param, position: int) -> What:
+def _passed(kinds: TypeInference, spot: Spot, name: str, function: Function, param: Param, position: int) -> What:
     """What every call of the project passes for a parameter; unknown where not all calls are seen."""
     callers = kinds.project.resolver.calls_of
     calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
@@ -53,7 +53,7 @@ def _passed(kinds: Kinds, spot: Spot, name: str, function: Function, param: Para
 
 
 def _by(
-    kinds: Kinds, spot: Spot, calls: list[tuple[str, Call]], function: Function, param: Param, position: int
+    kinds: TypeInference, spot: Spot, calls: list[tuple[str, Call]], function: Function, param: Param, position: int
 ) -> What:
     """What each of some calls passes; unknown where one may pass anything."""
     found = NOTHING

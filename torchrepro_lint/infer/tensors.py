@@ -14,14 +14,14 @@ from torchrepro_lint.infer.rules import RULES
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.spot import Spot
 
 _MODULES = ("torch", "torch.Tensor", "torch.special", "torch._C._VariableFunctions")
 _FUNCTIONAL = ("torch.nn.functional", "torch._C._nn")
 
 
-def method(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def method(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
     """What a method of a tensor gives."""
     given = Given(kinds, call, spot, receiver)
     if given.waits:
@@ -40,7 +40,7 @@ def _kept(receiver: What, after: What) -> What:
     return after._replace(dtype=receiver.dtype, family=receiver.family, device=receiver.device)
 
 
-def function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+def function(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
     """What a function of torch gives; None where nothing is known of it."""
     module, _, word = name.rpartition(".")
     given = Given(kinds, call, spot, None)
@@ -57,7 +57,7 @@ def function(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
     return None
 
 
-def made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
+def made(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
     """What a class of torch gives that is more than an object of it: ``nn.Parameter(data)``."""
     return function(kinds, name, call, spot) if name in FACTORIES else None
 
@@ -65,7 +65,7 @@ def made(kinds: Kinds, name: str, call: Call, spot: Spot) -> What | None:
 _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefault", "popitem", "update"})
 
 
-def method_of_loaded(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def method_of_loaded(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
     """A method of what a file held: of a dictionary, or of a tensor in it."""
     if word in _OF_DICT:
         pair = What("tuple", items=(What("str", of=What("str")), receiver))
@@ -73,14 +73,14 @@ def method_of_loaded(kinds: Kinds, receiver: What, word: str, call: Call, spot: 
     return method(kinds, What("tensor", device=receiver.device, grad=False), word, call, spot)
 
 
-def layer(kinds: Kinds, called: What, call: Call, spot: Spot) -> What:
+def layer(kinds: TypeInference, called: What, call: Call, spot: Spot) -> What:
     """What calling a layer of torch gives."""
     if Given(kinds, call, spot, None).waits:
         return NOTHING
     return _in_mode(kinds, layers.output(kinds, called, call, spot), spot)
 
 
-def by_word(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> What:
+def by_word(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What:
     """What a method gives on a value that may be anything: a tensor, where only tensors have it, else what it would be."""
     if word not in RULES and word not in METHODS:
         return UNKNOWN
@@ -90,12 +90,12 @@ def by_word(kinds: Kinds, receiver: What, word: str, call: Call, spot: Spot) -> 
     return found._replace(kind="")
 
 
-def computed(kinds: Kinds, what: What, spot: Spot) -> What:
+def computed(kinds: TypeInference, what: What, spot: Spot) -> What:
     """What an operator gives, where it stands."""
     return _in_mode(kinds, what, spot)
 
 
-def _in_mode(kinds: Kinds, what: What, spot: Spot) -> What:
+def _in_mode(kinds: TypeInference, what: What, spot: Spot) -> What:
     """Nothing that is computed under ``no_grad`` needs a gradient."""
     if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(kinds, spot):
         return what._replace(grad=False)

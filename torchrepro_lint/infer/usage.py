@@ -13,8 +13,8 @@ from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.walk import expressions, within
 
 if TYPE_CHECKING:
+    from torchrepro_lint.infer.context import TypeInference
     from torchrepro_lint.infer.flow import Flow
-    from torchrepro_lint.infer.kinds import Kinds
 
 # Who asks such a question of a value allows for several answers.
 _TESTS = frozenset({"isinstance", "hasattr", "getattr", "type", "callable", "is_tensor", "issubclass"})
@@ -52,7 +52,7 @@ _LAYERS_TOO = (
 )
 
 
-def shown_tensors(kinds: Kinds, path: str, flow: Flow) -> frozenset[Binding]:
+def shown_tensors(kinds: TypeInference, path: str, flow: Flow) -> frozenset[Binding]:
     """The bindings of a function whose uses show that they are of tensors, and never ask what they are."""
     shown: set[Binding] = set()
     asked: set[Binding] = set()
@@ -78,7 +78,7 @@ def _with_aliases(asked: set[Binding]) -> set[Binding]:
     return found
 
 
-def _look(kinds: Kinds, call: Call, spot: Spot, shown: set[Binding], asked: set[Binding]) -> None:
+def _look(kinds: TypeInference, call: Call, spot: Spot, shown: set[Binding], asked: set[Binding]) -> None:
     first = call.args[0].value if call.args and not call.args[0].star else None
     match call.func:
         case Ref(roots=roots, path=()) if first is not None and roots[0].rpartition(".")[2] in _TESTS:
@@ -101,7 +101,7 @@ def _is_tensors(word: str, call: Call) -> bool:
     return word in _WITH_DIM and any(arg.keyword == "dim" for arg in call.args)
 
 
-def _takes_tensor(kinds: Kinds, call: Call, spot: Spot) -> bool:
+def _takes_tensor(kinds: TypeInference, call: Call, spot: Spot) -> bool:
     """Whether the first argument of a call has to be a tensor: of torch's functions, and of its layers."""
     names = kinds.project.names(spot.path, call.func)
     if not names or any(":" in name for name in names):

@@ -15,13 +15,13 @@ from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.infer.kinds import Kinds
+    from torchrepro_lint.infer.context import TypeInference
 
 # A chain of assignments longer than this is worked off from its beginning, so that it takes no deep recursion.
 _DEEP = 40
 
 
-def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
+def bound(kinds: TypeInference, binding: Binding, spot: Spot) -> What:
     """What a variable is through one of its bindings; ``spot`` names the file and the hops left."""
     solver = kinds.solver
     if solver.nesting > _DEEP:
@@ -36,7 +36,7 @@ def bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
     return found
 
 
-def _work_off(kinds: Kinds, binding: Binding, spot: Spot) -> None:
+def _work_off(kinds: TypeInference, binding: Binding, spot: Spot) -> None:
     """Answer for the bindings that one hangs on, the earliest first."""
     stack, seen = [binding], set()
     while stack:
@@ -60,7 +60,7 @@ def _hangs_on(binding: Binding) -> list[Binding]:
     return found
 
 
-def _bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
+def _bound(kinds: TypeInference, binding: Binding, spot: Spot) -> What:
     if binding.how == "param":
         assert binding.param is not None
         return parameters.parameter(kinds, spot, *binding.param)
@@ -76,7 +76,7 @@ def _bound(kinds: Kinds, binding: Binding, spot: Spot) -> What:
     return _by_how(kinds, binding, before, value, inner)
 
 
-def _by_how(kinds: Kinds, binding: Binding, before: list[What], value: What, inner: Spot) -> What:
+def _by_how(kinds: TypeInference, binding: Binding, before: list[What], value: What, inner: Spot) -> What:
     match binding.how:
         case "=" | ":":
             declared = UNKNOWN if binding.annotation is None else annotated(kinds, inner.path, binding.annotation)
@@ -119,7 +119,7 @@ def _as_tensor(binding: Binding, before: What, value: What) -> What:
     return value if value.is_tensor else before
 
 
-def _grown(kinds: Kinds, binding: Binding, before: What, inner: Spot) -> What:
+def _grown(kinds: TypeInference, binding: Binding, before: What, inner: Spot) -> What:
     """A container after a method that puts something into it, or a call that it is given to."""
     call = binding.value
     if not isinstance(call, Call):
@@ -148,13 +148,13 @@ def _narrowed(before: What, tested: What) -> What:
     return both(before, tested) if before.kind == tested.kind or (before.is_tensor and tested.is_tensor) else tested
 
 
-def named(kinds: Kinds, spot: Spot, root: str, words: tuple[str, ...]) -> What:
+def named(kinds: TypeInference, spot: Spot, root: str, words: tuple[str, ...]) -> What:
     """What a name stands for that is no variable of the function: of the module, a closure, or from an import."""
     names = kinds.project.resolver.modules.resolve(spot.path, root)
     return joined(*(_followed(kinds, spot, name, words) for name in names)) if names else UNKNOWN
 
 
-def _followed(kinds: Kinds, spot: Spot, name: str, words: tuple[str, ...]) -> What:
+def _followed(kinds: TypeInference, spot: Spot, name: str, words: tuple[str, ...]) -> What:
     """Modules of the project are gone through to what is in them."""
     if name.endswith(":") and words:
         inside = kinds.project.resolver.modules.attribute(name[:-1], words[0]) or ()
@@ -167,7 +167,7 @@ def _followed(kinds: Kinds, spot: Spot, name: str, words: tuple[str, ...]) -> Wh
     return found
 
 
-def of_name(kinds: Kinds, name: str, spot: Spot) -> What:
+def of_name(kinds: TypeInference, name: str, spot: Spot) -> What:
     """What a name of the project is: a function, a class, or a variable, by all that is assigned to it."""
     resolver = kinds.project.resolver
     if resolver.functions(name):
@@ -177,7 +177,7 @@ def of_name(kinds: Kinds, name: str, spot: Spot) -> What:
     return kinds.solver.solve(("variable", name, spot.hops), lambda: _anywhere(kinds, name, spot))
 
 
-def _anywhere(kinds: Kinds, name: str, spot: Spot) -> What:
+def _anywhere(kinds: TypeInference, name: str, spot: Spot) -> What:
     path = path_of(name)
     found, declared = NOTHING, UNKNOWN
     values = kinds.project.resolver.assigned(name)

@@ -10,12 +10,13 @@ from torchrepro_lint.methods import takes_object
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held, valued
-from torchrepro_lint.order.steps import Here, Step, Taken, ordered
+from torchrepro_lint.order.steps import ordered
+from torchrepro_lint.order.taint import Here, Step, Taken
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 # What takes the items of a plain dictionary sorted by their keys (torch/nn/modules/container.py, 1.7 to 2.13).
@@ -27,7 +28,7 @@ _MOST_CALLS = 3
 class Arguments:
     """Steps through calls."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: TaintContext) -> None:
         self._orders = orders
 
     def steps(self, here: Here, call: Call, spot: Spot) -> Iterator[Step]:

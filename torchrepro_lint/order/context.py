@@ -14,7 +14,8 @@ from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.returns import Returns
 from torchrepro_lint.order.shapes import Shape, depth
 from torchrepro_lint.order.spelled import Spelled
-from torchrepro_lint.order.steps import Here, Taken, flat, steps
+from torchrepro_lint.order.steps import flat, steps
+from torchrepro_lint.order.taint import Here, Taken
 
 if TYPE_CHECKING:
     from torchrepro_lint.spots import Spot

@@ -23,12 +23,12 @@ from torchrepro_lint.facts import (
 )
 from torchrepro_lint.order.outside import outer_effects
 from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
-from torchrepro_lint.order.steps import Here, Step, Taken
+from torchrepro_lint.order.taint import Here, Step, Taken
 from torchrepro_lint.spots import bound, targets
 from torchrepro_lint.walk import blocks, expressions, last_word, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 _GROWING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
@@ -38,7 +38,7 @@ _ENDING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
 
-def effects(orders: Orders, here: Here, loop: Loop, inside: Spot) -> Iterator[Step]:
+def effects(orders: TaintContext, here: Here, loop: Loop, inside: Spot) -> Iterator[Step]:
     """The reads of what the loop leaves in its order, and what it decides by it at once."""
     yield from _Body(orders, here, loop, inside).effects()
 
@@ -46,7 +46,7 @@ def effects(orders: Orders, here: Here, loop: Loop, inside: Spot) -> Iterator[St
 class _Body:
     """One loop; ``fresh`` are the variables that each round starts anew, ``varying`` all that differ between rounds."""
 
-    def __init__(self, orders: Orders, here: Here, loop: Loop, inside: Spot) -> None:
+    def __init__(self, orders: TaintContext, here: Here, loop: Loop, inside: Spot) -> None:
         self.orders, self.here, self.loop, self.inside = orders, here, loop, inside
         self.path = here.path
         self.spots = orders.uses.spots(here.path)

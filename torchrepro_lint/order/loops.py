@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Call, Comprehension, Loop, Ref, Statement
 from torchrepro_lint.order.effects import effects
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, Shape, held, valued
-from torchrepro_lint.order.steps import Here, Step, bind, ordered
+from torchrepro_lint.order.steps import bind, ordered
+from torchrepro_lint.order.taint import Here, Step
 from torchrepro_lint.spots import Block, bound
 from torchrepro_lint.walk import expressions, last_word, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 
 class Loops:
     """Steps into loops."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: TaintContext) -> None:
         self._orders = orders
 
     def steps(self, here: Here, loop: Statement, spot: Spot) -> Iterator[Step]:

@@ -9,11 +9,12 @@ from torchrepro_lint.facts import Call, Operation, Ref, Subscript
 from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import gives_a_set
 from torchrepro_lint.order.shapes import LISTING, SCALAR, SET, Shape, held
-from torchrepro_lint.order.steps import Here, Order, Step, first_constant, ordered
+from torchrepro_lint.order.steps import first_constant, ordered
+from torchrepro_lint.order.taint import Here, Order, Step
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
 
 # What one reads of any element to learn what all of them are like.
 _TRAITS = frozenset(
@@ -52,7 +53,7 @@ _WHOLE = frozenset(
 class Methods:
     """Steps through attributes, methods and subscripts."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: TaintContext) -> None:
         self._orders = orders
 
     def steps(self, here: Here) -> Iterator[Step]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.facts import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
-from torchrepro_lint.order.steps import Step
+from torchrepro_lint.order.taint import Step
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 # A reference by what it says: its roots and its path.
@@ -20,7 +20,7 @@ _Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def outer_effects(
-    orders: Orders, path: str, call: Call, names: tuple[str, ...], spot: Spot, is_outside: Callable[[Ref], bool]
+    orders: TaintContext, path: str, call: Call, names: tuple[str, ...], spot: Spot, is_outside: Callable[[Ref], bool]
 ) -> Iterator[Step]:
     """The reads of what a call adds, in the order of the calls, to its object, its arguments or the module's variables."""
     for name in names:
@@ -31,7 +31,7 @@ def outer_effects(
 
 
 def _read(
-    orders: Orders,
+    orders: TaintContext,
     path: str,
     file: str,
     call: Call,

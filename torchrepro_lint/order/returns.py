@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Ref
 from torchrepro_lint.order.shapes import Shape, held
-from torchrepro_lint.order.steps import Here, Step, Taken
+from torchrepro_lint.order.taint import Here, Step, Taken
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 
 class Returns:
     """Steps from a function to its callers."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: TaintContext) -> None:
         self._orders = orders
 
     def steps(self, here: Here, function: str) -> Iterator[Step]:

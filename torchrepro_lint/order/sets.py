@@ -22,7 +22,8 @@ from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers, is_steady
 from torchrepro_lint.order.shapes import SET
-from torchrepro_lint.order.steps import Here, Order, Taken, steps
+from torchrepro_lint.order.steps import steps
+from torchrepro_lint.order.taint import Here, Order, Taken
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:

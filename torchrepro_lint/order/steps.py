@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import (
     Assign,
@@ -23,49 +23,14 @@ from torchrepro_lint.facts import (
 from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import is_asked
 from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held, valued
+from torchrepro_lint.order.taint import Here, Order, Step, Taken
 
 if TYPE_CHECKING:
-    from torchrepro_lint.order.context import Orders
+    from torchrepro_lint.order.taint import TaintContext
     from torchrepro_lint.spots import Spot
 
 
-class Here(NamedTuple):
-    """A value of a shape at an expression; ``words`` are attributes of it that the expression reads.
-
-    ``came`` are the calls by which it came into functions, outermost first: function, calling file, call. What such a
-    function returns goes back to that call. None stands for those of the step before. ``of`` is the class of the object by
-    whose methods it came: its own and its bases' go on with it, those of another heir do not.
-    """
-
-    path: str
-    node: Expression
-    shape: Shape
-    words: tuple[str, ...] = ()
-    came: tuple[tuple[str, str, Call], ...] | None = None
-    of: str | None = None
-
-
-class Taken(NamedTuple):
-    """An order that decides something: how, at which expression, of what."""
-
-    path: str
-    node: Expression
-    how: str
-
-
-class Order(NamedTuple):
-    """``taker`` goes along ``node``, whose order is arbitrary, and this becomes of it."""
-
-    path: str
-    taker: Expression
-    node: Expression
-    then: tuple[Here | Taken, ...]
-
-
-Step = Here | Taken | Order
-
-
-def steps(orders: Orders, here: Here) -> Iterator[Step]:
+def steps(orders: TaintContext, here: Here) -> Iterator[Step]:
     """What becomes of a value."""
     if here.words:
         yield from orders.methods.steps(here)
@@ -79,7 +44,7 @@ def steps(orders: Orders, here: Here) -> Iterator[Step]:
         yield from _in_expression(orders, here, spot, spot.parent)
 
 
-def _in_statement(orders: Orders, here: Here, spot: Spot) -> Iterator[Step]:
+def _in_statement(orders: TaintContext, here: Here, spot: Spot) -> Iterator[Step]:
     match spot.statement:
         case Assign(op="=" | ":", targets=targets) if not spot.written:
             for target in targets:
@@ -96,7 +61,7 @@ def _in_statement(orders: Orders, here: Here, spot: Spot) -> Iterator[Step]:
             yield from orders.returns.steps(here, spot.function)
 
 
-def bind(orders: Orders, here: Here, target: Expression, spot: Spot, after: int) -> Iterator[Step]:
+def bind(orders: TaintContext, here: Here, target: Expression, spot: Spot, after: int) -> Iterator[Step]:
     """Give a target a value: its parts where the target takes it apart."""
     match target:
         case Ref():
@@ -111,7 +76,7 @@ def bind(orders: Orders, here: Here, target: Expression, spot: Spot, after: int)
             yield from _unpack(orders, here, [item for item in items if item is not None], spot, after)
 
 
-def _unpack(orders: Orders, here: Here, items: list[Expression], spot: Spot, after: int) -> Iterator[Step]:
+def _unpack(orders: TaintContext, here: Here, items: list[Expression], spot: Spot, after: int) -> Iterator[Step]:
     """An arbitrary order that is taken apart decides who gets what, unless there is one to get."""
     single = len(items) == 1 and not isinstance(items[0], Operation)
     then: list[Step] = []
@@ -150,7 +115,7 @@ def flat(steps_: Iterable[Step]) -> Iterator[Here | Taken]:
             yield step
 
 
-def _augment(orders: Orders, here: Here, target: Expression, op: str, spot: Spot) -> Iterator[Step]:
+def _augment(orders: TaintContext, here: Here, target: Expression, op: str, spot: Spot) -> Iterator[Step]:
     """``x += listing`` makes x a listing; ``|=`` and the like are set algebra."""
     if op != "+=" or not isinstance(target, Ref):
         return
@@ -160,7 +125,7 @@ def _augment(orders: Orders, here: Here, target: Expression, op: str, spot: Spot
     yield from ordered(here, here.node, then) if here.shape.kind != "scalar" else then
 
 
-def _in_expression(orders: Orders, here: Here, spot: Spot, parent: Expression) -> Iterator[Step]:
+def _in_expression(orders: TaintContext, here: Here, spot: Spot, parent: Expression) -> Iterator[Step]:
     path, node, shape = here.path, here.node, here.shape
     match parent:
         case Call(func=func) if func is node:
@@ -185,7 +150,7 @@ def _in_expression(orders: Orders, here: Here, spot: Spot, parent: Expression) -
             yield Here(path, parent, shape, (word,))
 
 
-def _is_stored(orders: Orders, path: str, subscript: Subscript) -> bool:
+def _is_stored(orders: TaintContext, path: str, subscript: Subscript) -> bool:
     spot = orders.uses.spots(path).of(subscript)
     return spot is not None and spot.written
 
@@ -207,7 +172,7 @@ def _is_asked(key: Expression | None) -> bool:
 
 
 def _operated(  # noqa: C901  a line or two per kind
-    orders: Orders, here: Here, parent: Operation, spot: Spot
+    orders: TaintContext, here: Here, parent: Operation, spot: Spot
 ) -> Iterator[Step]:
     path, shape = here.path, here.shape
     match parent.op:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchrepro_lint.facts import Expression
-    from torchrepro_lint.order.steps import Taken
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.order.taint import Taken
+    from torchrepro_lint.text import Position
 
 _SAID = {
     "passed on": "it is passed on",
@@ -20,14 +22,12 @@ _SAID = {
 }
 
 
-def decided(context: Context, at: Expression, taken: Taken) -> str:
-    """``it is passed on in line 12``; the line where it is another one, with the file where that is another one."""
+def decided(position: Callable[[str, int], Position], path: str, at: Expression, taken: Taken) -> str:
+    """``it is passed on in line 12``; the line where it is another one than that of ``at``, with the file where that is not
+    ``path``.
+    """
     said = _SAID[taken.how]
-    row = _row(context, taken.path, taken.node.start)
-    if taken.path != context.path:
+    row = position(taken.path, taken.node.start).row
+    if taken.path != path:
         return f"{said} ({taken.path}:{row})"
-    return said if row == _row(context, context.path, at.start) else f"{said} (line {row})"
-
-
-def _row(context: Context, path: str, offset: int) -> int:
-    return context.project.position(path, offset).row
+    return said if row == position(path, at.start).row else f"{said} (line {row})"

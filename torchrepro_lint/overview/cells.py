@@ -14,8 +14,8 @@ from torchrepro_lint.overview.switch_cells import switch_cells
 from torchrepro_lint.reached import on_request, raising
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Timeline
 
 _BY_RULES = ("loaders", "workers", "operations", "order")

@@ -10,9 +10,9 @@ from torchrepro_lint.operations import cases
 from torchrepro_lint.reached import device_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.text import Span
 
 # The rules that speak of rows of the catalogue.

@@ -17,9 +17,10 @@ from torchrepro_lint.report.excerpt import changes, excerpt
 from torchrepro_lint.report.fingerprints import fingerprints
 
 if TYPE_CHECKING:
+    from torchrepro_lint.call_path import Step
+    from torchrepro_lint.context import Context
     from torchrepro_lint.diagnostic import Diagnostic
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context, Step
     from torchrepro_lint.text import Fix, Position
 
 # Rules about a run as a whole: what they say concerns the entry points of the file in which they say it.

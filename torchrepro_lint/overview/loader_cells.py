@@ -9,9 +9,9 @@ from torchrepro_lint.overview.records import Cell, Place
 from torchrepro_lint.qualified import path_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.loaders import Loader
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
 
 _NONE = "No DataLoader was found in this run."
 

@@ -13,8 +13,8 @@ from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.qualified import parted
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Timeline
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.context import Context
 from torchrepro_lint.engine import collector_off, prepare, report_on
 from torchrepro_lint.files import Plan, Tree
 from torchrepro_lint.overview.gaps import KINDS, gaps, rules_off
@@ -20,7 +21,6 @@ from torchrepro_lint.parts import Parts
 from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.requested import warning
 from torchrepro_lint.requirements import project_name
-from torchrepro_lint.rule import Context
 from torchrepro_lint.trees import Means, read_tree
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VARIABLE
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.overview.records import Item
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.timeline import Moment, Timeline
 
 _ELSEWHERE = "Nothing that this run reaches names a CUDA device."

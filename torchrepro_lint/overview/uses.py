@@ -17,8 +17,8 @@ from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row
-    from torchrepro_lint.rule import Context
 
 _SEVERITY = tuple(STATUSES)
 # What no setting helps; of several cases that may hold, the rules speak of these first.

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torchrepro_lint import __version__
+from torchrepro_lint.call_path import Step
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.pages import find, url
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.view import View, uri
-from torchrepro_lint.rule import Step
 from torchrepro_lint.text import Edit, Lines, Position
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -9,7 +9,7 @@ from torchrepro_lint.qualified import parted
 from torchrepro_lint.report.json import dumps
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Step
+    from torchrepro_lint.call_path import Step
     from torchrepro_lint.text import Position
     from torchrepro_lint.timeline import Moment, Timeline, Trouble
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from torchrepro_lint.rule import Step
+    from torchrepro_lint.call_path import Step
     from torchrepro_lint.timeline import Lane, Moment, Timeline
 
     _Paint: TypeAlias = Callable[[str, str], str]

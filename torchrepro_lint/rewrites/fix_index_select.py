@@ -20,7 +20,7 @@ from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.context import Context
 
 # From here on indexing takes 32-bit integers: the refusal "must be long, byte or bool" is in the binaries of 1.13.1 and
 # not in the indexing of 2.0.0.

@@ -12,10 +12,10 @@ from torchrepro_lint.text import Edit, Fix, Span
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.infer import What
     from torchrepro_lint.order.listings import Listing
-    from torchrepro_lint.order.steps import Order
-    from torchrepro_lint.rule import Context
+    from torchrepro_lint.order.taint import Order
     from torchrepro_lint.spots import Spot
 
 _COMPARED = frozenset({"str", "bytes", "path"})

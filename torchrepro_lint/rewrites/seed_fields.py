@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from torchrepro_lint.builtin_words import means_builtin
+from torchrepro_lint.declared_options import Option
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.facts import Assign, Constant, Expression, Ref, Statement
 from torchrepro_lint.nesting import Level
-from torchrepro_lint.options import Option
 from torchrepro_lint.project import Project
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of

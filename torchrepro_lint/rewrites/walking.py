@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import Arg, Call, Collection, Comprehension, Constant, Loop, Ref
 from torchrepro_lint.insertions import free_word, insert_statement
 from torchrepro_lint.order.shapes import LISTING
-from torchrepro_lint.order.steps import Here
+from torchrepro_lint.order.taint import Here
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.context import Context
     from torchrepro_lint.order.listings import Listing
-    from torchrepro_lint.rule import Context
     from torchrepro_lint.spots import Spot
 
 _TITLE = "Walk in the order of names"

@@ -14,10 +14,10 @@ from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import around, opening
 
 if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+    from torchrepro_lint.syntax.tree import Lowering
 
 
-def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
+def call(collector: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
     func = called(scope, collector.convert(scope, node.func))
     tree, at = collector.tree, func.end
     text = tree.text
@@ -28,7 +28,7 @@ def call(collector: Collector, scope: Scope, node: ast.Call, start: int, end: in
 
 
 def arguments(
-    collector: Collector, scope: Scope, args: list[ast.expr], keywords: list[ast.keyword], before: int
+    collector: Lowering, scope: Scope, args: list[ast.expr], keywords: list[ast.keyword], before: int
 ) -> tuple[Arg, ...]:
     """The records of the arguments of a call or class, whose parenthesis opens before ``before``."""
     text, span, convert = collector.tree.text, collector.tree.span, collector.convert

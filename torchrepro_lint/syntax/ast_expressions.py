@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import expressions
 from torchrepro_lint.expressions import LONGEST_TEXT, number
 from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.interning import words
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.shared import words
 from torchrepro_lint.syntax.ast_calls import call
 from torchrepro_lint.syntax.ast_displays import dict_, enclosed, generator_, list_, set_, tuple_
 from torchrepro_lint.syntax.ast_operators import binary, boolean, unary
 from torchrepro_lint.syntax.ast_strings import string
 from torchrepro_lint.syntax.brackets import closed, skip
-from torchrepro_lint.syntax.tree import Convert, ToExpression, Untrusted, typed
+from torchrepro_lint.syntax.tree import Convert, Lowering, ToExpression, Untrusted, typed
 
 if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
     from torchrepro_lint.syntax.columns import Columns
 
 # Shorter texts are most often keys and names, which many files have alike.
@@ -30,7 +29,7 @@ _WORD = 40
 _BLANKS = frozenset(" \t\f\r\n")
 
 
-def quick(collector: Collector, columns: Columns) -> Convert:
+def quick(collector: Lowering, columns: Columns) -> Convert:
     """What converts the nodes of a text whose columns are code points: the commonest at once, the others by the table."""
     starts, numbers = columns.starts, columns.numbers
 
@@ -46,11 +45,11 @@ def quick(collector: Collector, columns: Columns) -> Convert:
     return convert
 
 
-def _name(collector: Collector, scope: Scope, node: ast.Name, start: int, end: int) -> Expression:
+def _name(collector: Lowering, scope: Scope, node: ast.Name, start: int, end: int) -> Expression:
     return Ref(start, end, scope.resolve(node.id), (), end)
 
 
-def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: int, end: int) -> Expression:
+def _attribute(collector: Lowering, scope: Scope, node: ast.Attribute, start: int, end: int) -> Expression:
     tree = collector.tree
     word = node.attr
     dot = end - len(word) - 1
@@ -70,7 +69,7 @@ def _attribute(collector: Collector, scope: Scope, node: ast.Attribute, start: i
     return Attribute(start, end, collector.convert(scope, node.value), word, base_end)
 
 
-def _subscript(collector: Collector, scope: Scope, node: ast.Subscript, start: int, end: int) -> Expression:
+def _subscript(collector: Lowering, scope: Scope, node: ast.Subscript, start: int, end: int) -> Expression:
     value = collector.convert(scope, node.value)
     text, index = collector.tree.text, node.slice
     nodes = [index]
@@ -81,14 +80,14 @@ def _subscript(collector: Collector, scope: Scope, node: ast.Subscript, start: i
     return Subscript(start, end, value, indices, base_end)
 
 
-def _index(collector: Collector, scope: Scope, node: ast.expr) -> Expression:
+def _index(collector: Lowering, scope: Scope, node: ast.expr) -> Expression:
     if type(node) is ast.Starred:
         value = collector.convert(scope, node.value)
         return Operation(*collector.tree.span(node), "*", (value,))
     return collector.convert(scope, node)
 
 
-def _slice(collector: Collector, scope: Scope, node: ast.Slice, start: int, end: int) -> Expression:
+def _slice(collector: Lowering, scope: Scope, node: ast.Slice, start: int, end: int) -> Expression:
     bounds = [collector.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
     nothing = Constant(start, start, None)
     if collector.tree.text[end - 1] == ":":
@@ -96,7 +95,7 @@ def _slice(collector: Collector, scope: Scope, node: ast.Slice, start: int, end:
     return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
 
 
-def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int, end: int) -> Expression:
+def _constant(collector: Lowering, scope: Scope, node: ast.Constant, start: int, end: int) -> Expression:
     value = node.value
     kind = type(value)
     if kind is str and end - start == len(value) + 2 <= LONGEST_TEXT:  # type: ignore[arg-type]  # narrowed by exact type
@@ -109,26 +108,26 @@ def _constant(collector: Collector, scope: Scope, node: ast.Constant, start: int
     return Constant(start, end, value) if value is None else number(value, start, end)
 
 
-def _formatted(collector: Collector, scope: Scope, node: ast.JoinedStr, start: int, end: int) -> Expression:
+def _formatted(collector: Lowering, scope: Scope, node: ast.JoinedStr, start: int, end: int) -> Expression:
     return string(collector, scope, None, start, end)
 
 
-def _await(collector: Collector, scope: Scope, node: ast.Await, start: int, end: int) -> Expression:
+def _await(collector: Lowering, scope: Scope, node: ast.Await, start: int, end: int) -> Expression:
     return Operation(start, end, "await", (collector.convert(scope, node.value),))
 
 
-def _yield(collector: Collector, scope: Scope, node: ast.Yield | ast.YieldFrom, start: int, end: int) -> Expression:
+def _yield(collector: Lowering, scope: Scope, node: ast.Yield | ast.YieldFrom, start: int, end: int) -> Expression:
     collector.generators.add(scope.function().name)
     operands = (collector.convert(scope, node.value),) if node.value is not None else ()
     return Operation(start, end, "yield" if type(node) is ast.Yield else "yield from", operands)
 
 
-def _starred(collector: Collector, scope: Scope, node: ast.Starred, start: int, end: int) -> Expression:
+def _starred(collector: Lowering, scope: Scope, node: ast.Starred, start: int, end: int) -> Expression:
     """In a place where no parser's grammar has a word for it: ``x = *y``."""
     return Operation(start, end, "?", ())
 
 
-def other(collector: Collector, scope: Scope, node: ast.AST, start: int, end: int) -> Expression:
+def other(collector: Lowering, scope: Scope, node: ast.AST, start: int, end: int) -> Expression:
     """No node that is known here: syntax of a later Python."""
     raise Untrusted
 

@@ -5,23 +5,19 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.expressions import LONGEST_CHAIN, signed
 from torchrepro_lint.facts import Expression, Operation
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import closed
-from torchrepro_lint.syntax.tree import Untrusted
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+from torchrepro_lint.syntax.tree import Lowering, Untrusted
 
 
-def unary(collector: Collector, scope: Scope, node: ast.UnaryOp, start: int, end: int) -> Expression:
+def unary(collector: Lowering, scope: Scope, node: ast.UnaryOp, start: int, end: int) -> Expression:
     return signed(SIGNS[type(node.op)], collector.convert(scope, node.operand), start, end)
 
 
-def binary(collector: Collector, scope: Scope, node: ast.BinOp, start: int, end: int) -> Expression:
+def binary(collector: Lowering, scope: Scope, node: ast.BinOp, start: int, end: int) -> Expression:
     """A chain that leans left is walked down, not recursed into."""
     chain = [node]
     while type(left := chain[-1].left) is ast.BinOp:
@@ -35,7 +31,7 @@ def binary(collector: Collector, scope: Scope, node: ast.BinOp, start: int, end:
     return value
 
 
-def boolean(collector: Collector, scope: Scope, node: ast.BoolOp, start: int, end: int) -> Expression:
+def boolean(collector: Lowering, scope: Scope, node: ast.BoolOp, start: int, end: int) -> Expression:
     """``a and b and c`` is ``(a and b) and c``."""
     tree, sign = collector.tree, SIGNS[type(node.op)]
     if len(node.values) > LONGEST_CHAIN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
 from torchrepro_lint.facts import Constant, Expression, Operation
@@ -12,14 +12,24 @@ from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import Field, Part, Piece, pieces
-from torchrepro_lint.syntax.tree import Untrusted
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
-    from torchrepro_lint.syntax.ast_tree import AstTree
+from torchrepro_lint.syntax.tree import Convert, Lowering, Untrusted
 
 
-def string(collector: Collector, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
+class _Movable(Protocol):
+    """A tree whose nodes may be told to stand elsewhere in its text."""
+
+    columns: Columns
+
+    def stand(self, columns: Columns) -> None:
+        """From now on the nodes are those of a part of the text with these columns."""
+        ...
+
+    def converter(self, collector: Lowering) -> Convert:
+        """What converts expressions that stand there."""
+        ...
+
+
+def string(collector: Lowering, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
     """The strings side by side that make up a span; ``value`` is that of them all, None where one is an f-string."""
     if value is not None and _is_plain(collector.tree.text, value, start, end):
         return _constant(value, start, end)
@@ -49,7 +59,7 @@ def _constant(value: str | bytes, start: int, end: int) -> Expression:
     return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else Constant(start, end, value)
 
 
-def _piece(collector: Collector, scope: Scope, piece: Piece) -> Expression:
+def _piece(collector: Lowering, scope: Scope, piece: Piece) -> Expression:
     start, end, parts = piece
     if parts is not None:
         return Operation(start, end, "f", tuple(_parts(collector, scope, parts, start)))
@@ -58,7 +68,7 @@ def _piece(collector: Collector, scope: Scope, piece: Piece) -> Expression:
     return Constant(start, end, quiet.literal(collector.tree.text[start:end]))
 
 
-def _parts(collector: Collector, scope: Scope, parts: tuple[Part, ...], start: int) -> Iterator[Expression]:
+def _parts(collector: Lowering, scope: Scope, parts: tuple[Part, ...], start: int) -> Iterator[Expression]:
     for part in parts:
         if isinstance(part, str):
             yield Constant(start, start, part)
@@ -67,14 +77,14 @@ def _parts(collector: Collector, scope: Scope, parts: tuple[Part, ...], start: i
             yield from _parts(collector, scope, part.format, start)
 
 
-def _value(collector: Collector, scope: Scope, field: Field) -> Expression:
+def _value(collector: Lowering, scope: Scope, field: Field) -> Expression:
     """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
     source = collector.tree.text[field.start : field.end]
     node, columns = _parsed(f"({source}\n)", field.start - 1)
     if columns.span(node)[0] < field.start:  # a tuple, which the parentheses became part of
         stripped = source.strip()
         node, columns = _parsed(stripped, field.end - len(source.lstrip()))
-    tree = cast("AstTree", collector.tree)
+    tree = cast("_Movable", collector.tree)
     outside = tree.columns, collector.convert
     tree.stand(columns)
     collector.convert = tree.converter(collector)

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint import bindings, statements
-from torchrepro_lint.collector import Collector
 from torchrepro_lint.facts import Arg, Leave, Statement
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.scopes import Scope
@@ -19,10 +18,20 @@ from torchrepro_lint.syntax.brackets import opening, skip, trailed
 from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import pieces
 from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.syntax.tree import Convert, For, Node, Parameter, SyntaxTree, ToStatement, Untrusted, typed
+from torchrepro_lint.syntax.tree import (
+    Convert,
+    For,
+    Lowering,
+    Node,
+    Parameter,
+    SyntaxTree,
+    ToStatement,
+    Untrusted,
+    typed,
+)
 
 
-def _delete(collector: Collector, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
+def _delete(collector: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
     return Leave(start, end, "del", (deleted(collector, scope, node, end),))
 
 
@@ -58,7 +67,7 @@ class AstTree(SyntaxTree):
         """From now on the nodes are those of the text, or a part of it, with these columns."""
         self.columns, self.span = columns, columns.span
 
-    def converter(self, collector: Collector) -> Convert:
+    def converter(self, collector: Lowering) -> Convert:
         return quick(collector, self.columns) if self.columns.narrow else super().converter(collector)
 
     def body(self, block: Node) -> Sequence[Node]:
@@ -158,7 +167,7 @@ class AstTree(SyntaxTree):
     def returns(self, node: ast.FunctionDef) -> Node | None:
         return node.returns
 
-    def bases(self, collector: Collector, scope: Scope, node: ast.ClassDef) -> Iterable[Arg]:
+    def bases(self, collector: Lowering, scope: Scope, node: ast.ClassDef) -> Iterable[Arg]:
         if not node.bases and not node.keywords:
             return ()
         at = skip(self.text, self.span(node)[0] + len("class")) + len(node.name)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
@@ -16,20 +16,17 @@ from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.brackets import opening
 from torchrepro_lint.syntax.libcst_operators import binary, offsets_of, unary
 from torchrepro_lint.syntax.quiet import literal
-from torchrepro_lint.syntax.tree import ToExpression, typed
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+from torchrepro_lint.syntax.tree import Lowering, ToExpression, typed
 
 
-def _name(collector: Collector, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
+def _name(collector: Lowering, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
     constant = _NAMED_CONSTANTS.get(node.value, ...)
     if constant is not ...:
         return Constant(start, end, constant)
     return Ref(start, end, scope.resolve(node.value), (), end)
 
 
-def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: int, end: int) -> Expression:
+def _attribute(collector: Lowering, scope: Scope, node: cst.Attribute, start: int, end: int) -> Expression:
     path: list[str] = []
     base: cst.BaseExpression = node
     while type(base) is cst.Attribute:
@@ -41,13 +38,13 @@ def _attribute(collector: Collector, scope: Scope, node: cst.Attribute, start: i
     return Attribute(start, end, collector.convert(scope, node.value), node.attr.value, base_end)
 
 
-def _call(collector: Collector, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
+def _call(collector: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
     func = called(scope, collector.convert(scope, node.func))
     open_ = opening(collector.tree.text, offsets_of(collector).outer(node.func)[1])
     return Call(start, end, func, tuple(arguments(collector, scope, node.args)), open_)
 
 
-def arguments(collector: Collector, scope: Scope, args: Any) -> Iterator[Arg]:
+def arguments(collector: Lowering, scope: Scope, args: Any) -> Iterator[Arg]:
     """The records of the arguments of a call or of a class's bases."""
     for arg in args:
         start, end = offsets_of(collector).outer(arg.value)
@@ -55,13 +52,13 @@ def arguments(collector: Collector, scope: Scope, args: Any) -> Iterator[Arg]:
         yield Arg(start, end, keyword, arg.star, collector.convert(scope, arg.value))
 
 
-def _subscript(collector: Collector, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
+def _subscript(collector: Lowering, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
     value = collector.convert(scope, node.value)
     index = tuple(_index(collector, scope, element.slice) for element in node.slice)
     return Subscript(start, end, value, index, offsets_of(collector).outer(node.value)[1])
 
 
-def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expression:
+def _index(collector: Lowering, scope: Scope, node: cst.BaseSlice) -> Expression:
     if isinstance(node, cst.Index):
         value = collector.convert(scope, node.value)
         if not node.star:
@@ -75,7 +72,7 @@ def _index(collector: Collector, scope: Scope, node: cst.BaseSlice) -> Expressio
     return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
 
 
-def _text(collector: Collector, scope: Scope, node: cst.SimpleString, start: int, end: int) -> Expression:
+def _text(collector: Lowering, scope: Scope, node: cst.SimpleString, start: int, end: int) -> Expression:
     raw = node.value
     if end - start > LONGEST_TEXT:
         return Operation(start, end, "f", ())
@@ -84,16 +81,16 @@ def _text(collector: Collector, scope: Scope, node: cst.SimpleString, start: int
     return Constant(start, end, literal(raw))
 
 
-def _joined(collector: Collector, scope: Scope, node: cst.ConcatenatedString, start: int, end: int) -> Expression:
+def _joined(collector: Lowering, scope: Scope, node: cst.ConcatenatedString, start: int, end: int) -> Expression:
     left = collector.convert(scope, node.left)
     return joined(left, collector.convert(scope, node.right), start, end)
 
 
-def _formatted(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def _formatted(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     return Operation(start, end, "f", tuple(_interpolated(collector, scope, node.parts, start)))
 
 
-def _interpolated(collector: Collector, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
+def _interpolated(collector: Lowering, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
     for part in parts:
         if isinstance(part, cst.FormattedStringText):
             yield Constant(start, start, part.value)
@@ -102,19 +99,19 @@ def _interpolated(collector: Collector, scope: Scope, parts: Any, start: int) ->
             yield from _interpolated(collector, scope, part.format_spec or (), start)
 
 
-def _number(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def _number(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     return number(literal(node.value), start, end)
 
 
-def _ellipsis(collector: Collector, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
+def _ellipsis(collector: Lowering, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
     return Operation(start, end, "...", ())
 
 
-def _await(collector: Collector, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
+def _await(collector: Lowering, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
     return Operation(start, end, "await", (collector.convert(scope, node.expression),))
 
 
-def _yield(collector: Collector, scope: Scope, node: cst.Yield, start: int, end: int) -> Expression:
+def _yield(collector: Lowering, scope: Scope, node: cst.Yield, start: int, end: int) -> Expression:
     collector.generators.add(scope.function().name)
     value = node.value
     if value is None:
@@ -124,7 +121,7 @@ def _yield(collector: Collector, scope: Scope, node: cst.Yield, start: int, end:
     return Operation(start, end, "yield", (collector.convert(scope, value),))
 
 
-def _collection(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def _collection(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     items: list[Expression | None] = []
     for element in node.elements:
         value = collector.convert(scope, element.value)
@@ -134,7 +131,7 @@ def _collection(collector: Collector, scope: Scope, node: Any, start: int, end: 
     return Collection(start, end, _KINDS[type(node)], tuple(items))
 
 
-def _dict(collector: Collector, scope: Scope, node: cst.Dict, start: int, end: int) -> Expression:
+def _dict(collector: Lowering, scope: Scope, node: cst.Dict, start: int, end: int) -> Expression:
     items: list[Expression | None] = []
     for element in node.elements:
         items.append(collector.convert(scope, element.key) if isinstance(element, cst.DictElement) else None)
@@ -142,7 +139,7 @@ def _dict(collector: Collector, scope: Scope, node: cst.Dict, start: int, end: i
     return Collection(start, end, "dict", tuple(items))
 
 
-def other(collector: Collector, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Expression:
+def other(collector: Lowering, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Expression:
     return Operation(start, end, "?", ())
 
 

@@ -13,16 +13,16 @@ from torchrepro_lint.facts import Expression, Operation
 from torchrepro_lint.scopes import Scope
 
 if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
     from torchrepro_lint.offsets import Offsets
+    from torchrepro_lint.syntax.tree import Lowering
 
 
-def unary(collector: Collector, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
+def unary(collector: Lowering, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
     value = collector.convert(scope, node.expression)
     return signed(SIGNS[type(node.operator)], value, start, end)
 
 
-def binary(collector: Collector, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def binary(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
     chain = [node]
     while type(chain[-1].left) is type(node):
@@ -34,7 +34,7 @@ def binary(collector: Collector, scope: Scope, node: Any, start: int, end: int) 
     return value
 
 
-def offsets_of(collector: Collector) -> Offsets:
+def offsets_of(collector: Lowering) -> Offsets:
     offsets: Offsets = collector.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
     return offsets
 

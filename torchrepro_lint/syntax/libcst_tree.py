@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
@@ -18,10 +18,7 @@ from torchrepro_lint.syntax import quiet
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
 from torchrepro_lint.syntax.libcst_operators import SIGNS
 from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.syntax.tree import For, Node, Parameter, SyntaxTree, typed
-
-if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
+from torchrepro_lint.syntax.tree import For, Lowering, Node, Parameter, SyntaxTree, typed
 
 _STATEMENTS = typed(cst, statements.STATEMENTS)
 
@@ -140,7 +137,7 @@ class LibcstTree(SyntaxTree):
     def returns(self, node: cst.FunctionDef) -> Node | None:
         return node.returns.annotation if node.returns else None
 
-    def bases(self, collector: Collector, scope: Scope, node: cst.ClassDef) -> Iterable[Arg]:
+    def bases(self, collector: Lowering, scope: Scope, node: cst.ClassDef) -> Iterable[Arg]:
         return arguments(collector, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.facts import Arg, Expression, Statement
 from torchrepro_lint.scopes import Scope
 
 if TYPE_CHECKING:
-    from torchrepro_lint.collector import Collector
     from torchrepro_lint.importing import Imported
 
 _T = TypeVar("_T")
 
 # A node of either parser: what it is, only its own tree knows.
 Node: TypeAlias = Any
-ToExpression: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Expression]"
-ToStatement: TypeAlias = "Callable[[Collector, Scope, Node, int, int], Statement | None]"
+ToExpression: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Expression]"
+ToStatement: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Statement | None]"
 Convert: TypeAlias = "Callable[[Scope, Node], Expression]"
 Binder: TypeAlias = "Callable[[SyntaxTree, Scope, Node], None]"
 
@@ -45,6 +44,45 @@ class For(NamedTuple):
     tests: Sequence[Node]
 
 
+class Lowering(Protocol):
+    """The lowering of a tree to ``facts``, as the converters of its nodes see it: what ``collector`` does."""
+
+    convert: Convert
+    generators: set[str]
+    stars: list[str]
+
+    @property
+    def tree(self) -> SyntaxTree:
+        """What is lowered."""
+        ...
+
+    def body(self, scope: Scope, block: Node | None) -> tuple[Statement, ...]:
+        """The statements of a module, suite or clause."""
+        ...
+
+    def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
+        """Note what the plain names of a target are assigned."""
+        ...
+
+    def annotation(self, scope: Scope, node: Node) -> Expression:
+        """An annotation; one in quotes is read as the expression that it quotes."""
+        ...
+
+    def define_function(self, scope: Scope, node: Node, start: int, end: int) -> tuple[Expression, ...]:
+        """Record a function; returns what its ``def`` statement evaluates."""
+        ...
+
+    def define_lambda(self, scope: Scope, node: Node, start: int, end: int) -> str:
+        """Record a lambda; returns its name."""
+        ...
+
+    def define_class(
+        self, scope: Scope, node: Node, start: int, end: int
+    ) -> tuple[tuple[Expression, ...], tuple[Statement, ...]]:
+        """Record a class; returns what its statement evaluates, and its body."""
+        ...
+
+
 class SyntaxTree(ABC):
     """A parsed text. Nodes are opaque to the collector, but for fields that both parsers name alike."""
 
@@ -62,7 +100,7 @@ class SyntaxTree(ABC):
     # The span of a node without its own parentheses.
     span: Callable[[Node], tuple[int, int]]
 
-    def converter(self, collector: Collector) -> Convert:
+    def converter(self, collector: Lowering) -> Convert:
         """What converts expressions of this tree for a collector."""
         span, converters, other = self.span, self.expressions, self.other
 
@@ -149,7 +187,7 @@ class SyntaxTree(ABC):
         """The annotation of what a function returns."""
 
     @abstractmethod
-    def bases(self, collector: Collector, scope: Scope, node: Node) -> Iterable[Arg]:
+    def bases(self, collector: Lowering, scope: Scope, node: Node) -> Iterable[Arg]:
         """The bases and keywords of a class, in order."""
 
     @abstractmethod

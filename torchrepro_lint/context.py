@@ -1,0 +1,23 @@
+"""The module under check with all that is known of its program: what the questions of the domain, and rules, are asked of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.project import Project
+    from torchrepro_lint.settings import Settings
+    from torchrepro_lint.text import Lines
+
+
+class Context(NamedTuple):
+    """All that is asked about a module; ``path`` is the module's, with slashes, relative to the project's root."""
+
+    path: str
+    facts: Facts
+    lines: Lines
+    project: Project
+    catalogue: Catalogue
+    settings: Settings
