@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from torchrepro_lint.wildcards import starred
 
-Row = TypeVar("Row")
+Indexed = TypeVar("Indexed")
 _RESULT = re.compile(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
 
@@ -23,7 +23,7 @@ def plain(name: str) -> str:
     return _RESULT.sub(".", name) if called and "." in made else name
 
 
-class Index(Generic[Row]):
+class Index(Generic[Indexed]):
     """Rows, each made for the name that is asked for.
 
     ``names`` of a table are absolute, with ``*`` for one or more words, those of ``except`` left out. Where the table has
@@ -31,11 +31,11 @@ class Index(Generic[Row]):
     ``Trainer.fit`` of ``lightning`` is ``lightning.Trainer.fit`` and ``lightning.pytorch.trainer.Trainer.fit``.
     """
 
-    def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], Row]]]) -> None:
-        self._known: dict[str, tuple[Row, ...]] = {}
-        self._named: dict[str, list[_Maker[Row]]] = {}
-        self._offered: dict[str, list[_Maker[Row]]] = {}
-        self._patterns: list[_Maker[Row]] = []
+    def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], Indexed]]]) -> None:
+        self._known: dict[str, tuple[Indexed, ...]] = {}
+        self._named: dict[str, list[_Maker[Indexed]]] = {}
+        self._offered: dict[str, list[_Maker[Indexed]]] = {}
+        self._patterns: list[_Maker[Indexed]] = []
         self._tables: list[Table] = []
         for table, make in tables:
             self._tables.append(table)
@@ -65,14 +65,14 @@ class Index(Generic[Row]):
             if any(named(*each) for each in _beginnings(table, name))
         )
 
-    def of(self, name: str) -> tuple[Row, ...]:
+    def of(self, name: str) -> tuple[Indexed, ...]:
         """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""
         if name not in self._known:
             found = self._named.get(name) or self._offering(name) or self._fitting(name)
             self._known[name] = tuple(each.make(each.table, name) for each in found)
         return self._known[name]
 
-    def _offering(self, name: str) -> list[_Maker[Row]]:
+    def _offering(self, name: str) -> list[_Maker[Indexed]]:
         words = name.split(".")
         modules = next((at for at, word in enumerate(words) if word[:1].isupper()), len(words) - 1)
         return [
@@ -82,7 +82,7 @@ class Index(Generic[Row]):
             if f"{'.'.join(words[:at])}.".startswith(maker.packages)
         ]
 
-    def _fitting(self, name: str) -> list[_Maker[Row]]:
+    def _fitting(self, name: str) -> list[_Maker[Indexed]]:
         fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
         return list(fitting)
 
@@ -94,10 +94,10 @@ def _beginnings(table: Table, name: str) -> Iterator[tuple[str, str]]:
     yield from ((each.partition(".")[0], word) for each in table.get("packages", (name,)))
 
 
-class _Maker(Generic[Row]):
+class _Maker(Generic[Indexed]):
     """A table, how a row is made of it, and which names it is about beside those written out."""
 
-    def __init__(self, table: Table, make: Callable[[Table, str], Row]) -> None:
+    def __init__(self, table: Table, make: Callable[[Table, str], Indexed]) -> None:
         self.table = table
         self.make = make
         self.packages = tuple(f"{package}." for package in table.get("packages", ()))

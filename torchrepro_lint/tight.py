@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 
 
-def tight(rows: Mapping[_Key, Iterable[_Value]]) -> dict[_Key, tuple[_Value, ...]]:
+def tight(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Value, ...]]:
     """The rows of a table that is complete."""
     return {key: tuple(each) for key, each in rows.items()}
