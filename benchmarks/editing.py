@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.keystrokes import Keystroke, keystrokes
 from benchmarks.language_client import Client
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 
 class Cost(NamedTuple):

@@ -22,7 +22,7 @@ from torchrepro_lint.report import diff
 from torchrepro_lint.roots import Options
 from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Edit, apply_edits
+from torchrepro_lint.source.text import Edit, apply_edits
 from torchrepro_lint.trees import read_tree
 from torchrepro_lint.writing import write_all
 

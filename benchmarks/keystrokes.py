@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 _LINES = (
     "noise = torch.randn(3, device='cuda')\n",

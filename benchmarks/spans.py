@@ -12,7 +12,7 @@ from typing import NamedTuple
 from benchmarks.fitting import fits, parsed, statement_fits
 from torchrepro_lint.collect import CollectError, collect
 from torchrepro_lint.facts import Constant, Expression, Facts, Operation, Statement
-from torchrepro_lint.source import Problem, decode, encode
+from torchrepro_lint.source.decoding import Problem, decode, encode
 from torchrepro_lint.walk import bodies, expressions, statements, within
 
 _MARKS = ("<!-- figures of benchmarks.spans -->", "<!-- end of those figures -->")

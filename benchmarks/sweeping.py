@@ -17,7 +17,7 @@ from typing import NamedTuple
 from benchmarks.editing import computed, send, spread
 from benchmarks.keystrokes import Keystroke
 from benchmarks.language_client import Client
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 # Where something is written, and what; a statement takes over the indentation of the line that it comes before.
 _EDITS = (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from torchrepro_lint.text import Edit, Span, apply_edits
+from torchrepro_lint.source.text import Edit, Span, apply_edits
 
 # They say where lines and blocks end, and belong to no place that an insertion could not come before.
 _LAYOUT = frozenset({tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER})

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from torchrepro_lint.facts import Loop, Ref, Statement, With
-from torchrepro_lint.infer import What, kinds_of
 from torchrepro_lint.infer.bindings import FLOW, MODES
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.infer.what import What
 from torchrepro_lint.project import Project
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.walk import bodies, statements
 
 # So many values of one variable at one line are looked at.

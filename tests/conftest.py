@@ -100,7 +100,7 @@ def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..
 
     from torchrepro_lint.context import Context
     from torchrepro_lint.rule import Finding
-    from torchrepro_lint.text import Edit, Fix, Span
+    from torchrepro_lint.source.text import Edit, Fix, Span
 
     def check(context: Context) -> Iterator[Finding]:
         for match in re.finditer(rf"\b{word}\b", context.lines.text):

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from torchrepro_lint.files import Given
-from torchrepro_lint.source import Source, decode
+from torchrepro_lint.source.decoding import Source, decode
 from torchrepro_lint.writing import Change, write_all
 
 COUNT, MODE = 4, 0o640

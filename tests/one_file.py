@@ -9,11 +9,10 @@ from torchrepro_lint import catalogue
 from torchrepro_lint.collect import collect
 from torchrepro_lint.context import Context
 from torchrepro_lint.facts import Facts
-from torchrepro_lint.merging import apply_fixes
 from torchrepro_lint.project import Project
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines, apply_fixes
 
 Check = Callable[[Context], Iterable[Finding]]
 NAME = "main.py"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.resources import documented_versions, release
+from torchrepro_lint.source.files import documented_versions, release
 
 
 class Line(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint import checks
 from torchrepro_lint.context import Context
 from torchrepro_lint.rule import Finding, Rule
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 
 def _check(context: Context) -> Iterator[Finding]:

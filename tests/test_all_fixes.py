@@ -15,7 +15,7 @@ from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.roots import Options
 from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import Settings, table
-from torchrepro_lint.text import apply_edits
+from torchrepro_lint.source.text import apply_edits
 from torchrepro_lint.trees import read_tree
 from torchrepro_lint.writing import write_all
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import fixing
 from benchmarks.untouched import compare
-from torchrepro_lint.text import Edit, Span
+from torchrepro_lint.source.text import Edit, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 LINE = "x = f(a, b)  # why\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint import resources
 from torchrepro_lint.catalogue import canonical, load
 from torchrepro_lint.entries import BEHAVIOURS, FLAGS, GENERATORS, Row, Seeder
-from torchrepro_lint.resources import documented_versions, read_table, release
+from torchrepro_lint.source import files
+from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.tables import error_names, spellings
 
 VERSIONS = documented_versions()
@@ -215,5 +215,5 @@ def test_what_is_set_and_seeded_has_a_known_name() -> None:
 def test_a_wheel_brings_its_own_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "_rules" / "catalogue").mkdir(parents=True)
     (tmp_path / "_rules" / "catalogue" / "x.toml").write_text("shipped = true")
-    monkeypatch.setattr(resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr(files, "files", lambda _: tmp_path)
     assert read_table("x.toml") == {"shipped": True}

@@ -18,10 +18,10 @@ from torchrepro_lint.context import Context
 from torchrepro_lint.entries import ErrorName, Row
 from torchrepro_lint.operations import cases
 from torchrepro_lint.project import Project
-from torchrepro_lint.resources import documented_versions, read_table, release
 from torchrepro_lint.settings import Settings
+from torchrepro_lint.source.files import documented_versions, read_table, release
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.tables import error_names
-from torchrepro_lint.text import Lines
 from torchrepro_lint.verdicts import code_of
 
 VERSIONS = documented_versions()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.toml import loads
+from torchrepro_lint.source.files import loads
 
 TOP = Path(__file__).parents[1]
 

@@ -9,7 +9,7 @@ import pytest
 
 from torchrepro_lint.collect import CollectError, collect
 from torchrepro_lint.facts import Assign, Call, Collection, Constant, Do, If, Leave, Loop, Operation, Ref, Try, With
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 ERRORS = [
     ("x = = 1\n", 1),

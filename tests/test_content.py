@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint import content
-from torchrepro_lint.content import TooLarge
-from torchrepro_lint.states import State
+from torchrepro_lint.source import files
+from torchrepro_lint.source.files import State, TooLarge
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 
@@ -19,24 +18,24 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such 
 @pytest.mark.parametrize("data", [b"", b"\r\n\x1a\x00", bytes(200_000)])
 def test_all_bytes_are_read_as_they_are(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a").write_bytes(data)
-    assert content.content(tmp_path / "a", len(data)) == data
+    assert files.content(tmp_path / "a", len(data)) == data
 
 
 def test_one_byte_too_many_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(bytes(1001))
     monkeypatch.setattr(os, "open", None)
     with pytest.raises(TooLarge) as caught:
-        content.content(tmp_path / "a", 1000)
+        files.content(tmp_path / "a", 1000)
     assert caught.value.strerror == "more than 1,000 bytes"
 
 
 @pytest.mark.parametrize("seen", [0, 1000])
 def test_a_file_that_grows_is_read_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: int) -> None:
     (tmp_path / "a").write_bytes(bytes(300_000))
-    monkeypatch.setattr(content, "state", lambda _: State(seen, 0, 0, 0))
+    monkeypatch.setattr(files, "state", lambda _: State(seen, 0, 0, 0))
     with pytest.raises(TooLarge):
-        content.content(tmp_path / "a", 299_999)
-    assert len(content.content(tmp_path / "a", 300_000)) == 300_000
+        files.content(tmp_path / "a", 299_999)
+    assert len(files.content(tmp_path / "a", 300_000)) == 300_000
 
 
 @posix
@@ -45,7 +44,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "open", None)
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(OSError, match=r"Is a directory|Not a regular file"):
-            content.content(path, 1000)
+            files.content(path, 1000)
 
 
 @posix
@@ -56,6 +55,6 @@ def test_what_has_nothing_to_say_for_now_is_not_waited_for(tmp_path: Path, monke
     monkeypatch.setattr(stat, "S_ISREG", lambda _: True)
     try:
         with pytest.raises(BlockingIOError):
-            content.program(tmp_path / "pipe")
+            files.program(tmp_path / "pipe")
     finally:
         os.close(writer)

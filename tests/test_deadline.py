@@ -21,7 +21,7 @@ from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.own_thread import OwnThread
 from torchrepro_lint.server.workspace import Workspace
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

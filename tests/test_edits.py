@@ -20,7 +20,7 @@ from torchrepro_lint.insertions import (
 from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
-from torchrepro_lint.text import Edit, Span, apply_edits
+from torchrepro_lint.source.text import Edit, Span, apply_edits
 
 
 def call_of(text: str) -> Call:

@@ -12,7 +12,7 @@ from conftest import Ran
 from torchrepro_lint.alternatives import alternatives
 from torchrepro_lint.explain import explain
 from torchrepro_lint.messages import ATTENTION, CUBLAS, Frame, read
-from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.tables import error_names, spellings
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -13,9 +13,8 @@ import pytest
 from conftest import Ran
 from torchrepro_lint import engine
 from torchrepro_lint.context import Context
-from torchrepro_lint.merging import merge, moved
 from torchrepro_lint.rule import Finding, Rule
-from torchrepro_lint.text import Edit, Fix, Span, apply_edits
+from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, merge, moved
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

@@ -13,7 +13,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.roots import Options
 from torchrepro_lint.session import WORDS, Session
-from torchrepro_lint.toml import loads
+from torchrepro_lint.source.files import loads
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

@@ -20,7 +20,7 @@ from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View
 from torchrepro_lint.settings import FORMATS as SETTINGS_FORMATS
-from torchrepro_lint.text import Edit, Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

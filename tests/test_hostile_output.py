@@ -17,7 +17,7 @@ import pytest
 
 from conftest import Ran
 from html_text import Taken
-from torchrepro_lint.shown import HIDDEN, shown, shown_line, shown_name, told
+from torchrepro_lint.source.errors import HIDDEN, shown, shown_line, shown_name, told
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -217,7 +217,7 @@ def test_a_byte_of_a_name_that_controls_a_terminal_is_shown(project: Maker, lint
 def test_the_plugin_of_flake8_shows_messages(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchrepro_lint import flake8_plugin
     from torchrepro_lint.rule import Finding
-    from torchrepro_lint.text import Lines, Span
+    from torchrepro_lint.source.text import Lines, Span
 
     class Answer:
         errors = (f"broken{NASTY}",)
@@ -248,7 +248,7 @@ PATCHED = [
 def test_a_diff_applied_is_the_fixed_text(tmp_path: Path, text: str, tool: bool) -> None:
     from torchrepro_lint.files import Given
     from torchrepro_lint.report.diff import render
-    from torchrepro_lint.source import Source
+    from torchrepro_lint.source.decoding import Source
     from torchrepro_lint.writing import Change
 
     fixed = text.replace("FLAW", "MENDED\nTWICE" if "\r" not in text else "MENDED")

@@ -10,8 +10,9 @@ from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
 from torchrepro_lint.facts import Do, Facts, Statement
-from torchrepro_lint.infer import What, kinds_of
-from torchrepro_lint.text import Lines
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.infer.what import What
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.walk import statements
 
 _MARK = re.compile(r"  # (?P<what>[^#\n]+)$", re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torchrepro_lint.ipython import is_indented, neutral
+from torchrepro_lint.source.ipython import is_indented, neutral
 
 UNKNOWN = "\u01c3"
 COMMANDS = [

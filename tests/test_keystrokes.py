@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.keystrokes import keystrokes
-from torchrepro_lint.text import Edit, apply_edits
+from torchrepro_lint.source.text import Edit, apply_edits
 
 TEXT = "import torch\n\n\ndef draw():\n    return torch.randn(3)\n\n\nvalue = draw()\n"
 

@@ -20,7 +20,7 @@ from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.project import Project
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 _ROOT = Path(__file__).parent.parent
 # What TRL001 is about has no facts to follow.

@@ -13,9 +13,9 @@ import pytest
 
 from conftest import Ran
 from notebooks import PYTHON, code, notebook, prose
-from torchrepro_lint.notebook import fitted
-from torchrepro_lint.source import Source, decode, edited, encode
-from torchrepro_lint.text import Edit, Fix, Lines, Position, Span
+from torchrepro_lint.source.decoding import Source, decode, edited, encode
+from torchrepro_lint.source.notebook import fitted
+from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

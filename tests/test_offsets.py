@@ -12,8 +12,8 @@ import pytest
 from torchrepro_lint.collect import collect_with_libcst
 from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
 from torchrepro_lint.offsets import _State, by_provider, locate
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.libcst_tree import LOCATED as WANTED
-from torchrepro_lint.text import Lines
 from torchrepro_lint.walk import expressions, statements
 from torchrepro_lint.walk import parts as parts_of
 

@@ -19,9 +19,9 @@ from conftest import Ran
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.history import histories, history, ranges
 from torchrepro_lint.lookup import operations_named
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report.ops_html import render
-from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES, when
 

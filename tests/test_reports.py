@@ -15,7 +15,7 @@ from conftest import Ran
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report import flake8, statistics, summary
 from torchrepro_lint.report.view import View
-from torchrepro_lint.text import Fix, Lines, Position
+from torchrepro_lint.source.text import Fix, Lines, Position
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

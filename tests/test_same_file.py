@@ -12,7 +12,7 @@ from conftest import Ran
 from torchrepro_lint import engine
 from torchrepro_lint.context import Context
 from torchrepro_lint.rule import Finding, Rule
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

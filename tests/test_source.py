@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchrepro_lint.source import Problem, Source, decode, edited, encode
-from torchrepro_lint.text import Edit, Span
+from torchrepro_lint.source.decoding import Problem, Source, decode, edited, encode
+from torchrepro_lint.source.text import Edit, Span
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60), st.booleans())

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.suppressions import joined_rows, suppressions
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.suppressions import joined_rows, suppressions
+from torchrepro_lint.source.text import Lines
 
 
 def hidden(text: str, row: int, code: str = "TRL301", name: str = "dataloader-worker-init") -> bool:

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
 from torchrepro_lint.collect import CollectError, collect, collect_with_ast, collect_with_libcst
 from torchrepro_lint.facts_lines import to_text
-from torchrepro_lint.source import Problem, decode
-from torchrepro_lint.syntax import quiet
+from torchrepro_lint.source import ipython
+from torchrepro_lint.source.decoding import Problem, decode
 
 TOP = Path(__file__).parents[1]
 OWN = [*sorted((TOP / "torchrepro_lint").rglob("*.py")), *sorted((TOP / "tests").rglob("*.py"))]
@@ -143,7 +143,7 @@ def test_code_that_python_warns_of_is_read_without_a_warning() -> None:
 
 
 def test_other_warnings_are_still_given() -> None:
-    quiet.parse(WARNED)
+    ipython.parse(WARNED)
     with pytest.warns(UserWarning, match="still"):
         warnings.warn("still given", stacklevel=1)
     with pytest.raises(SyntaxError):

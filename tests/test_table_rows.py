@@ -16,9 +16,9 @@ from table_lines import LINES
 from torchrepro_lint import catalogue, frameworks, tables, third_party
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.context import Context
-from torchrepro_lint.resources import read_table
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.files import read_table
+from torchrepro_lint.source.text import Lines
 
 TOP = Path(__file__).parents[1]
 PAGES = sorted(TOP.glob("tests/tables/*.md"))

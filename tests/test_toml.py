@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchrepro_lint import toml
-from torchrepro_lint.toml import load, loads
+from torchrepro_lint.source import files
+from torchrepro_lint.source.files import load, loads
 
 MANY = 100_000
 LONG = {
@@ -37,7 +37,7 @@ SOUND = {
 
 @pytest.mark.parametrize("kind", LONG)
 def test_a_key_of_many_parts_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toml.tomllib, "loads", None)
+    monkeypatch.setattr(files.tomllib, "loads", None)
     with pytest.raises(ValueError, match="a key of more than 100 parts"):
         loads(LONG[kind] + "\n")
 

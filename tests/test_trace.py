@@ -15,7 +15,7 @@ from torchrepro_lint.context import Context
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.report import timeline_text
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.timeline import KINDS, LANES, Timeline
 
 

@@ -12,7 +12,7 @@ from torchrepro_lint import catalogue, operations
 from torchrepro_lint.context import Context
 from torchrepro_lint.operations import cases
 from torchrepro_lint.settings import Settings
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.verdicts import verdicts
 
 _ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.problem import UsageError
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.watching import _concerns, watch
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -15,7 +15,7 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from matching import steps
-from torchrepro_lint.wildcards import in_order, read_line, starred
+from torchrepro_lint.source.globs import in_order, read_line, starred
 
 SEGMENTS = (
     *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.files import Plan
 from torchrepro_lint.outcome import Outcome
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import summary
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.writing import write_all
 
 if TYPE_CHECKING:

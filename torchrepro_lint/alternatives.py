@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Row, compatible, conditions
-from torchrepro_lint.resources import read_table, release
+from torchrepro_lint.source.files import read_table, release
 
 
 class Alternative(NamedTuple):

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.content import named
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.problem import NO_ROOM, UsageError
 from torchrepro_lint.saving import save
-from torchrepro_lint.text import Lines, Span
+from torchrepro_lint.source.errors import NO_ROOM, UsageError
+from torchrepro_lint.source.files import named
+from torchrepro_lint.source.text import Lines, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.rule import Finding

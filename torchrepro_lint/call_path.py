@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.text import Position
+from torchrepro_lint.source.text import Position
 
 
 class Step(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.facts import Collection as Display
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.passed_on import handed_on, not_passed
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.link import Link
+from torchrepro_lint.source.files import digest
 from torchrepro_lint.stamps import tool_stamp
-from torchrepro_lint.states import digest
 
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache

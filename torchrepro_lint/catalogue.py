@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.entries import Row, Spelling, compatible, conditions
-from torchrepro_lint.resources import documented_versions, read_table, release
+from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.tables import consumers, error_names, frameworks, seeder_of, seeders, spellings
 
 if TYPE_CHECKING:

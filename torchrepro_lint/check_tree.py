@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checking import SYNTAX_ERROR, Checked, Checker, check
 from torchrepro_lint.deadline import Late, allowed, deadline
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.problem import NO_ROOM
 from torchrepro_lint.sharing_out import share_out
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.errors import NO_ROOM
+from torchrepro_lint.source.text import Span
 from torchrepro_lint.workers import FORKS, Death, work_through
 
 if TYPE_CHECKING:

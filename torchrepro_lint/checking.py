@@ -10,13 +10,13 @@ from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree
 from torchrepro_lint.libraries import libraries
 from torchrepro_lint.library_versions import Libraries
-from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.selection import Selection, matching, require_known, selected
 from torchrepro_lint.settings import SEVERITIES
-from torchrepro_lint.suppressions import suppressions
-from torchrepro_lint.text import Fix, Lines, Position, Span
+from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.suppressions import suppressions
+from torchrepro_lint.source.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
@@ -142,7 +142,7 @@ def _fix(reading: Reading, fix: Fix | None) -> Fix | None:
     """The fix, where the file can take it: an edit of a notebook must not leave its cell."""
     if fix is None or reading.source is None or reading.source.notebook is None:
         return fix
-    from torchrepro_lint.notebook import fitted
+    from torchrepro_lint.source.notebook import fitted
 
     return fitted(reading.source.notebook, fix)
 

@@ -71,7 +71,7 @@ def _fail(message: str) -> int:
 
 def _unwritten(error: OSError) -> int:
     """Click could not write its help, which still waits to be written. Raises what is no trouble of standard output."""
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
     from torchrepro_lint.terminal import out
 
     try:
@@ -133,7 +133,7 @@ def check(**options: Any) -> int:
     """
     from torchrepro_lint.arguments import Arguments
     from torchrepro_lint.command import run_check
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
 
     try:
         return run_check(Arguments(**options))
@@ -147,7 +147,7 @@ def check(**options: Any) -> int:
 def rule(wanted: str | None, output_format: str) -> int:
     """Print the page of a rule; without an argument, a table of all rules."""
     from torchrepro_lint.pages import render
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
     from torchrepro_lint.terminal import out
 
     try:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.collector import Collector
 from torchrepro_lint.facts import Facts
-from torchrepro_lint.syntax import quiet
+from torchrepro_lint.source import ipython
+from torchrepro_lint.source.text import LARGEST, Lines
 from torchrepro_lint.syntax.ast_tree import AstTree
 from torchrepro_lint.syntax.depth import deep_brackets, long_chain, long_expression
 from torchrepro_lint.syntax.tree import Untrusted
-from torchrepro_lint.text import LARGEST, Lines
 
 if TYPE_CHECKING:
     import libcst
@@ -42,7 +42,7 @@ def collect_with_ast(text: str) -> Facts | None:
     """The facts as Python's own parser gives them; None where it cannot, or may not be trusted."""
     try:
         return Collector(AstTree(text)).facts()
-    except (*quiet.REFUSALS, Untrusted, RecursionError):
+    except (*ipython.REFUSALS, Untrusted, RecursionError):
         return None
 
 
@@ -82,10 +82,10 @@ def _place(error: libcst.ParserSyntaxError, text: str) -> int:
 def _python_s_place(lines: Lines, text: str) -> int | None:
     """Where Python's parser sees a mistake; None where it sees none."""
     try:
-        quiet.parse(text)
+        ipython.parse(text)
     except SyntaxError as exact:
         if exact.lineno:
             return lines.offset(exact.lineno, max(exact.offset or 1, 1))
-    except quiet.REFUSALS:
+    except ipython.REFUSALS:
         pass  # a NUL, or nested too deeply for Python
     return None

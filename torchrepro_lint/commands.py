@@ -21,7 +21,7 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
     MESSAGE is the error's text in quotes, a whole traceback, or the bare name; - or nothing reads standard input.
     """
     from torchrepro_lint.explaining import run_explain
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
 
     try:
         return run_explain(message, paths, torch_version, output_format)
@@ -41,7 +41,7 @@ def ops(name: str | None, torch_version: str | None, output_format: str, output:
     operations and releases.
     """
     from torchrepro_lint.ops import run_ops
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
 
     try:
         return run_ops(name, torch_version, output_format, output)
@@ -74,7 +74,7 @@ def trace(entry: str, torch_version: str | None, device: str | None, parser: str
     ENTRY is a script, a notebook, or a file with commands of click and the like. It is read, never run.
     """
     from torchrepro_lint.arguments import Over
-    from torchrepro_lint.problem import UsageError
+    from torchrepro_lint.source.errors import UsageError
     from torchrepro_lint.tracing import run_trace
 
     try:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
     from torchrepro_lint.project import Project
     from torchrepro_lint.settings import Settings
-    from torchrepro_lint.text import Lines
+    from torchrepro_lint.source.text import Lines
 
 
 class Context(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchrepro_lint.call_path import Step
 from torchrepro_lint.files import Given
 from torchrepro_lint.rule import Finding, Rule
-from torchrepro_lint.text import Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Fix, Lines, Position, Span
 
 
 class Diagnostic(NamedTuple):

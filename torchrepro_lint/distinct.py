@@ -16,7 +16,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
 

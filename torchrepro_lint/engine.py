@@ -18,7 +18,7 @@ from torchrepro_lint.fixer import Fixed, Reported, fix_tree
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.requested import target_of, warning
-from torchrepro_lint.states import State
+from torchrepro_lint.source.files import State
 from torchrepro_lint.target import Target
 from torchrepro_lint.trees import ALONE, Means, Readings, read_tree
 

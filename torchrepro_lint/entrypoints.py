@@ -12,7 +12,7 @@ from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.source import is_notebook
+from torchrepro_lint.source.decoding import is_notebook
 
 if TYPE_CHECKING:
     from torchrepro_lint.kept import Kept

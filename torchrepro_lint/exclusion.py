@@ -11,8 +11,8 @@ from typing import Any
 from pathspec import GitIgnoreSpec as Spec
 from pathspec import RegexPattern
 
-from torchrepro_lint import content
-from torchrepro_lint.wildcards import Line, read_line
+from torchrepro_lint.source import files
+from torchrepro_lint.source.globs import Line, read_line
 
 # From version 1 on pathspec takes another matcher where one is installed, which does not know all that is in our expressions.
 _OPTIONS: dict[str, Any] = {"backend": "simple"} if "backend" in signature(Spec).parameters else {}
@@ -138,6 +138,6 @@ def _upwards(directory: str) -> Iterator[str]:
 
 def _lines(path: str) -> list[str]:
     try:
-        return content.patterns(path).decode("utf-8", "surrogateescape").splitlines()
+        return files.patterns(path).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []

@@ -9,7 +9,7 @@ from torchrepro_lint.alternatives import instead
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.entries import Condition, ErrorName, Row, Spelling, compatible
 from torchrepro_lint.messages import ATTENTION, CUBLAS
-from torchrepro_lint.resources import documented_versions, release
+from torchrepro_lint.source.files import documented_versions, release
 from torchrepro_lint.tables import error_names, spellings
 
 _PRODUCTS = ("torch.mm", "torch.mv", "torch.bmm")

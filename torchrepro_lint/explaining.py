@@ -11,9 +11,9 @@ from torchrepro_lint.explain import Explanation, explain
 from torchrepro_lint.files import Plan, plan
 from torchrepro_lint.messages import Message, read
 from torchrepro_lint.places import Place, find
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import explanation
 from torchrepro_lint.requested import options, target_here, target_of, warning
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.tables import error_names
 
 

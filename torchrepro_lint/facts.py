@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.small import Small
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.exclusion import Exclusion, relative, walk
 from torchrepro_lint.roots import Options, Root, Roots, Unmarked, unmarked
-from torchrepro_lint.shown import shown, shown_name
+from torchrepro_lint.source.errors import shown, shown_name
 
 
 class Given(NamedTuple):

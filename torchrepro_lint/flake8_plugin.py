@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
-from torchrepro_lint.shown import shown, told
+from torchrepro_lint.source.errors import shown, told
 
 if TYPE_CHECKING:
     from torchrepro_lint.arguments import Over

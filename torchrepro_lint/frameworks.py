@@ -12,8 +12,8 @@ from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
 from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.source.globs import starred
 from torchrepro_lint.tables import frameworks
-from torchrepro_lint.wildcards import starred
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Framework

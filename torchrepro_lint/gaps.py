@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Arg, Call
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")

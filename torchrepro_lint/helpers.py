@@ -12,11 +12,10 @@ from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.facts import Function, Import
 from torchrepro_lint.insertions import free_word, insert_function, shadowed
-from torchrepro_lint.merging import joined
 from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.project import Project
 from torchrepro_lint.small import Small, fields
-from torchrepro_lint.text import Edit
+from torchrepro_lint.source.text import Edit, joined
 from torchrepro_lint.walk import statements
 
 _PLACES = frozenset({"start", "end", "base_end", "open", "name"})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchrepro_lint.alternatives import instead
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.entries import Condition, Row, Spelling
-from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from torchrepro_lint.wildcards import starred
+from torchrepro_lint.source.globs import starred
 
 Indexed = TypeVar("Indexed")
 _RESULT = re.compile(r"\(\)(\[\])*\.")

@@ -17,7 +17,7 @@ from torchrepro_lint.layout import (
     newline,
     write_lines,
 )
-from torchrepro_lint.text import Edit, Span, lines_of
+from torchrepro_lint.source.text import Edit, Span, lines_of
 
 _WORD = re.compile(r"\w+")
 # The variable of a comprehension, which may stand in others: ``:f.<locals>.<comp>.x``, at the top level ``:<locals>.<comp>.x``.

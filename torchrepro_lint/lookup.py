@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from torchrepro_lint.catalogue import canonical
-from torchrepro_lint.problem import UsageError
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.tables import error_names, spellings
 
 _SHORT = (

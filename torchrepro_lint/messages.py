@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
+from torchrepro_lint.source.globs import starred
 from torchrepro_lint.tables import error_names
-from torchrepro_lint.wildcards import starred
 
 _PHRASE = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = re.compile(r"^.*\b\w*(?:Error|Warning):\s*")

@@ -15,7 +15,7 @@ from typing import Any
 import libcst
 from libcst._nodes.internal import CodegenState
 
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 
 class Unplaced(Exception):  # noqa: N818  no error of ours

@@ -8,8 +8,8 @@ from pathlib import Path
 from torchrepro_lint import terminal
 from torchrepro_lint.history import History, histories, history
 from torchrepro_lint.lookup import operations_named
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.requested import target_here, warning
+from torchrepro_lint.source.errors import UsageError
 
 
 def run_ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:

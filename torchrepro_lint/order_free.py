@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.distinct import distinct, own_values
 from torchrepro_lint.facts import Arg, Call, Constant, Operation, Subscript
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.signatures import OPEN, Literal, literal
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.walk import last_word

@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.problem import UsageError
-from torchrepro_lint.resources import rules_dir
 from torchrepro_lint.selection import did_you_mean
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import rules_dir
 
 if TYPE_CHECKING:
     import sys

@@ -18,8 +18,8 @@ from torchrepro_lint.messages import Frame
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.operations import cases
 from torchrepro_lint.parts import Parts
+from torchrepro_lint.source.text import Position
 from torchrepro_lint.tables import spellings
-from torchrepro_lint.text import Position
 from torchrepro_lint.trees import Readings, read_tree
 
 # Of a size or a number of dimensions any value that fits will do.

@@ -18,8 +18,8 @@ from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.programs import Program, Reached, Work, reached
 from torchrepro_lint.seeding import seeding_functions
+from torchrepro_lint.source.text import Position
 from torchrepro_lint.tables import seeding_words
-from torchrepro_lint.text import Position
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.traces import Traces
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.all_calls import AllCalls
     from torchrepro_lint.index_tables import IndexTables
     from torchrepro_lint.library_versions import Libraries
-    from torchrepro_lint.text import Position
+    from torchrepro_lint.source.text import Position
 
 _Answer = TypeVar("_Answer")
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import compress, decompress
 
-from torchrepro_lint.content import TooLarge
-from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.put_away import put_away
-from torchrepro_lint.source import Problem, Source, decode
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.decoding import Problem, Source, decode
+from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.files import TooLarge
+from torchrepro_lint.source.text import Lines
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
@@ -112,7 +112,7 @@ def collected(source: Source, parser: str = "auto") -> Reading:
 
 def _goes_on(facts: Facts, source: Source) -> bool:
     """Whether a statement or a string of one cell seems to go on in the next, which no cell's does."""
-    from torchrepro_lint.ipython import leaves_string_open
+    from torchrepro_lint.source.ipython import leaves_string_open
 
     ends = [cell.end for cell in source.cells[:-1]]
     return any(bisect_left(ends, each.start) < bisect_left(ends, each.end) for each in facts.body) or any(
@@ -123,7 +123,7 @@ def _goes_on(facts: Facts, source: Source) -> bool:
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """What is wrong with the first cell that does not parse by itself: a bracket left open shows in a later one."""
     from torchrepro_lint.collect import CollectError, collect
-    from torchrepro_lint.ipython import OPENING, is_indented
+    from torchrepro_lint.source.ipython import OPENING, is_indented
 
     for cell in source.cells:
         text = source.program[cell.start : cell.end]

@@ -50,8 +50,8 @@ def report(**options: Any) -> int:
     The code is read, never run. The same files give the same page. The exit status is 1 where there are findings.
     """
     from torchrepro_lint.arguments import Over
-    from torchrepro_lint.problem import UsageError
     from torchrepro_lint.reporting import Request, run_report
+    from torchrepro_lint.source.errors import UsageError
 
     over = Over(*(options.pop(name) for name in Over._fields))
     excluded = options.pop("extend_exclude") or ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torchrepro_lint.problem import UsageError
-from torchrepro_lint.resources import documented_versions
 from torchrepro_lint.roots import Options, Root, Roots, unmarked
 from torchrepro_lint.settings import Settings, version
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.target import Target, find_target
 
 

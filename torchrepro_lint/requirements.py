@@ -11,8 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchrepro_lint.content import listing, paper
-from torchrepro_lint.toml import load
+from torchrepro_lint.source.files import listing, load, paper
 
 if TYPE_CHECKING:
     from typing import TypeGuard

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.call_path import Step as Waypoint
 from torchrepro_lint.qualified import parted
-from torchrepro_lint.text import Lines, Span
+from torchrepro_lint.source.text import Lines, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry

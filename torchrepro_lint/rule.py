@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.text import Fix, Span
+from torchrepro_lint.source.text import Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.call_path import Step

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from torchrepro_lint.files import Given
-from torchrepro_lint.text import Fix
+from torchrepro_lint.source.text import Fix
 
 T = TypeVar("T")
 

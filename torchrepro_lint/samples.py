@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
 from torchrepro_lint.library_versions import Libraries, comes_to
-from torchrepro_lint.resources import read_table
-from torchrepro_lint.wildcards import starred
+from torchrepro_lint.source.files import read_table
+from torchrepro_lint.source.globs import starred
 
 # The rows of so many names are remembered: the same few are asked for at every call.
 _MOST_NAMES = 1024

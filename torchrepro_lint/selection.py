@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from torchrepro_lint.problem import UsageError
+from torchrepro_lint.source.errors import UsageError
 
 EVERYTHING = "ALL"
 COMMAND_LINE = "the command line"

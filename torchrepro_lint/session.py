@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker, check
-from torchrepro_lint.content import program
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
@@ -16,10 +15,11 @@ from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import read
 from torchrepro_lint.roots import Options, Roots, unmarked
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.source import Source, decode, is_notebook
-from torchrepro_lint.suppressions import suppressions
+from torchrepro_lint.source.decoding import Source, decode, is_notebook
+from torchrepro_lint.source.files import program
+from torchrepro_lint.source.suppressions import suppressions
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.text import Lines
 from torchrepro_lint.trees import Means, read_tree
 
 _KEPT = 4

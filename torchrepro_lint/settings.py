@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
-from torchrepro_lint import content
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.selection import EVERYTHING, Selection
-from torchrepro_lint.toml import load as load_toml
+from torchrepro_lint.source import files
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import load as load_toml
 from torchrepro_lint.typed import flag, globs, one_of, require_glob, strings, told
 
 PYPROJECT = "pyproject.toml"
@@ -73,7 +73,7 @@ def load(path: Path) -> Settings:
 def table(path: Path) -> dict[str, Any] | None:
     """Our table of a file as TOML has it, ``None`` where a pyproject.toml has none. Raises ``UsageError``."""
     try:
-        data: dict[str, Any] = load_toml(content.settings(path))
+        data: dict[str, Any] = load_toml(files.settings(path))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:

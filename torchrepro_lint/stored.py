@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from torchrepro_lint.content import program
 from torchrepro_lint.put_away import ReadBack
 from torchrepro_lint.reading import Reading, read
-from torchrepro_lint.source import Source, decode, is_notebook
-from torchrepro_lint.states import digest
+from torchrepro_lint.source.decoding import Source, decode, is_notebook
+from torchrepro_lint.source.files import digest, program
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts, Summary

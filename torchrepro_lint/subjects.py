@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Between
 from torchrepro_lint.facts import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.infer import UNKNOWN, What
+from torchrepro_lint.infer.what import UNKNOWN, What
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.walk import last_word
 

@@ -16,7 +16,7 @@ from torchrepro_lint.entries import (
     spelling,
 )
 from torchrepro_lint.index import Index, Table
-from torchrepro_lint.resources import read_table
+from torchrepro_lint.source.files import read_table
 
 # Of so many callables it is remembered whether they seed: it is asked at every call.
 _MOST_NAMES = 4096

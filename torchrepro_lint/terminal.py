@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.saving import save as write_file
-from torchrepro_lint.shown import shown_line
+from torchrepro_lint.source.errors import UsageError, shown_line
 
 _WIDTH = 30
 _PATIENCE = 1.0

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
-from torchrepro_lint.resources import read_table
+from torchrepro_lint.source.files import read_table
 
 
 class Foreign(NamedTuple):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts
     from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.module_tree import ModuleTree
-    from torchrepro_lint.text import Position
+    from torchrepro_lint.source.text import Position
 
 
 class TraceTables(IndexTables):

@@ -12,10 +12,10 @@ from torchrepro_lint.context import Context
 from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.requested import options, target_of, warning
 from torchrepro_lint.roots import Options
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import read_tree
 

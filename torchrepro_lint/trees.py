@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.content import TooLarge, program
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
 from torchrepro_lint.folders import falls_apart
 from torchrepro_lint.interning import forget
 from torchrepro_lint.pack import Pack, Packed, packed
-from torchrepro_lint.problem import NO_ROOM
 from torchrepro_lint.reading import Reading, read, too_large
-from torchrepro_lint.source import Problem, Source, decode, is_notebook
-from torchrepro_lint.states import State, digest, state
+from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
+from torchrepro_lint.source.errors import NO_ROOM
+from torchrepro_lint.source.files import State, TooLarge, digest, program, state
 from torchrepro_lint.stored import StoredReading
 from torchrepro_lint.workers import Death, work_through
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker
-from torchrepro_lint.merging import merge, moved, touched
 from torchrepro_lint.reading import Reading, collected
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.source import edited
-from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.source.decoding import edited
+from torchrepro_lint.source.text import Edit, Fix, merge, moved, touched
 
 # Rows and columns in messages move with what is written above them.
 _NUMBER = re.compile(r"\d+")

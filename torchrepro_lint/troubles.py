@@ -16,8 +16,8 @@ from torchrepro_lint.flags import (
     is_off,
 )
 from torchrepro_lint.reached import device_of, is_convolution, on_request
-from torchrepro_lint.resources import release
 from torchrepro_lint.signatures import OPEN
+from torchrepro_lint.source.files import release
 from torchrepro_lint.timeline import Trouble
 from torchrepro_lint.work import first_work
 from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable
 
-from torchrepro_lint.wildcards import read_line
+from torchrepro_lint.source.globs import read_line
 
 
 def strings(value: object) -> tuple[str, ...]:

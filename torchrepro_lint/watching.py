@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 
 from torchrepro_lint import terminal
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.settings import table
+from torchrepro_lint.source.errors import UsageError
 
 # Python, settings, and what says which torch will run.
 _SUFFIXES = (".py", ".ipynb", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")

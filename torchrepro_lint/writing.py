@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchrepro_lint.files import Given
 from torchrepro_lint.interrupts import uninterrupted
 from torchrepro_lint.saving import forget, refusal, stage, sweep
-from torchrepro_lint.source import Source, decode, encode
+from torchrepro_lint.source.decoding import Source, decode, encode
 
 
 class Change(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.untouched import compare
 from torchrepro_lint.reading import read
-from torchrepro_lint.text import Edit, apply_edits
+from torchrepro_lint.source.text import Edit, apply_edits
 from torchrepro_lint.writing import Change
 
 

@@ -14,7 +14,7 @@ import atheris  # type: ignore[import-not-found,unused-ignore]
 
 with atheris.instrument_imports(include=["torchrepro_lint"]):
     from torchrepro_lint.collect import CollectError, collect
-    from torchrepro_lint.source import Problem, decode
+    from torchrepro_lint.source.decoding import Problem, decode
 
 from .corpus import read_corpus
 from .trying import comes_back, compared

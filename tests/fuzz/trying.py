@@ -29,7 +29,7 @@ from torchrepro_lint.report.view import View
 from torchrepro_lint.roots import Root
 from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import FORMATS, Settings
-from torchrepro_lint.source import Source, encode
+from torchrepro_lint.source.decoding import Source, encode
 
 from .caches import try_cache
 from .changing import wrong_changes

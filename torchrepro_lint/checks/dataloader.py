@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.facts import span
 from torchrepro_lint.loaders import Loader, by_site
 from torchrepro_lint.loose import loose_draws
-from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rewrites.fix_workers import fix_workers
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.source.files import release
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.text import Fix
+    from torchrepro_lint.source.text import Fix
 
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
 from torchrepro_lint.facts import Call, span
-from torchrepro_lint.resources import release
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.source.files import release
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -9,10 +9,10 @@ from torchrepro_lint.edits import append_argument, remove_argument, replace_argu
 from torchrepro_lint.facts import Call, Constant, Ref, Try, span
 from torchrepro_lint.gaps import argument_span
 from torchrepro_lint.placed import undoes
-from torchrepro_lint.resources import release
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.source.files import release
+from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.switches import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
-from torchrepro_lint.text import Edit, Fix, Span
 from torchrepro_lint.walk import blocks, statements, within
 
 if TYPE_CHECKING:

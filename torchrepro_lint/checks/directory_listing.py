@@ -12,7 +12,7 @@ from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rewrites.walking import fix_walk
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Fix
+from torchrepro_lint.source.text import Fix
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

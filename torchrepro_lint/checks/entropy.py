@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.project import Project
     from torchrepro_lint.sites import Site
-    from torchrepro_lint.text import Fix
+    from torchrepro_lint.source.text import Fix
 
 # Methods of objects that take a seed.
 _METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")

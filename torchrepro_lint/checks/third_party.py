@@ -13,7 +13,7 @@ from torchrepro_lint.facts import Constant, span
 from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import arguments
-from torchrepro_lint.text import Fix
+from torchrepro_lint.source.text import Fix
 from torchrepro_lint.third_party import Foreign, foreign
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Attribute, Call, Ref, span
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.results import uses_part
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.subjects import tensor

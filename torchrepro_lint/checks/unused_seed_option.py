@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Ref, span
 from torchrepro_lint.readers import Reads, reads_of
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -9,7 +9,7 @@ from torchrepro_lint.edits import replace_argument
 from torchrepro_lint.facts import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.loaders import by_site
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Fix
+from torchrepro_lint.source.text import Fix
 from torchrepro_lint.walk import within
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from torchrepro_lint.effects import label
 from torchrepro_lint.facts import Ref, span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.text import Fix
+from torchrepro_lint.source.text import Fix
 from torchrepro_lint.walk import bodies, expressions, statements, within
 from torchrepro_lint.worker_seeds import may_seed_workers
 

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from torchrepro_lint.facts import Collection, Constant, Expression, Facts, Operation, Ref, Subscript
-from torchrepro_lint.syntax.quiet import REFUSALS, parse
+from torchrepro_lint.source.ipython import REFUSALS, parse
 
 
 def unquoted(facts: Facts, text: str) -> Expression | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.facts import Attribute, Expression, Ref
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.order.shapes import LISTING, WALK, Shape
 from torchrepro_lint.walk import last_word
 

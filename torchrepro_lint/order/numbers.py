@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Attribute, Call, Comprehension, Expression, Operation, Ref, Subscript
-from torchrepro_lint.infer import kinds_of
 from torchrepro_lint.infer.annotations import annotated
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import declared_attributes, last_word

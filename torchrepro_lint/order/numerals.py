@@ -17,7 +17,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.infer import kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.qualified import path_of
 from torchrepro_lint.walk import last_word
 

@@ -17,7 +17,8 @@ from torchrepro_lint.facts import (
     Operation,
     Ref,
 )
-from torchrepro_lint.infer import What, kinds_of
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.infer.what import What
 from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_by
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers, is_steady

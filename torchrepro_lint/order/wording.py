@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.facts import Expression
     from torchrepro_lint.order.taint import Taken
-    from torchrepro_lint.text import Position
+    from torchrepro_lint.source.text import Position
 
 _SAID = {
     "passed on": "it is passed on",

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchrepro_lint.content import named
 from torchrepro_lint.overview.controls import STATES, TITLES
 from torchrepro_lint.overview.records import CellChange, Comparison, Overview
-from torchrepro_lint.problem import NO_ROOM, UsageError
+from torchrepro_lint.source.errors import NO_ROOM, UsageError
+from torchrepro_lint.source.files import named
 
 # Of the JSON of an overview. Raised when a key changes its meaning or goes; new keys do not count.
 SCHEMA = 1

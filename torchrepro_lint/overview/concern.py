@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Row
     from torchrepro_lint.programs import Program
-    from torchrepro_lint.text import Span
+    from torchrepro_lint.source.text import Span
 
 # The rules that speak of rows of the catalogue.
 _OF_ROWS = ("TRL401", "TRL402", "TRL403", "TRL404", "TRL406")

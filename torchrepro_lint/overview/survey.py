@@ -18,9 +18,9 @@ from torchrepro_lint.overview.records import Aim, Entry, Gap, Item, Overview, Sh
 from torchrepro_lint.overview.started import started
 from torchrepro_lint.overview.uses import shifts, uses
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.problem import Fault, guarded
 from torchrepro_lint.requested import warning
 from torchrepro_lint.requirements import project_name
+from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.trees import Means, read_tree
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMIN
 from torchrepro_lint.overview.records import Cell
 from torchrepro_lint.overview.seed_cells import NOT_REPORTED, at
 from torchrepro_lint.reached import is_convolution, on_request
-from torchrepro_lint.resources import release
 from torchrepro_lint.signatures import OPEN
+from torchrepro_lint.source.files import release
 from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VARIABLE
 
 if TYPE_CHECKING:

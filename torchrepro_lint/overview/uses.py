@@ -12,7 +12,7 @@ from torchrepro_lint.catalogue import Catalogue, load
 from torchrepro_lint.history import ranges
 from torchrepro_lint.operations import Case, cases
 from torchrepro_lint.overview.records import Place, Shift, Use
-from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.wording import STATUSES
 

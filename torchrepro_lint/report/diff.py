@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from torchrepro_lint.shown import coded
+from torchrepro_lint.source.errors import coded
 from torchrepro_lint.writing import Change
 
 # What patches end a line at: a carriage return or a form feed is a letter of it.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.text import Edit, Lines, Span, apply_edits
+from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 
 Letters = Callable[[str], Sequence[str]]
 _AROUND = 2

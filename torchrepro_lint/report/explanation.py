@@ -11,8 +11,8 @@ from torchrepro_lint.history import ranges
 from torchrepro_lint.messages import ATTENTION, CUBLAS
 from torchrepro_lint.places import Place
 from torchrepro_lint.report.json import dumps
-from torchrepro_lint.resources import release
-from torchrepro_lint.shown import shown, told
+from torchrepro_lint.source.errors import shown, told
+from torchrepro_lint.source.files import release
 from torchrepro_lint.target import Target
 from torchrepro_lint.wording import when, where
 

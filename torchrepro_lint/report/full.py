@@ -9,7 +9,7 @@ from torchrepro_lint.report.excerpt import changes, excerpt, letters_in_log, pla
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.flake8 import render as headline
 from torchrepro_lint.report.view import View
-from torchrepro_lint.shown import inert, shown_name
+from torchrepro_lint.source.errors import inert, shown_name
 
 _RED, _GREEN, _CYAN, _BOLD, _END = "\033[31m", "\033[32m", "\033[36m", "\033[1m", "\033[m"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
-from torchrepro_lint.shown import coded, whole
+from torchrepro_lint.source.errors import coded, whole
 
 _COMMANDS = {"note": "notice", "warning": "warning", "error": "error"}
 

@@ -9,8 +9,8 @@ from typing import Any
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.pages import url
 from torchrepro_lint.report.view import View
-from torchrepro_lint.suppressions import joined_rows
-from torchrepro_lint.text import Edit, Fix, Lines, Position
+from torchrepro_lint.source.suppressions import joined_rows
+from torchrepro_lint.source.text import Edit, Fix, Lines, Position
 
 
 def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:

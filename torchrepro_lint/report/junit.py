@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
-from torchrepro_lint.shown import HIDDEN
+from torchrepro_lint.source.errors import HIDDEN
 
 # What XML 1.0 has no way to write, and what a terminal obeys or turns the direction of the letters after it.
 _FORBIDDEN = re.compile(f"(?![\t\n\r])[{HIDDEN}\ud800-\udfff\ufffe\uffff]")

@@ -10,7 +10,7 @@ from torchrepro_lint.pages import url
 from torchrepro_lint.report.excerpt import changes, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.view import View
-from torchrepro_lint.shown import inert
+from torchrepro_lint.source.errors import inert
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}

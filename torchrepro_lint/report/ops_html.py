@@ -12,7 +12,7 @@ from html import escape
 from torchrepro_lint.history import History, Period, ranges
 from torchrepro_lint.report.html_document import document, resource
 from torchrepro_lint.report.ops_details import articles
-from torchrepro_lint.resources import documented_versions
+from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.wording import STATUSES, on
 
 _TITLE = "PyTorch determinism, operation by release"

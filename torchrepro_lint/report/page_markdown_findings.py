@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.summary import fixes
 from torchrepro_lint.report.markdown import code_span, escaped
-from torchrepro_lint.shown import inert
+from torchrepro_lint.source.errors import inert
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Entry, Item, Overview

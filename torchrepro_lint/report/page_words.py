@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.controls import STATES
-from torchrepro_lint.shown import escape_of
+from torchrepro_lint.source.errors import escape_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Entry, Place

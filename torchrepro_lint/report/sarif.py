@@ -12,7 +12,7 @@ from torchrepro_lint.pages import find, url
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.view import View, uri
-from torchrepro_lint.text import Edit, Lines, Position
+from torchrepro_lint.source.text import Edit, Lines, Position
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _HOME = "https://github.com/torchrepro/torchrepro-lint"

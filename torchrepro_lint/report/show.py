@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.checking import Checker
 from torchrepro_lint.files import Plan, source_roots
-from torchrepro_lint.shown import shown
+from torchrepro_lint.source.errors import shown
 from torchrepro_lint.target import Target
 
 

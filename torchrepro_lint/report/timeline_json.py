@@ -10,7 +10,7 @@ from torchrepro_lint.report.json import dumps
 
 if TYPE_CHECKING:
     from torchrepro_lint.call_path import Step
-    from torchrepro_lint.text import Position
+    from torchrepro_lint.source.text import Position
     from torchrepro_lint.timeline import Moment, Timeline, Trouble
 
 # Raised when a field changes its meaning or goes; new fields do not count.

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.qualified import parted
-from torchrepro_lint.shown import shown_line, shown_name, told
+from torchrepro_lint.source.errors import shown_line, shown_name, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from torchrepro_lint.facts import Assign, Call, Expression, Operation, span
 from torchrepro_lint.rewrites.seed_calls import fix_in
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_uses import WORD
-from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.source.text import Edit, Fix
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:

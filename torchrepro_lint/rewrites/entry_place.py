@@ -13,7 +13,7 @@ from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import SeedValue, module_constant, own_seed
 from torchrepro_lint.routes import is_method
-from torchrepro_lint.text import Edit
+from torchrepro_lint.source.text import Edit
 from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import expressions, statements, within
 

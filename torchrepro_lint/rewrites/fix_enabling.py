@@ -9,16 +9,15 @@ from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Assign, Constant, If, Import, span
 from torchrepro_lint.insertions import insert_below, insert_statement
 from torchrepro_lint.layout import newline
-from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.qualified import parted
 from torchrepro_lint.removals import remove_statement
-from torchrepro_lint.resources import release
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
 from torchrepro_lint.rewrites.seed_blocks import last_of_block
 from torchrepro_lint.rewrites.seed_calls import existing, fix_in, is_conditional
-from torchrepro_lint.text import Edit, Fix, lines_of
+from torchrepro_lint.source.files import release
+from torchrepro_lint.source.text import Edit, Fix, joined, lines_of
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:

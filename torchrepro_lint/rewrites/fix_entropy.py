@@ -13,7 +13,7 @@ from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.repeats import runs_often
 from torchrepro_lint.rewrites.seed_fields import FALLBACK, unless_none
 from torchrepro_lint.rewrites.seed_values import seed_at
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.walk import last_word, within
 
 if TYPE_CHECKING:

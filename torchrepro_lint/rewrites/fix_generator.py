@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.facts import Call, Define, Lambda, Ref
 from torchrepro_lint.insertions import free_name, insert_statement
-from torchrepro_lint.merging import joined
 from torchrepro_lint.nesting import Level, hidden, is_elif
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
@@ -16,8 +15,8 @@ from torchrepro_lint.rewrites.generator_place import common
 from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, visible, wanting
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.splitting import PARAMETERS
-from torchrepro_lint.text import Edit, Fix
 from torchrepro_lint.walk import expressions, last_word, within
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, firs
 from torchrepro_lint.rewrites.fix_unseeded import fix_start
 from torchrepro_lint.rewrites.seed_blocks import only_seeds
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
-from torchrepro_lint.text import Edit, Fix, Lines, Span, lines_of
+from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
 from torchrepro_lint.walk import expressions, statements, within
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Constant, Expression, span
 from torchrepro_lint.insertions import insert_below
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed

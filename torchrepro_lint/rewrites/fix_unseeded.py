@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Facts, Import
-from torchrepro_lint.merging import joined
 from torchrepro_lint.rewrites.drawn_seed import fix_drawn
 from torchrepro_lint.rewrites.entry_place import Place, entry_place, insertion
 from torchrepro_lint.rewrites.seed_calls import beside, existing, fix_in, names_of, seeding
-from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.walk import statements
 
 if TYPE_CHECKING:

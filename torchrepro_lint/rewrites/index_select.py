@@ -8,7 +8,7 @@ from torchrepro_lint.facts import Attribute, Collection, Comprehension, Constant
 from torchrepro_lint.gaps import argument_span, has_comment, has_line_end
 from torchrepro_lint.rewrites.selecting import ALIASES, Selecting
 from torchrepro_lint.rewrites.subscript import Shape, is_primary, subscript
-from torchrepro_lint.text import Edit, Span
+from torchrepro_lint.source.text import Edit, Span
 
 # Beyond these dimensions a row of colons says less than the helper's name does.
 _LAST, _FIRST = 4, -4

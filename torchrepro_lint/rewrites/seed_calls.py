@@ -10,11 +10,10 @@ from torchrepro_lint.effects import Effects, Seed
 from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
 from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.insertions import free_name, insert_below
-from torchrepro_lint.merging import joined
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.project import Project
 from torchrepro_lint.qualified import parted
-from torchrepro_lint.text import Edit, Fix
+from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.truth import is_main_test
 from torchrepro_lint.walk import within
 

@@ -9,7 +9,7 @@ from torchrepro_lint.insertions import free_word, insert_statement
 from torchrepro_lint.order.shapes import LISTING
 from torchrepro_lint.order.taint import Here
 from torchrepro_lint.rewrites.ordering import Sorting
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

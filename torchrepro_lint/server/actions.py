@@ -13,8 +13,8 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.placing import Place, Placer
 from torchrepro_lint.server.suppressing import suppressing
-from torchrepro_lint.source import Source
-from torchrepro_lint.text import Edit, Fix, Span
+from torchrepro_lint.source.decoding import Source
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 

@@ -16,7 +16,7 @@ from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.placing import Placer
 from torchrepro_lint.server.units import offset
 from torchrepro_lint.server.workspace import Workspace
-from torchrepro_lint.text import Span
+from torchrepro_lint.source.text import Span
 
 _CODE = re.compile(r"TRL\d{3}")
 _FIX_ALL_TITLE = "Fix all that torchrepro-lint can fix safely in this file"

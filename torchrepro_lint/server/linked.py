@@ -15,7 +15,7 @@ from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.server.links import Links
 from torchrepro_lint.server.on_disk import OnDisk
-from torchrepro_lint.source import Problem, Source, decode, is_notebook
+from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
 from torchrepro_lint.workers import Death
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-from torchrepro_lint.content import TooLarge, program
 from torchrepro_lint.files import Tree
 from torchrepro_lint.reading import Reading, read, too_large
-from torchrepro_lint.source import is_notebook
-from torchrepro_lint.states import State, state
+from torchrepro_lint.source.decoding import is_notebook
+from torchrepro_lint.source.files import State, TooLarge, program, state
 from torchrepro_lint.trees import Means, read_tree
 
 # The server has threads.

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from torchrepro_lint.problem import Fault, guarded
+from torchrepro_lint.source.errors import Fault, guarded
 
 _T = TypeVar("_T")
 # Of a thread's own stack the parser may need more than some systems give it.

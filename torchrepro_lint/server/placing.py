@@ -8,8 +8,8 @@ from typing import NamedTuple
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.units import units
-from torchrepro_lint.source import is_notebook
-from torchrepro_lint.text import Lines, Position, Span
+from torchrepro_lint.source.decoding import is_notebook
+from torchrepro_lint.source.text import Lines, Position, Span
 
 
 class Place(NamedTuple):

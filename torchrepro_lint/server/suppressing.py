@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.suppressions import joined_rows, suppressions
-from torchrepro_lint.text import Edit, Lines, Span, apply_edits
+from torchrepro_lint.source.suppressions import joined_rows, suppressions
+from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 
 _CODES = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
 

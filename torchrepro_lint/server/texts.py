@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from torchrepro_lint.server.documents import CellText
 from torchrepro_lint.server.units import offset
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 
 class Text(NamedTuple):

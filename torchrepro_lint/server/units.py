@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.text import Lines
+from torchrepro_lint.source.text import Lines
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 _LAST_NARROW = "\uffff"

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from torchrepro_lint.exclusion import relative
 from torchrepro_lint.files import Given, Tree, plan
-from torchrepro_lint.problem import UsageError
 from torchrepro_lint.roots import Roots
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences
 from torchrepro_lint.server.surroundings import surroundings
 from torchrepro_lint.settings import table
+from torchrepro_lint.source.errors import UsageError
 
 _T = TypeVar("_T")
 # So many replaced files may take up memory.

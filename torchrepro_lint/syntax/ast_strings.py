@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from torchrepro_lint.expressions import LONGEST_CHAIN, LONGEST_TEXT, joined
 from torchrepro_lint.facts import Constant, Expression, Operation
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax import quiet
+from torchrepro_lint.source import ipython
 from torchrepro_lint.syntax.columns import Columns
 from torchrepro_lint.syntax.literals import Field, Part, Piece, pieces
 from torchrepro_lint.syntax.tree import Convert, Lowering, Untrusted
@@ -65,7 +65,7 @@ def _piece(collector: Lowering, scope: Scope, piece: Piece) -> Expression:
         return Operation(start, end, "f", tuple(_parts(collector, scope, parts, start)))
     if end - start > LONGEST_TEXT:
         return Operation(start, end, "f", ())
-    return Constant(start, end, quiet.literal(collector.tree.text[start:end]))
+    return Constant(start, end, ipython.literal(collector.tree.text[start:end]))
 
 
 def _parts(collector: Lowering, scope: Scope, parts: tuple[Part, ...], start: int) -> Iterator[Expression]:
@@ -98,6 +98,6 @@ def _value(collector: Lowering, scope: Scope, field: Field) -> Expression:
 def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
     """An expression that stands at an offset, and where its nodes do."""
     try:
-        return quiet.parse(source, "eval").body, Columns(source, base)
-    except quiet.REFUSALS as error:
+        return ipython.parse(source, "eval").body, Columns(source, base)
+    except ipython.REFUSALS as error:
         raise Untrusted from error

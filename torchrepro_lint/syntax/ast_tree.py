@@ -9,7 +9,7 @@ from torchrepro_lint import bindings, statements
 from torchrepro_lint.facts import Arg, Leave, Statement
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax import quiet
+from torchrepro_lint.source import ipython
 from torchrepro_lint.syntax.ast_calls import arguments
 from torchrepro_lint.syntax.ast_displays import deleted
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other, quick
@@ -59,7 +59,7 @@ class AstTree(SyntaxTree):
         if not text.isascii() and (renamed(text) or text.startswith("\ufeff")):
             raise Untrusted
         self.text = text
-        self.module = quiet.parse(text)
+        self.module = ipython.parse(text)
         self.stand(Columns(text))
         self.walrus = ":=" in text
 

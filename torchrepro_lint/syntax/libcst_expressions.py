@@ -13,9 +13,9 @@ from torchrepro_lint import expressions
 from torchrepro_lint.expressions import LONGEST_TEXT, called, joined, number
 from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.scopes import Scope
+from torchrepro_lint.source.ipython import literal
 from torchrepro_lint.syntax.brackets import opening
 from torchrepro_lint.syntax.libcst_operators import binary, offsets_of, unary
-from torchrepro_lint.syntax.quiet import literal
 from torchrepro_lint.syntax.tree import Lowering, ToExpression, typed
 
 

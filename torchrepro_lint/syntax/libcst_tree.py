@@ -14,7 +14,7 @@ from torchrepro_lint.facts import Arg
 from torchrepro_lint.importing import Imported
 from torchrepro_lint.offsets import locate
 from torchrepro_lint.scopes import Scope
-from torchrepro_lint.syntax import quiet
+from torchrepro_lint.source import ipython
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
 from torchrepro_lint.syntax.libcst_operators import SIGNS
 from torchrepro_lint.syntax.spelling import renamed
@@ -71,7 +71,7 @@ class LibcstTree(SyntaxTree):
         try:
             if self.module.get_docstring(clean=False) is None:
                 return 0
-        except quiet.REFUSALS:
+        except ipython.REFUSALS:
             pass  # a string that Python does not take: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
@@ -141,7 +141,7 @@ class LibcstTree(SyntaxTree):
         return arguments(collector, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:
-        value = quiet.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
+        value = ipython.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
         return value if isinstance(value, str) else None
 
     def loops(self, comprehension: Any) -> Iterator[For]:

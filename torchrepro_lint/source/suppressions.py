@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.text import LARGEST, Lines, Span
+from torchrepro_lint.source.text import LARGEST, Lines, Span
 
 _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask

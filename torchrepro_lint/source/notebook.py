@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from torchrepro_lint.cells import RawCell, read_cells
-from torchrepro_lint.ipython import OPENING, is_indented, neutral
-from torchrepro_lint.text import Cell, Edit, Fix, Lines, Span, apply_edits
+from torchrepro_lint.source.ipython import OPENING, is_indented, neutral
+from torchrepro_lint.source.notebook_json import RawCell, read_cells
+from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Span, apply_edits
 
 _JOINT = "\n"
 # Before a cell that is indented as a whole; what is written and what is parsed have to be equally long.

@@ -8,10 +8,10 @@ import tokenize
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.text import Cell, Edit, apply_edits
+from torchrepro_lint.source.text import Cell, Edit, apply_edits
 
 if TYPE_CHECKING:
-    from torchrepro_lint.notebook import Notebook
+    from torchrepro_lint.source.notebook import Notebook
 
 
 class Source(NamedTuple):
@@ -71,7 +71,7 @@ def edited(source: Source, edits: Iterable[Edit]) -> Source:
     """The source with edits made; those of a notebook have to lie in one cell each."""
     if source.notebook is None:
         return source._replace(text=apply_edits(source.text, edits))
-    from torchrepro_lint.notebook import edited as edited_notebook
+    from torchrepro_lint.source.notebook import edited as edited_notebook
 
     notebook = edited_notebook(source.notebook, edits)
     return source._replace(text=notebook.text, notebook=notebook)
@@ -89,15 +89,15 @@ def encode(source: Source, data: bytes) -> bytes:
             raise
         except UnicodeError as error:
             raise UnicodeEncodeError(source.encoding, source.text, 0, len(source.text), str(error)) from None
-    from torchrepro_lint.rewriting import rewritten
+    from torchrepro_lint.source.notebook_json import rewritten
 
     texts = {cell.number: source.text[cell.start : cell.end] for cell in source.cells}
     return source.bom + rewritten(data[len(source.bom) :].decode(), texts).encode()
 
 
 def _notebook(raw: str, bom: bytes) -> Source | Problem:
-    from torchrepro_lint.cells import NotebookError
-    from torchrepro_lint.notebook import read_notebook
+    from torchrepro_lint.source.notebook import read_notebook
+    from torchrepro_lint.source.notebook_json import NotebookError
 
     try:
         notebook = read_notebook(raw)
