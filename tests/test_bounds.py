@@ -9,7 +9,7 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, event_cache, index_tables, interning, names, sending, shared, uses
+from torchrepro_lint import check_tree, event_cache, index_tables, names, sending, shared, uses
 from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.facts import Ref
@@ -17,8 +17,9 @@ from torchrepro_lint.files import plan
 from torchrepro_lint.infer import kinds
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.parts import Parts
+from torchrepro_lint.query import memo_tables
+from torchrepro_lint.query.memo_tables import Recent
 from torchrepro_lint.reading import Reading, read
-from torchrepro_lint.recent import Recent
 from torchrepro_lint.roots import Options
 from torchrepro_lint.trees import Means, read_tree
 
@@ -33,7 +34,7 @@ BOUNDS = {
     (names, "_MOST_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
     (kinds, "_MOST_FILES"): 0,
-    (interning, "_MOST"): 1,
+    (memo_tables, "_MOST"): 1,
 }
 
 

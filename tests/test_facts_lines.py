@@ -12,7 +12,7 @@ from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.facts import Assign, Call, Define, Facts
 from torchrepro_lint.facts_lines import from_text, to_text, whole
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.memo_tables import Reads
 from torchrepro_lint.walk import called_word
 
 TOP = Path(__file__).parents[1]

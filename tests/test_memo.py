@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from torchrepro_lint.memo import Memo
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.query.memo_tables import Reads
 
 Links = dict[str, tuple[str, ...]]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from torchrepro_lint.query.memo_tables import Together
 from torchrepro_lint.small import Small
-from torchrepro_lint.together import Together
 
 
 class Place(Small, frozen=True):

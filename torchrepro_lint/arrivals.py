@@ -9,7 +9,7 @@ from torchrepro_lint.events import mark
 from torchrepro_lint.facts import Call, Function, Ref
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.rings import ring
+from torchrepro_lint.query.fixpoint import ring
 from torchrepro_lint.scoped import Scope, Scoped
 
 if TYPE_CHECKING:

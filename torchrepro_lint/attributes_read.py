@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
+from torchrepro_lint.query.memo_tables import tight
 from torchrepro_lint.spots import targets
-from torchrepro_lint.tight import tight
 from torchrepro_lint.walk import blocks, expressions, parts
 from torchrepro_lint.words import has_word
 

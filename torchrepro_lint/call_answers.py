@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.memo import Memo
+from torchrepro_lint.query.fixpoint import Memo
 
 if TYPE_CHECKING:
     from torchrepro_lint.name_context import NumberedCalls

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Values
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.memo_tables import Reads, tight
 from torchrepro_lint.redefinition import in_force
-from torchrepro_lint.tight import tight
 
 
 class Parameter(NamedTuple):

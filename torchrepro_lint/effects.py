@@ -27,7 +27,7 @@ from torchrepro_lint.signatures import Argument, arguments, is_hidden
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Consumer, Scalar, Seeder
-    from torchrepro_lint.kept import Kept
+    from torchrepro_lint.query.memo_tables import Kept
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
 _SEEDER_WORD = re.compile(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import globs
 from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
-from torchrepro_lint.latest import Latest
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.query.memo_tables import Latest
 from torchrepro_lint.source.decoding import is_notebook
 
 if TYPE_CHECKING:
-    from torchrepro_lint.kept import Kept
+    from torchrepro_lint.query.memo_tables import Kept
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})

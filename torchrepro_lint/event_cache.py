@@ -9,7 +9,7 @@ from torchrepro_lint.evaluating import events
 from torchrepro_lint.events import Event
 from torchrepro_lint.facts import Expression, Facts, Ref, Statement
 from torchrepro_lint.mutations import Mutations, mutations
-from torchrepro_lint.recent import Recent
+from torchrepro_lint.query.memo_tables import Recent
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.truth import Setting
 

@@ -6,7 +6,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from torchrepro_lint.grouping import Groups
+from torchrepro_lint.query.fixpoint import UnionFind
 
 # Nobody gains anything where one part has so much of a project.
 _NEARLY_ALL = 0.8
@@ -40,7 +40,7 @@ def falls_apart(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
     weights = Counter[str]()
     for path, folder in folders.items():
         weights[folder] += sizes[path]
-    groups, every = Groups(weights), sum(weights.values())
+    groups, every = UnionFind(weights), sum(weights.values())
     found = (folder for folder, _ in weights.most_common(_MOST_FOLDERS) if folder)
     largest = {folder: posixpath.basename(folder).encode("utf-8", "surrogateescape") for folder in found}
     most = max(groups.sums(weights), default=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.call_targets import entered
 from torchrepro_lint.facts import Call
-from torchrepro_lint.tight import tight
+from torchrepro_lint.query.memo_tables import tight
 from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
-from torchrepro_lint.kept import Kept
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.tight import tight
+from torchrepro_lint.query.memo_tables import Kept, tight
 from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torchrepro_lint.all_calls import AllCalls, Calls
-from torchrepro_lint.kept import Answers, Kept
 from torchrepro_lint.mentions import mentioned_words
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.names import Names
+from torchrepro_lint.query.memo_tables import Answers, Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.facts import Facts, Summary

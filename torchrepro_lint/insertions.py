@@ -6,7 +6,6 @@ import re
 from typing import NamedTuple
 
 from torchrepro_lint.facts import Facts, Import
-from torchrepro_lint.latest import Latest
 from torchrepro_lint.layout import (
     below_comments,
     below_docstring,
@@ -17,6 +16,7 @@ from torchrepro_lint.layout import (
     newline,
     write_lines,
 )
+from torchrepro_lint.query.memo_tables import Latest
 from torchrepro_lint.source.text import Edit, Span, lines_of
 
 _WORD = re.compile(r"\w+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.kept import Kept
+from torchrepro_lint.query.memo_tables import Kept
 from torchrepro_lint.traces import TraceTables
 
 if TYPE_CHECKING:

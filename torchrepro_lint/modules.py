@@ -12,11 +12,10 @@ from functools import cached_property
 
 from torchrepro_lint.facts import Facts, Summary
 from torchrepro_lint.folders import join, parents
-from torchrepro_lint.kept import Kept
-from torchrepro_lint.memo import Memo
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.query.memo_tables import Kept, Reads
 from torchrepro_lint.tracked_files import Files
 
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.

@@ -34,14 +34,13 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.kept import Kept
-from torchrepro_lint.memo import Memo
 from torchrepro_lint.methods import is_on_class, takes_object
 from torchrepro_lint.module_tree import places_of
 from torchrepro_lint.modules import Modules
 from torchrepro_lint.options import Options
 from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.recent import Recent
+from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.query.memo_tables import Kept, Recent
 from torchrepro_lint.registry import Registry
 from torchrepro_lint.summary import is_property
 from torchrepro_lint.taken_apart import position

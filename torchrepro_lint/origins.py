@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.allowance import Allowance
 from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, is_certain, truth
 from torchrepro_lint.constructions import construct
@@ -27,6 +26,7 @@ from torchrepro_lint.methods import takes_object
 from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.passing import bind
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.query.fixpoint import Allowance
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
 from torchrepro_lint.value_context import Construction, Step
 

@@ -11,10 +11,10 @@ from torchrepro_lint.checking import Checker, link
 from torchrepro_lint.facts import Constant, Facts
 from torchrepro_lint.files import source_roots
 from torchrepro_lint.folders import join, top_folders
-from torchrepro_lint.grouping import Groups
 from torchrepro_lint.module_tree import ModuleTree, places_of
 from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, stay
+from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.walk import bodies, expressions, statements, within
 
@@ -45,7 +45,7 @@ def split(files: Mapping[str, Facts], tree: ModuleTree) -> tuple[tuple[str, ...]
     by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
     if any("/" not in path for path in by_words):
         return (tuple(sorted(files)),)
-    groups = Groups(files)
+    groups = UnionFind(files)
     folders, first = top_folders(files), dict[str, str]()
     for path, facts in files.items():
         groups.join(path, first.setdefault(folders[path], path))

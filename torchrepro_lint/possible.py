@@ -13,7 +13,7 @@ from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.loaders import kind_of, shuffles
 from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.qualified import path_of
-from torchrepro_lint.rings import ring
+from torchrepro_lint.query.fixpoint import ring
 from torchrepro_lint.runs import fetches, samplers_of
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.walk import last_word

@@ -11,9 +11,9 @@ from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.index import plain
 from torchrepro_lint.loader_queries import LoaderQueries
-from torchrepro_lint.memo import Memo
 from torchrepro_lint.mentions import mentions
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.scripted import scripting
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.signatures import arguments

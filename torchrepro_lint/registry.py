@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.facts import Call, Class, Constant, Expression, Facts, Function
-from torchrepro_lint.kept import Kept
+from torchrepro_lint.query.memo_tables import Kept
 
 if TYPE_CHECKING:
     from torchrepro_lint.name_context import NameResolution

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.events import Event
 from torchrepro_lint.happenings import Action, Target
-from torchrepro_lint.kept import Kept
-from torchrepro_lint.reads import Reads
-from torchrepro_lint.recent import Recent
+from torchrepro_lint.query.memo_tables import Kept, Reads, Recent
 from torchrepro_lint.small import Small, fields
 from torchrepro_lint.stretches import Stretch
 

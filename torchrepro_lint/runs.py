@@ -26,11 +26,11 @@ from torchrepro_lint.loader_datasets import through_loader
 from torchrepro_lint.loader_kinds import loader_kinds, loader_names
 from torchrepro_lint.names import Names
 from torchrepro_lint.qualified import path_of
+from torchrepro_lint.query.memo_tables import tight
 from torchrepro_lint.replaced import replaced
 from torchrepro_lint.run_tables import Happens, Outcome, RunTables
 from torchrepro_lint.small import fields
 from torchrepro_lint.stretches import Entered, Stretch
-from torchrepro_lint.tight import tight
 
 
 class Begun(NamedTuple):

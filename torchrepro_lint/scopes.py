@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchrepro_lint.interning import words
+from torchrepro_lint.query.memo_tables import words
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchrepro_lint import facts
 from torchrepro_lint.facts import Call, Ref
-from torchrepro_lint.interning import known_words, words
+from torchrepro_lint.query.memo_tables import known_words, words
 from torchrepro_lint.shared import SHARED, numbers, ref
 from torchrepro_lint.small import Small, fields
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.call_answers import QUESTION, run, through
 from torchrepro_lint.facts import Call, Expression, Ref
-from torchrepro_lint.kept import Kept
 from torchrepro_lint.methods import takes_object
+from torchrepro_lint.query.memo_tables import Kept
 
 if TYPE_CHECKING:
-    from torchrepro_lint.memo import Memo
     from torchrepro_lint.name_context import NameResolution, NumberedCalls
+    from torchrepro_lint.query.fixpoint import Memo
 
 _QUESTION = "through"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.index_tables import IndexTables, Table
-from torchrepro_lint.kept import Kept
 from torchrepro_lint.order_flow import OrderFlow
+from torchrepro_lint.query.memo_tables import Kept
 from torchrepro_lint.run_tables import RunTables
 from torchrepro_lint.runs import Run
 

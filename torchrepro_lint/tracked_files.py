@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchrepro_lint.facts import Facts
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.memo_tables import Reads
 
 
 class Files(dict[str, Facts]):

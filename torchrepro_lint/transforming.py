@@ -22,7 +22,7 @@ from torchrepro_lint.facts import (
     Subscript,
 )
 from torchrepro_lint.happenings import Happening
-from torchrepro_lint.memo import Memo
+from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.same_scopes import SameScopes
 from torchrepro_lint.samples import dataset, transforms
 from torchrepro_lint.scoped import Scope, Scoped

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.files import Tree
 from torchrepro_lint.folders import falls_apart
-from torchrepro_lint.interning import forget
 from torchrepro_lint.pack import Pack, Packed, packed
+from torchrepro_lint.query.memo_tables import forget
 from torchrepro_lint.reading import Reading, read, too_large
 from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
 from torchrepro_lint.source.errors import NO_ROOM

@@ -24,11 +24,11 @@ from torchrepro_lint.infer.indices import shown_indices
 from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.places import Places
 from torchrepro_lint.infer.registrations import registrations
-from torchrepro_lint.infer.solving import Solver
 from torchrepro_lint.infer.sparsity import shown_sparse
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, join, joined, widened
+from torchrepro_lint.query.fixpoint import Solver
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_flow import ValueFlow

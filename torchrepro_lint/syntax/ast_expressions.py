@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import expressions
 from torchrepro_lint.expressions import LONGEST_TEXT, number
 from torchrepro_lint.facts import Attribute, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.interning import words
+from torchrepro_lint.query.memo_tables import words
 from torchrepro_lint.scopes import Scope
 from torchrepro_lint.syntax.ast_calls import call
 from torchrepro_lint.syntax.ast_displays import dict_, enclosed, generator_, list_, set_, tuple_

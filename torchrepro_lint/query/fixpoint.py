@@ -1,15 +1,51 @@
-"""Remembered answers to questions that may lead back to themselves."""
+"""How much may be looked into for one question, however many others it asks on the way.
+
+Remembered answers to questions that may lead back to themselves.
+
+Fixpoints over a lattice: answers to questions that may lead back to themselves, the least one that all of them agree on.
+
+Words in groups that are joined two at a time.
+
+Strongly connected components of a call graph: functions that lead to one another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from torchrepro_lint.firm import Again, Compute, Firm, others
-from torchrepro_lint.interning import words
-from torchrepro_lint.kept import Groups
-from torchrepro_lint.reads import Reads
+from torchrepro_lint.query.memo_tables import Again, Compute, Firm, Groups, Reads, others, words
+
+
+class Allowance:
+    """Counts down from ``most`` while a question is open; the outermost one begins anew, so no answer depends on earlier ones."""
+
+    __slots__ = ("_left", "_most", "_open")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = 0
+        self._open = 0
+
+    def begin(self) -> None:
+        """A question, which itself takes nothing; ``leave`` ends it."""
+        if not self._open:
+            self._left = self._most
+        self._open += 1
+
+    def enter(self) -> bool:
+        """Take one, until ``leave``. Returns false, and there is nothing to leave, where none is left."""
+        if self._open and self._left <= 0:
+            return False
+        self.begin()
+        self._left -= 1
+        return True
+
+    def leave(self) -> None:
+        """What was begun or entered last is done."""
+        self._open -= 1
+
 
 _Value = TypeVar("_Value")
 
@@ -198,3 +234,188 @@ class Memo:
         for each in dropped:
             del self._provisional[each]
         return dropped
+
+
+_Answer = TypeVar("_Answer")
+
+# So many changes an answer may go through before it gives up what changes.
+_PATIENCE = 2
+
+
+class Solver(Generic[_Answer]):
+    """Solves recursive equations depth first, in rounds.
+
+    A question that is asked while it is being answered gets what the rounds so far have found, at first nothing. The
+    outermost question of a circle goes round until no answer of the circle changes; the answers within serve for one
+    round. Answers only ever lose knowledge from round to round, so the rounds end; and they depend on the questions
+    alone, not on which was asked first. Of the lattice it takes the least element, the join of two, and a widening join
+    after which no answer changes for ever.
+    """
+
+    def __init__(
+        self,
+        nothing: _Answer,
+        join: Callable[[_Answer, _Answer], _Answer],
+        widened: Callable[[_Answer, _Answer], _Answer],
+    ) -> None:
+        self._nothing, self._join, self._widened = nothing, join, widened
+        self._known: dict[Hashable, _Answer] = {}
+        # Open questions with their depth, and what they are taken to be while they are open.
+        self._open: dict[Hashable, int] = {}
+        self._assumed: dict[Hashable, _Answer] = {}
+        self._changes = 0
+        self._times: dict[Hashable, int] = {}
+        # The least depth of an open question that was asked since the innermost question was opened.
+        self._lowest = _NEVER
+        # Answers of this round that owe something to an open question of a depth, in their order.
+        self._round: dict[Hashable, tuple[_Answer, int]] = {}
+
+    @property
+    def nesting(self) -> int:
+        """How many questions are open."""
+        return len(self._open)
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether asking costs nothing."""
+        return key in self._known or key in self._open or key in self._round
+
+    def reset(self) -> None:
+        """Forget what was open when an exception was raised."""
+        self._open, self._assumed, self._times, self._round, self._lowest = {}, {}, {}, {}, _NEVER
+
+    def solve(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+        """The answer to a question."""
+        if (known := self._known.get(key)) is not None:
+            return known
+        if (depth := self._open.get(key)) is not None:
+            self._lowest = min(self._lowest, depth)
+            return self._assumed.get(key, self._nothing)
+        if (provisional := self._round.get(key)) is not None:
+            self._lowest = min(self._lowest, provisional[1])
+            return provisional[0]
+        return self._answer(key, compute)
+
+    def _answer(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+        depth = self._open[key] = len(self._open)
+        outside, start = self._lowest, len(self._round)
+        while True:
+            self._lowest, before = _NEVER, self._changes
+            found = self._met(key, compute())
+            inside = self._lowest
+            if inside > depth:
+                break
+            if found != self._assumed.get(key, self._nothing):
+                self._assumed[key] = found
+                self._times[key] = self._times.get(key, 0) + 1
+                self._changes += 1
+            if inside < depth or self._changes == before:
+                break
+            self._since(start)
+        del self._open[key]
+        self._lowest = min(outside, inside) if inside < depth else outside
+        if inside < depth:
+            self._suspend(key, found, start, inside)
+        else:
+            self._settle(key, found, start)
+        return found
+
+    def _met(self, key: Hashable, found: _Answer) -> _Answer:
+        """What was found, with what the rounds before have found; what grows from round to round is given up."""
+        assumed = self._assumed.get(key, self._nothing)
+        return self._widened(assumed, found) if self._times.get(key, 0) > _PATIENCE else self._join(assumed, found)
+
+    def _since(self, start: int) -> list[tuple[Hashable, _Answer, int]]:
+        """Take back the answers of the round since its beginning."""
+        taken = []
+        while len(self._round) > start:
+            key, (found, lowest) = self._round.popitem()
+            taken.append((key, found, lowest))
+        return taken
+
+    def _suspend(self, key: Hashable, found: _Answer, start: int, lowest: int) -> None:
+        for each, what, least in reversed(self._since(start)):
+            self._round[each] = (what, min(least, lowest))
+        self._round[key] = (found, lowest)
+
+    def _settle(self, key: Hashable, found: _Answer, start: int) -> None:
+        for each, what, _ in self._since(start):
+            self._known[each] = what
+            self._assumed.pop(each, None)
+            self._times.pop(each, None)
+        self._known[key] = found
+        self._assumed.pop(key, None)
+        self._times.pop(key, None)
+
+
+class UnionFind:
+    """At first each word is a group by itself."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._above = {word: word for word in words}
+
+    def join(self, one: str, other: str) -> None:
+        """Both are in one group from here on."""
+        self._above[self._top(one)] = self._top(other)
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether both are in one group."""
+        return self._top(one) == self._top(other)
+
+    def sorted(self) -> tuple[tuple[str, ...], ...]:
+        """The groups, and what is in them, sorted."""
+        found: dict[str, list[str]] = {}
+        for word in sorted(self._above):
+            found.setdefault(self._top(word), []).append(word)
+        return tuple(sorted(map(tuple, found.values())))
+
+    def sums(self, weights: Mapping[str, int]) -> Collection[int]:
+        """What the words of each group weigh together."""
+        found: dict[str, int] = {}
+        for word, weight in weights.items():
+            top = self._top(word)
+            found[top] = found.get(top, 0) + weight
+        return found.values()
+
+    def _top(self, word: str) -> str:
+        above = self._above
+        while above[word] != word:
+            above[word] = word = above[above[word]]
+        return word
+
+
+class Edge(Protocol):
+    """An edge of the graph, kept with the function that it leads to."""
+
+    @property
+    def caller(self) -> str:
+        """The function that it leads from."""
+        ...
+
+
+def ring(entries: Mapping[str, Sequence[Edge]], function: str) -> frozenset[str]:
+    """The functions that lead to one and that it leads to, itself among them; none where it does not lead to itself.
+
+    ``entries`` has the functions that enter each, as ``Run`` has them.
+    """
+    leading: dict[str, list[str]] = {}
+    queue, above = [function], {function}
+    while queue:
+        inner = queue.pop()
+        for each in entries.get(inner, ()):
+            leading.setdefault(each.caller, []).append(inner)
+            if each.caller not in above:
+                above.add(each.caller)
+                queue.append(each.caller)
+    found = _behind(function, leading)
+    return frozenset(found if function in found else ())
+
+
+def _behind(function: str, leading: Mapping[str, Sequence[str]]) -> set[str]:
+    found: set[str] = set()
+    queue = [function]
+    while queue:
+        for each in leading.get(queue.pop(), ()):
+            if each not in found:
+                found.add(each)
+                queue.append(each)
+    return found
