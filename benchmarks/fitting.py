@@ -6,7 +6,7 @@ import ast
 import warnings
 from typing import TypeAlias
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,

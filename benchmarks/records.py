@@ -12,7 +12,7 @@ from timeit import repeat
 from typing import Any, NamedTuple
 
 from benchmarks.machine import machine
-from torchrepro_lint.facts import Ref
+from torchrepro_lint.syntax.nodes import Ref
 
 _FIELDS: tuple[Any, ...] = (1, 7, (":main.<locals>.x",), ("shape",), 2)
 _MANY = 200_000

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.fitting import fits, parsed, statement_fits
-from torchrepro_lint.collect import CollectError, collect
-from torchrepro_lint.facts import Constant, Expression, Facts, Operation, Statement
 from torchrepro_lint.source.decoding import Problem, decode, encode
-from torchrepro_lint.walk import bodies, expressions, statements, within
+from torchrepro_lint.syntax.nodes import Constant, Expression, Facts, Operation, Statement
+from torchrepro_lint.syntax.parse import CollectError, collect
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 
 _MARKS = ("<!-- figures of benchmarks.spans -->", "<!-- end of those figures -->")
 _COLUMNS = ("files", "lines", "expressions", "statements", "that do not come back", "not read", "bytes changed")

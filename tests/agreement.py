@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from torchrepro_lint.facts import Loop, Ref, Statement, With
 from torchrepro_lint.infer.bindings import FLOW, MODES
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.infer.what import What
 from torchrepro_lint.project import Project
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.walk import bodies, statements
+from torchrepro_lint.syntax.nodes import Loop, Ref, Statement, With
+from torchrepro_lint.syntax.visitor import bodies, statements
 
 # So many values of one variable at one line are looked at.
 _MOST_VALUES = 4

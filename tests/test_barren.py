@@ -8,12 +8,12 @@ import pytest
 
 from one_file import project_of
 from page_examples import examples
-from torchrepro_lint.facts import Expression
 from torchrepro_lint.order import barren
 from torchrepro_lint.order.barren import Barren
 from torchrepro_lint.order.goings import goings
 from torchrepro_lint.order.likely import may_be_set
 from torchrepro_lint.project import Project
+from torchrepro_lint.syntax.nodes import Expression
 
 _ROOT = Path(__file__).parent.parent
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])

@@ -9,10 +9,9 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, event_cache, index_tables, names, sending, shared, uses
+from torchrepro_lint import check_tree, event_cache, index_tables, names, uses
 from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.facts import Ref
 from torchrepro_lint.files import plan
 from torchrepro_lint.infer import kinds
 from torchrepro_lint.infer.kinds import kinds_of
@@ -21,6 +20,8 @@ from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import Recent
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.roots import Options
+from torchrepro_lint.syntax import serialization
+from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.trees import Means, read_tree
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -118,7 +119,7 @@ def test_of_answers_those_asked_for_last_are_remembered() -> None:
 
 def test_what_files_have_alike_is_one_object_wherever_they_were_read() -> None:
     one, other = (facts_of(f"import torch\n\n{space}torch.manual_seed(x)\n") for space in ("", "\n"))
-    sent = sending.unpacked(sending.packed(other))
+    sent = serialization.unpacked(serialization.packed(other))
     assert sent == other
     refs = [each.body[1].value.func for each in (one, other, sent)]  # type: ignore[union-attr]
     assert all(type(each) is Ref for each in refs)
@@ -127,10 +128,10 @@ def test_what_files_have_alike_is_one_object_wherever_they_were_read() -> None:
 
 
 def test_offsets_of_a_long_text_are_one_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "#" * shared.SHARED + "\nprint(x)\n"
-    for facts in (facts_of(text), sending.unpacked(sending.packed(facts_of(text)))):
+    text = "#" * serialization.SHARED + "\nprint(x)\n"
+    for facts in (facts_of(text), serialization.unpacked(serialization.packed(facts_of(text)))):
         call = facts.body[0].value
-        assert (call.start, call.end) == (shared.SHARED + 1, shared.SHARED + 9)
+        assert (call.start, call.end) == (serialization.SHARED + 1, serialization.SHARED + 9)
     call = facts_of(text).body[0].value  # type: ignore[union-attr]
     assert call.func.base_end is call.func.end
     assert call.start is call.func.start

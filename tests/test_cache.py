@@ -11,10 +11,10 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.cache import Cache, clean, open_cache, trim
-from torchrepro_lint.collect import collect
-from torchrepro_lint.facts_lines import whole
 from torchrepro_lint.pack import Pack, packed
 from torchrepro_lint.source.files import State, digest
+from torchrepro_lint.syntax.file_encoding import whole
+from torchrepro_lint.syntax.parse import collect
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

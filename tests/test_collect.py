@@ -7,9 +7,22 @@ import sys
 
 import pytest
 
-from torchrepro_lint.collect import CollectError, collect
-from torchrepro_lint.facts import Assign, Call, Collection, Constant, Do, If, Leave, Loop, Operation, Ref, Try, With
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Constant,
+    Do,
+    If,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Try,
+    With,
+)
+from torchrepro_lint.syntax.parse import CollectError, collect
 
 ERRORS = [
     ("x = = 1\n", 1),

@@ -8,8 +8,8 @@ import pytest
 
 from torchrepro_lint.catalogue import load
 from torchrepro_lint.conditions import Truth, applicable
-from torchrepro_lint.facts import Arg, Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Operation, Ref
 
 
 def cases(version: str, name: str, call: str, **known: str | float | bool) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ import pytest
 
 from one_file import facts_of
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
-from torchrepro_lint.facts import Call, Do
 from torchrepro_lint.insertions import (
     free_name,
     free_word,
@@ -17,10 +16,11 @@ from torchrepro_lint.insertions import (
     insert_paragraph,
     insert_statement,
 )
-from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.source.text import Edit, Span, apply_edits
+from torchrepro_lint.syntax.control_flow import level_of
+from torchrepro_lint.syntax.nodes import Call, Do
 
 
 def call_of(text: str) -> Call:

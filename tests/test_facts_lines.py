@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.collect import collect
 from torchrepro_lint.definitions import Definitions
 from torchrepro_lint.event_cache import EventCache
-from torchrepro_lint.facts import Assign, Call, Define, Facts
-from torchrepro_lint.facts_lines import from_text, to_text, whole
 from torchrepro_lint.query.memo_tables import Reads
-from torchrepro_lint.walk import called_word
+from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
+from torchrepro_lint.syntax.nodes import Assign, Call, Define, Facts
+from torchrepro_lint.syntax.parse import collect
+from torchrepro_lint.syntax.visitor import called_word
 
 TOP = Path(__file__).parents[1]
 ODD = 'x = (b"\\x00\\xff", 3j, 1e999, -0.0, 10**3, "\\ud800", ..., None, f"a{x!r:>{3}}", lambda: (yield))\n'

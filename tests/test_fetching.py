@@ -6,9 +6,9 @@ import pytest
 
 from tests.one_file import NAME, findings
 from torchrepro_lint.checks.dataloader import worker_init
-from torchrepro_lint.facts import Constant, Ref
 from torchrepro_lint.same_scopes import SameScopes
 from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.syntax.nodes import Constant, Ref
 from torchrepro_lint.transforming import Transforming
 
 _PLAIN = """

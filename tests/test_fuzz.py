@@ -14,7 +14,7 @@ from fuzz.running import try_numbers
 from fuzz.shapes import LINKS
 from fuzz.shrinking import shrunk
 from fuzz.trying import EVERYTHING, attempt
-from torchrepro_lint.collect import CollectError, collect
+from torchrepro_lint.syntax.parse import CollectError, collect
 from torchrepro_lint.workers import Death, work_through
 
 FOUND = sorted(Path(__file__).parent.glob("fuzz/found/*.txt"))

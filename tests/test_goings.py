@@ -8,10 +8,10 @@ import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint import order
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.order.goings import goings
 from torchrepro_lint.order.sets import may_take, set_orders
-from torchrepro_lint.spots import Spots
+from torchrepro_lint.syntax.nodes import Facts
+from torchrepro_lint.syntax.use_def import Spots
 
 FILES = sorted(Path(order.__file__).parent.glob("*.py"))
 

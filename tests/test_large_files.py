@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.collect import CollectError, collect
+from torchrepro_lint.syntax.parse import CollectError, collect
 
 resource = pytest.importorskip("resource", reason="Windows has no such bound")
 FLAG = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from torchrepro_lint.collect import collect
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.modules import Modules
+from torchrepro_lint.syntax.parse import collect
 
 
 def modules(files: dict[str, str]) -> Modules:

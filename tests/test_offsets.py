@@ -9,13 +9,13 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchrepro_lint.collect import collect_with_libcst
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
-from torchrepro_lint.offsets import _State, by_provider, locate
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.syntax.libcst_positions import _State, by_provider, locate
 from torchrepro_lint.syntax.libcst_tree import LOCATED as WANTED
-from torchrepro_lint.walk import expressions, statements
-from torchrepro_lint.walk import parts as parts_of
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.parse import collect_with_libcst
+from torchrepro_lint.syntax.visitor import expressions, statements
+from torchrepro_lint.syntax.visitor import parts as parts_of
 
 # The longest files of ours hold most of what people write.
 FILES = sorted(Path(__file__).parents[1].glob("t*/**/*.py"), key=lambda file: -file.stat().st_size)[:12]

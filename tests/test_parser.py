@@ -14,13 +14,13 @@ import pytest
 
 from conftest import Ran
 from notebooks import notebook
-from torchrepro_lint import collect
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.roots import Options
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.preferences import Preferences
 from torchrepro_lint.server.workspace import Workspace
 from torchrepro_lint.session import Session
+from torchrepro_lint.syntax import parse
+from torchrepro_lint.syntax.nodes import Facts
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -47,14 +47,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
 
     def spy(name: str) -> None:
-        real = getattr(collect, f"collect_with_{name}")
+        real = getattr(parse, f"collect_with_{name}")
 
         def told(text: str) -> Facts | None:
             found.append(name)
             answer: Facts | None = real(text)
             return answer
 
-        monkeypatch.setattr(collect, f"collect_with_{name}", told)
+        monkeypatch.setattr(parse, f"collect_with_{name}", told)
 
     spy("ast")
     spy("libcst")
@@ -66,7 +66,7 @@ def no_ast(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(text: str) -> Facts | None:
         raise AssertionError(f"Python's own parser was asked: {text!r}")
 
-    monkeypatch.setattr(collect, "collect_with_ast", ask)
+    monkeypatch.setattr(parse, "collect_with_ast", ask)
 
 
 def _printed(folder: Path, *arguments: str) -> list[bytes]:
@@ -138,8 +138,8 @@ def test_what_is_stored_of_one_parser_is_not_what_the_other_told(
     project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Facts, answers about the project and the record of a run: here libcst sees nothing in any file."""
-    nothing = collect.collect("")
-    monkeypatch.setattr(collect, "collect_with_libcst", lambda text: nothing)
+    nothing = parse.collect("")
+    monkeypatch.setattr(parse, "collect_with_libcst", lambda text: nothing)
     folder = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
     for options in ((), (), ("--ignore-noqa",), ("--verbose",), ("report", "--output-format", "markdown")):
         assert "TRL101" in lint(*options).out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchrepro_lint.collect import collect
-from torchrepro_lint.facts import Call, Do, Expression, Facts, Lambda, Leave, Ref
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import Call, Do, Expression, Facts, Lambda, Leave, Ref
+from torchrepro_lint.syntax.parse import collect
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 # Each program reads the word in question as `probe(word)`; beside it stand the names that it may be.
 CASES = {

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from benchmarks.keystrokes import keystrokes
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.project import Project as LinkedProject
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences, preferences
 from torchrepro_lint.server.workspace import Workspace
+from torchrepro_lint.syntax.nodes import Facts
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
-from torchrepro_lint.collect import CollectError, collect, collect_with_ast, collect_with_libcst
-from torchrepro_lint.facts_lines import to_text
 from torchrepro_lint.source import ipython
 from torchrepro_lint.source.decoding import Problem, decode
+from torchrepro_lint.syntax.file_encoding import to_text
+from torchrepro_lint.syntax.parse import CollectError, collect, collect_with_ast, collect_with_libcst
 
 TOP = Path(__file__).parents[1]
 OWN = [*sorted((TOP / "torchrepro_lint").rglob("*.py")), *sorted((TOP / "tests").rglob("*.py"))]
@@ -152,7 +152,7 @@ def test_other_warnings_are_still_given() -> None:
 
 def test_python_s_parser_suffices_for_most_files() -> None:
     """Libcst takes a fifth of a second to import: a file with f-strings must not."""
-    program = "import sys\nfrom torchrepro_lint.collect import collect\ncollect(sys.stdin.read())\nprint('libcst' in sys.modules)"
+    program = "import sys\nfrom torchrepro_lint.syntax.parse import collect\ncollect(sys.stdin.read())\nprint('libcst' in sys.modules)"
     text = ANY_PYTHON["f-strings"] + ANY_PYTHON["adjacent f-strings"]
     done = subprocess.run(
         [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True, timeout=60

@@ -9,7 +9,7 @@ import pytest
 from one_file import facts_of, project_of
 from torchrepro_lint import uses
 from torchrepro_lint.attributes_read import attributes_read, may_read
-from torchrepro_lint.facts import Attribute
+from torchrepro_lint.syntax.nodes import Attribute
 
 
 def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

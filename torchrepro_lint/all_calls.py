@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.query.memo_tables import Together
-from torchrepro_lint.small import Small
+from torchrepro_lint.syntax.nodes import Small
 
 
 class Place(Small, frozen=True):

@@ -12,7 +12,7 @@ from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.programs import reached
 from torchrepro_lint.run_tables import Outcome, Outcomes
-from torchrepro_lint.small import fields
+from torchrepro_lint.syntax.nodes import fields
 
 if TYPE_CHECKING:
     from torchrepro_lint.link import Link

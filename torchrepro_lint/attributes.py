@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Expression
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.syntax.nodes import Expression, parted
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_context import ValueSources

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
 from torchrepro_lint.query.memo_tables import tight
-from torchrepro_lint.spots import targets
-from torchrepro_lint.walk import blocks, expressions, parts
-from torchrepro_lint.words import has_word
+from torchrepro_lint.syntax.nodes import Attribute, Comprehension, Define, Expression, Facts, Lambda, Ref, Statement
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.use_def import targets
+from torchrepro_lint.syntax.visitor import blocks, expressions, parts
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Summary
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import Summary
 
 
 class AttributeReads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.events import mark
+from torchrepro_lint.syntax.events import mark
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.beginnings import in_parts
-from torchrepro_lint.facts import Attribute, Call, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

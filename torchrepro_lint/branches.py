@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Collection,
     Constant,
@@ -18,8 +19,7 @@ from torchrepro_lint.facts import (
     Statement,
     With,
 )
-from torchrepro_lint.scoped import Scope, Scoped
-from torchrepro_lint.walk import blocks, expressions, statements, within
+from torchrepro_lint.syntax.visitor import blocks, expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_context import ValueSources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

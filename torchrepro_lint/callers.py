@@ -8,14 +8,24 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
-from torchrepro_lint.facts import Call, Expression, Facts, Function, Param, Ref, Statement, Summary
 from torchrepro_lint.handed_on import HandedOn
-from torchrepro_lint.methods import is_on_class, takes_object
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.query.memo_tables import Kept
-from torchrepro_lint.small import Small
+from torchrepro_lint.syntax.nodes import (
+    Call,
+    Expression,
+    Facts,
+    Function,
+    Param,
+    Ref,
+    Small,
+    Statement,
+    Summary,
+    is_on_class,
+    path_of,
+    takes_object,
+)
+from torchrepro_lint.syntax.visitor import called_word
 from torchrepro_lint.through import Through
-from torchrepro_lint.walk import called_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache

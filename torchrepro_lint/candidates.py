@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.facts import Collection as Display
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.passed_on import handed_on, not_passed
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Collection as Display
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Spelling

@@ -20,8 +20,8 @@ from torchrepro_lint.stamps import tool_stamp
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
     from torchrepro_lint.checking import Checker
-    from torchrepro_lint.facts import Facts
     from torchrepro_lint.module_tree import ModuleTree
+    from torchrepro_lint.syntax.nodes import Facts
     from torchrepro_lint.trees import Readings
 
 _NAME = "answers"

@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
-from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.signatures import OPEN, Argument, Literal, literal
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
 
 
 class Between(NamedTuple):

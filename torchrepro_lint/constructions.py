@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataclass_fields import fields
-from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.passing import bind, read_arguments
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of
 from torchrepro_lint.value_context import Construction
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.facts import Facts
     from torchrepro_lint.project import Project
     from torchrepro_lint.settings import Settings
     from torchrepro_lint.source.text import Lines
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 class Context(NamedTuple):

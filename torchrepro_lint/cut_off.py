@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
@@ -21,7 +21,7 @@ from torchrepro_lint.facts import (
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 # What of a tensor no gradient comes back from: a copy without one, Python's numbers, an array, sizes, whole numbers.
 _CUTTING = re.compile(

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.facts import Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Values
 from torchrepro_lint.query.memo_tables import Reads, tight
 from torchrepro_lint.redefinition import in_force
+from torchrepro_lint.syntax.nodes import Class, Expression, Facts, Function, Param, Statement, Values
 
 
 class Parameter(NamedTuple):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Ref, With
-from torchrepro_lint.walk import bodies, last_word, statements
+from torchrepro_lint.syntax.nodes import Call, Ref, With
+from torchrepro_lint.syntax.visitor import bodies, last_word, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import Expression
 
 
 def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:

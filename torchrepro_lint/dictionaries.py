@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Call, Collection, Constant, Expression, Operation, Ref
-from torchrepro_lint.mutations import Change
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scoped, either, over
+from torchrepro_lint.syntax.definitions import Change
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_context import ValueSources

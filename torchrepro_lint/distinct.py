@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.subjects import receiver
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Clause,
@@ -16,9 +18,7 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.subjects import receiver
-from torchrepro_lint.walk import bodies, expressions, last_word, statements, within
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from torchrepro_lint.facts import Arg, Call, Comprehension
 from torchrepro_lint.gaps import argument_span, gaps, has_comma, has_comment, has_line_end, last_indent
 from torchrepro_lint.layout import line_end, newline
 from torchrepro_lint.source.text import Edit, Span, lines_of
+from torchrepro_lint.syntax.nodes import Arg, Call, Comprehension
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 # Lines may become so long, and as long as the longest of the file, but no longer than most linters admit.

@@ -13,7 +13,6 @@ from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.catalogue import canonical
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.flags import items
 from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.index import plain
@@ -23,6 +22,7 @@ from torchrepro_lint.names import ANYTHING, Names
 from torchrepro_lint.runs import Run, fetches
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.signatures import Argument, arguments, is_hidden
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Expression, Operation
-from torchrepro_lint.walk import is_none, within
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation
+from torchrepro_lint.syntax.visitor import is_none, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

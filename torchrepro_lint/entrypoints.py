@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.exclusion import globs
-from torchrepro_lint.facts import Call, Expression, Facts, Function, Ref
 from torchrepro_lint.names import Names
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.query.memo_tables import Latest
 from torchrepro_lint.source.decoding import is_notebook
+from torchrepro_lint.syntax.nodes import Call, Expression, Facts, Function, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import Kept

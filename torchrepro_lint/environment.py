@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Expression, Leave, Subscript
 from torchrepro_lint.flags import Setting, items
 from torchrepro_lint.signatures import Literal
 from torchrepro_lint.spoken import constant
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Leave, Subscript
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
+    from torchrepro_lint.syntax.events import Event
 
 _ENVIRONMENT = "os.environ"
 _SET = frozenset({"os.putenv", "os.environ.setdefault", "os.environ.__setitem__"})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, If, Leave, Operation, Ref, Statement
-from torchrepro_lint.walk import blocks, last_word
+from torchrepro_lint.syntax.nodes import Call, Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.syntax.visitor import blocks, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchrepro_lint.events import Guard
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.events import Guard
 
 
 _FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.definitions import Definitions
-from torchrepro_lint.evaluating import events
-from torchrepro_lint.events import Event
-from torchrepro_lint.facts import Expression, Facts, Ref, Statement
-from torchrepro_lint.mutations import Mutations, mutations
 from torchrepro_lint.query.memo_tables import Recent
-from torchrepro_lint.summary import is_property
-from torchrepro_lint.truth import Setting
+from torchrepro_lint.syntax.control_flow import Setting
+from torchrepro_lint.syntax.definitions import Mutations, mutations
+from torchrepro_lint.syntax.events import Event, events
+from torchrepro_lint.syntax.nodes import Expression, Facts, Ref, Statement
+from torchrepro_lint.syntax.summary import is_property
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
 _MOST_BODIES = 5_000

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
 from torchrepro_lint.loader_kinds import loader_kinds
 from torchrepro_lint.loaders import samples
 from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.samples import Dataset, dataset
 from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
 from torchrepro_lint.transforming import NOTHING, UNKNOWN, Draws, Transforming
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Ref
 from torchrepro_lint.mentions import mentions
+from torchrepro_lint.syntax.nodes import Call, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_index import ProgramIndex

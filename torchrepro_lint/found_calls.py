@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.call_targets import entered
-from torchrepro_lint.facts import Call
 from torchrepro_lint.query.memo_tables import tight
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

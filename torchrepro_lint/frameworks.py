@@ -9,10 +9,10 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
 from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.source.globs import starred
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
 from torchrepro_lint.tables import frameworks
 
 if TYPE_CHECKING:

@@ -6,13 +6,24 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Leave, Loop, Ref, Statement
 from torchrepro_lint.frameworks import matters
-from torchrepro_lint.given import given
 from torchrepro_lint.gradients import gradient_free, switched_off
-from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.runs import STILL_METHODS
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Do,
+    Expression,
+    Leave,
+    Loop,
+    Ref,
+    Statement,
+    given,
+    parted,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Arg, Call
 from torchrepro_lint.source.text import Span
+from torchrepro_lint.syntax.nodes import Arg, Call
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.gradient_switches import switch_of
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchrepro_lint.events import Guard
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.events import Guard
 
 _STEPS = (".forward", ".backward")
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Expression, Leave, Operation
-from torchrepro_lint.qualified import parted
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Leave, Operation, parted
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_index import ProgramIndex

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.evaluation import is_evaluation_step
-from torchrepro_lint.facts import Arg, Assign, Attribute, Call, Expression, Function, Ref, Statement
 from torchrepro_lint.forward_callers import ForwardCallers
 from torchrepro_lint.gradient_modes import mode_at
 from torchrepro_lint.pipelines import trains_nothing
-from torchrepro_lint.walk import expressions, last_word, statements, within
+from torchrepro_lint.syntax.nodes import Arg, Assign, Attribute, Call, Expression, Function, Ref, Statement
+from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.events import Event
     from torchrepro_lint.program_effects import ProgramEffects
     from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.runs import Run
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.syntax.events import Event
 
 _CUT = frozenset({"detach", "detach_", "data"})
 # Methods that give the module itself.

@@ -6,10 +6,9 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.query.memo_tables import Kept, tight
-from torchrepro_lint.walk import bodies, expressions, last_word, parts, statements
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Facts, Function, Operation, Ref, Statement, path_of
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.name_context import NameResolution

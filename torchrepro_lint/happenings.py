@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.small import Small
+from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.nodes import Small
 
 
 class Step(Small, frozen=True):

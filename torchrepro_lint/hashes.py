@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.entropy import GENERATORS, changing_source
-from torchrepro_lint.facts import Assign, Call, Expression, Leave, Operation, Ref, Subscript
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Leave, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 _DIVIDING = frozenset({"%", "&", "//", ">>"})
 _PLAIN = frozenset(

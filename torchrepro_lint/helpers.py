@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from torchrepro_lint.builtin_words import means_builtin
 from torchrepro_lint.entrypoints import is_test
-from torchrepro_lint.facts import Function, Import
 from torchrepro_lint.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.project import Project
-from torchrepro_lint.small import Small, fields
 from torchrepro_lint.source.text import Edit, joined
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Function, Import, Small, fields
+from torchrepro_lint.syntax.visitor import statements
 
 _PLACES = frozenset({"start", "end", "base_end", "open", "name"})
 
@@ -132,7 +131,7 @@ def _import_path(project: Project, path: str, other: str) -> str | None:
 
 @cache
 def _wanted(source: str) -> object:
-    from torchrepro_lint.collect import collect
+    from torchrepro_lint.syntax.parse import collect
 
     return _content(collect(source).functions[0])
 

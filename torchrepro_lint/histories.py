@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes import attribute_values
-from torchrepro_lint.before import ran_before
-from torchrepro_lint.facts import Call, Facts, Function, Ref
-from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.scoped import UNKNOWN, Scope, Scoped
+from torchrepro_lint.syntax.control_flow import ran_before
+from torchrepro_lint.syntax.nodes import Call, Facts, Function, Ref, parted, path_of
 from torchrepro_lint.value_context import Step
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from torchrepro_lint.names import Names
 from torchrepro_lint.query.memo_tables import Answers, Kept
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.sites import Called, Site
+    from torchrepro_lint.syntax.nodes import Facts, Summary
 
 # The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
 # asked for again.

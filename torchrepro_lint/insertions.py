@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Facts, Import
 from torchrepro_lint.layout import (
     below_comments,
     below_docstring,
@@ -18,6 +17,7 @@ from torchrepro_lint.layout import (
 )
 from torchrepro_lint.query.memo_tables import Latest
 from torchrepro_lint.source.text import Edit, Span, lines_of
+from torchrepro_lint.syntax.nodes import Facts, Import
 
 _WORD = re.compile(r"\w+")
 # The variable of a comprehension, which may stand in others: ``:f.<locals>.<comp>.x``, at the top level ``:<locals>.<comp>.x``.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
+from torchrepro_lint.syntax.nodes import Facts
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")

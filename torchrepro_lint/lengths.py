@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, If, Leave, Operation, Ref, Statement, Try
-from torchrepro_lint.spots import Spot, Spots
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, If, Leave, Operation, Ref, Statement, Try
+from torchrepro_lint.syntax.use_def import Spot, Spots
 
 _ONE = {("==", 1), ("<", 2), ("<=", 1)}
 _OTHERS = {("!=", 1), (">", 1), (">=", 2)}

@@ -11,10 +11,10 @@ from torchrepro_lint.traces import TraceTables
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.facts import Facts
     from torchrepro_lint.index_tables import Table
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.programs import Program, Reached
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 class Link(TraceTables):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Collection, Comprehension, Expression, Operation, Ref
 from torchrepro_lint.histories import history
 from torchrepro_lint.scoped import UNKNOWN, Arguments, Scoped
+from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Expression, Operation, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_context import Step, ValueSources

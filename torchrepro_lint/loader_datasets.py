@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.loader_kinds import loader_kinds
 from torchrepro_lint.names import Names
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 
 _WORD = "dataset"
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.frameworks import matters
 from torchrepro_lint.loader_kinds import loader_names
-from torchrepro_lint.walk import within
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

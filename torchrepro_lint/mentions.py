@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Expression, Facts, Import, Ref, Summary
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import bodies, held_words, last_word, returned, statements
+from torchrepro_lint.syntax.nodes import Assign, Expression, Facts, Import, Ref, Summary, path_of
+from torchrepro_lint.syntax.visitor import bodies, held_words, last_word, returned, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

@@ -10,12 +10,11 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchrepro_lint.facts import Facts, Summary
 from torchrepro_lint.folders import join, parents
 from torchrepro_lint.module_tree import ModuleTree
-from torchrepro_lint.qualified import parted, path_of
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.query.memo_tables import Kept, Reads
+from torchrepro_lint.syntax.nodes import Facts, Summary, parted, path_of
 from torchrepro_lint.tracked_files import Files
 
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.

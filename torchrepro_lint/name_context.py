@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from torchrepro_lint.definitions import Parameter
-    from torchrepro_lint.facts import Call, Class, Expression, Function, Param
     from torchrepro_lint.modules import Modules
+    from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function, Param
 
 
 class NumberedCalls(Protocol):

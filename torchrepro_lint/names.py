@@ -17,7 +17,14 @@ from torchrepro_lint.callers import Callers
 from torchrepro_lint.dataclass_fields import passed
 from torchrepro_lint.definitions import Definitions, Parameter
 from torchrepro_lint.event_cache import EventCache
-from torchrepro_lint.facts import (
+from torchrepro_lint.module_tree import places_of
+from torchrepro_lint.modules import Modules
+from torchrepro_lint.options import Options
+from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.query.memo_tables import Kept, Recent
+from torchrepro_lint.registry import Registry
+from torchrepro_lint.syntax.definitions import position
+from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Class,
@@ -33,18 +40,13 @@ from torchrepro_lint.facts import (
     Param,
     Ref,
     Subscript,
+    is_on_class,
+    parted,
+    path_of,
+    takes_object,
 )
-from torchrepro_lint.methods import is_on_class, takes_object
-from torchrepro_lint.module_tree import places_of
-from torchrepro_lint.modules import Modules
-from torchrepro_lint.options import Options
-from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.query.memo_tables import Kept, Recent
-from torchrepro_lint.registry import Registry
-from torchrepro_lint.summary import is_property
-from torchrepro_lint.taken_apart import position
-from torchrepro_lint.walk import instance_assignments, statements
+from torchrepro_lint.syntax.summary import is_property
+from torchrepro_lint.syntax.visitor import instance_assignments, statements
 
 # What runs the module that it is given as it is.
 MODULE_WRAPPERS = frozenset(

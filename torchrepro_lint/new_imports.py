@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from itertools import takewhile
 
-from torchrepro_lint.facts import Facts, Function, If, Import, Statement
 from torchrepro_lint.insertions import free_word, shadowed
 from torchrepro_lint.layout import below_docstring, comments_above, line_end, newline, write_lines
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.truth import Setting, constant_truth
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.control_flow import Setting, constant_truth
+from torchrepro_lint.syntax.nodes import Facts, Function, If, Import, Statement
+from torchrepro_lint.syntax.visitor import statements
 
 # Packages whose imports stand together, above a project's own.
 _USUAL = frozenset(

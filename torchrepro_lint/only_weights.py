@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Attribute, Expression, Ref, Statement, Subscript
-from torchrepro_lint.walk import bodies, expressions, parts, statements, within
-from torchrepro_lint.words import has_word
+from torchrepro_lint.syntax.nodes import Assign, Attribute, Expression, Ref, Statement, Subscript
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import bodies, expressions, parts, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts
     from torchrepro_lint.project import Project
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.syntax.nodes import Facts
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
 # What is read of a table without running it.

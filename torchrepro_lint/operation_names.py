@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Expression, Ref
 from torchrepro_lint.subjects import receiver
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
 from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:

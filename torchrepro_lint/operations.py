@@ -11,7 +11,6 @@ from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable, refute
 from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
-from torchrepro_lint.facts import Arg, Call, Expression, Ref
 from torchrepro_lint.gradients import forward_only, switched_off, used_without_gradient
 from torchrepro_lint.only_weights import gives_only_weights
 from torchrepro_lint.operation_names import is_other, operation_names
@@ -19,8 +18,9 @@ from torchrepro_lint.order_free import order_free
 from torchrepro_lint.pipelines import made_for_inference
 from torchrepro_lint.signatures import Argument, arguments
 from torchrepro_lint.subjects import of_call, of_module, tensor
+from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Ref
+from torchrepro_lint.syntax.visitor import last_word
 from torchrepro_lint.tensors import Tensors
-from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

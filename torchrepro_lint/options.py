@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.declared_options import Option, is_click, option_of
-from torchrepro_lint.facts import Attribute, Call, Expression, Ref
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.summary import Option, is_click, option_of
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 class Options:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.assignments import Assignments, assignments, set_attributes
 from torchrepro_lint.branches import idle, is_certain, truth
 from torchrepro_lint.constructions import construct
 from torchrepro_lint.dictionaries import entries
-from torchrepro_lint.facts import (
+from torchrepro_lint.histories import history
+from torchrepro_lint.lists import added, collected, is_list
+from torchrepro_lint.passing import bind
+from torchrepro_lint.query.fixpoint import Allowance
+from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
+from torchrepro_lint.syntax.definitions import Assignments, Mutations, assignments, mutations, set_attributes
+from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
@@ -19,15 +24,9 @@ from torchrepro_lint.facts import (
     Operation,
     Ref,
     Subscript,
+    path_of,
+    takes_object,
 )
-from torchrepro_lint.histories import history
-from torchrepro_lint.lists import added, collected, is_list
-from torchrepro_lint.methods import takes_object
-from torchrepro_lint.mutations import Mutations, mutations
-from torchrepro_lint.passing import bind
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.query.fixpoint import Allowance
-from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct
 from torchrepro_lint.value_context import Construction, Step
 
 if TYPE_CHECKING:

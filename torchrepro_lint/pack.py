@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.cache import SIGNED, Cache, trim
-from torchrepro_lint.facts_json import summary_from, summary_json
-from torchrepro_lint.facts_lines import from_text, to_text
 from torchrepro_lint.source.files import State, digest, unchanged
 from torchrepro_lint.stamps import tool_stamp
+from torchrepro_lint.syntax.file_encoding import from_text, to_text
+from torchrepro_lint.syntax.serialization import summary_from, summary_json
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts, Summary
+    from torchrepro_lint.syntax.nodes import Facts, Summary
 
 _NAME = "facts"
 _LENGTH = 8

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.checking import Checker, link
-from torchrepro_lint.facts import Constant, Facts
 from torchrepro_lint.files import source_roots
 from torchrepro_lint.folders import join, top_folders
 from torchrepro_lint.module_tree import ModuleTree, places_of
@@ -16,7 +15,8 @@ from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, stay
 from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.walk import bodies, expressions, statements, within
+from torchrepro_lint.syntax.nodes import Constant, Facts
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.link import Link

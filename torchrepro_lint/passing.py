@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dictionaries import entries
-from torchrepro_lint.facts import Call, Constant, Function, Ref
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Arguments, Scope, Scoped, distinct, over
+from torchrepro_lint.syntax.nodes import Call, Constant, Function, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_context import ValueSources

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Constant
-from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.walk import expressions, within
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, parted, path_of
+from torchrepro_lint.syntax.visitor import expressions, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression
     from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.syntax.nodes import Expression
 
 # Short names of base classes, the project's or a library's. Modules among them belong to a network.
 _PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call, Expression, Subscript
 from torchrepro_lint.flags import Setting
+from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.touches import set_by
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.events import Event
     from torchrepro_lint.names import Names
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.events import Event
 
 
 _UNDOING = re.compile(

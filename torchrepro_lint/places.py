@@ -12,13 +12,13 @@ from torchrepro_lint.conditions import Truth
 from torchrepro_lint.context import Context
 from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
 from torchrepro_lint.explain import Explanation, orphans
-from torchrepro_lint.facts import Call
 from torchrepro_lint.files import Tree
 from torchrepro_lint.messages import Frame
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.operations import cases
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.source.text import Position
+from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.tables import spellings
 from torchrepro_lint.trees import Readings, read_tree
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.effects import Effects, seeded
-from torchrepro_lint.facts import Call
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.index import plain
 from torchrepro_lint.link import Link
@@ -19,6 +18,7 @@ from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.programs import Program, Reached, Work, reached
 from torchrepro_lint.seeding import seeding_functions
 from torchrepro_lint.source.text import Position
+from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.tables import seeding_words
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.traces import Traces
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.facts import Facts
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.runs import Run
     from torchrepro_lint.settings import Settings
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 def _accelerate(_start: int, happenings: Sequence[Happening]) -> bool:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from torchrepro_lint.facts import Call, Expression, Ref, Statement
 from torchrepro_lint.found_calls import calls_of
 from torchrepro_lint.mentions import Mentions, holders, mentions, words_in
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.sites import Called, Site
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref, Statement, path_of
+from torchrepro_lint.syntax.visitor import held_words
 from torchrepro_lint.torch_scope import torch_modules
-from torchrepro_lint.walk import held_words
 
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import AllCalls

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 from zlib import compress, decompress
 
-from torchrepro_lint.sending import packed, unpacked
+from torchrepro_lint.syntax.serialization import packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.syntax.nodes import Facts
 
 _FIELDS = ("body", "functions", "classes", "assigned", "imports_end")
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.backward import has_backward
 from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Call
 from torchrepro_lint.frozen import is_frozen
 from torchrepro_lint.gradients import gradient_free
+from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Assign, Attribute, Call, Collection, Constant, Expression, Ref, Statement
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import bodies, expressions, parts, statements
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Ref,
+    Statement,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import bodies, expressions, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

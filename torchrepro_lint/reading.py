@@ -14,7 +14,7 @@ from torchrepro_lint.source.files import TooLarge
 from torchrepro_lint.source.text import Lines
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 class _PutAway(NamedTuple):
@@ -93,7 +93,7 @@ def too_large(error: TooLarge) -> Reading:
 
 def collected(source: Source, parser: str = "auto") -> Reading:
     """The facts of a decoded file, read by a ``parser`` of the settings. A fault of the tool is a problem of this file, too."""
-    from torchrepro_lint.collect import CollectError, collect
+    from torchrepro_lint.syntax.parse import CollectError, collect
 
     def attempt() -> Facts | Problem:
         try:
@@ -122,8 +122,8 @@ def _goes_on(facts: Facts, source: Source) -> bool:
 
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """What is wrong with the first cell that does not parse by itself: a bracket left open shows in a later one."""
-    from torchrepro_lint.collect import CollectError, collect
     from torchrepro_lint.source.ipython import OPENING, is_indented
+    from torchrepro_lint.syntax.parse import CollectError, collect
 
     for cell in source.cells:
         text = source.program[cell.start : cell.end]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Define
-from torchrepro_lint.walk import blocks
+from torchrepro_lint.syntax.nodes import Define
+from torchrepro_lint.syntax.visitor import blocks
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts, Function, Statement
+    from torchrepro_lint.syntax.nodes import Facts, Function, Statement
 
 
 def in_force(facts: Facts) -> Iterator[Function]:

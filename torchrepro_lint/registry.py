@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Class, Constant, Expression, Facts, Function
 from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.syntax.nodes import Call, Class, Constant, Expression, Facts, Function
 
 if TYPE_CHECKING:
     from torchrepro_lint.name_context import NameResolution

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchrepro_lint.layout import line_break, line_end
-from torchrepro_lint.nesting import Spot
 from torchrepro_lint.source.text import Edit, Span, lines_of
+from torchrepro_lint.syntax.control_flow import Spot
 
 
 def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None:

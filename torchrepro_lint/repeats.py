@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Comprehension, Statement
-from torchrepro_lint.nesting import Level, in_loop, level_of
-from torchrepro_lint.walk import expressions, within
+from torchrepro_lint.syntax.control_flow import Level, in_loop, level_of
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Statement
+from torchrepro_lint.syntax.visitor import expressions, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_index import ProgramIndex

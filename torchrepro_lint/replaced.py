@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import Arg, Assign, Call, Constant, Do, Function, Ref, Statement
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, Do, Function, Ref, Statement, path_of
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.event_cache import EventCache

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Collection, Constant, Expression, Operation
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

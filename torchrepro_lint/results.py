@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Attribute, Collection, Constant, Do, Loop, Operation, Ref, Subscript
-from torchrepro_lint.walk import expressions, parts, statements
+from torchrepro_lint.syntax.nodes import Assign, Attribute, Collection, Constant, Do, Loop, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import expressions, parts, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression, Facts, Statement
     from torchrepro_lint.sites import Site
+    from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
 
 _PARTS = ("values", "indices")
 

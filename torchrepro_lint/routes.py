@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.call_path import Step as Waypoint
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.source.text import Lines, Span
+from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.events import Event
-    from torchrepro_lint.facts import Statement
     from torchrepro_lint.happenings import Happening, Step
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.nodes import Statement
 
 
 def entry_statement(entry: Entry, happening: Happening) -> Statement:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.events import Event
 from torchrepro_lint.happenings import Action, Target
 from torchrepro_lint.query.memo_tables import Kept, Reads, Recent
-from torchrepro_lint.small import Small, fields
 from torchrepro_lint.stretches import Stretch
+from torchrepro_lint.syntax.events import Event
+from torchrepro_lint.syntax.nodes import Small, fields
 
 # So many actions are one object for all runs in which they happen.
 _MOST_ACTIONS = 1 << 17

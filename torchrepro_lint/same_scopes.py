@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
-from torchrepro_lint.facts import Ref
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.syntax.nodes import Ref
 
 _Numbers: TypeAlias = dict[int, int]
 

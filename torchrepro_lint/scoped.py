@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Expression
+from torchrepro_lint.syntax.nodes import Expression
 
 
 class Scope(NamedTuple):

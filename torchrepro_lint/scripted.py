@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.facts import Call
 from torchrepro_lint.program_index import ProgramIndex
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Call, path_of
 
 _DECORATORS = frozenset(
     {

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.facts import Constant
 from torchrepro_lint.index import plain
 from torchrepro_lint.signatures import arguments
+from torchrepro_lint.syntax.nodes import Constant
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue import Catalogue
     from torchrepro_lint.entries import Seeder
-    from torchrepro_lint.facts import Call, Expression
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import Call, Expression
 
 
 def seed_given(seeder: Seeder, call: Call) -> Expression | None:

@@ -19,7 +19,7 @@ from torchrepro_lint.source.decoding import Source, decode, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.syntax.spelling import renamed
+from torchrepro_lint.syntax.tokens import renamed
 from torchrepro_lint.trees import Means, read_tree
 
 _KEPT = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.entries import Spelling

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import Call, Statement
-from torchrepro_lint.small import Small
+from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.nodes import Call, Small, Statement
 
 
 class Site(Small, frozen=True):

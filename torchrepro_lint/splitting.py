@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.facts import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.loaders import hands_on, scopes
 from torchrepro_lint.passing import passes, read_arguments
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scoped
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

@@ -12,7 +12,7 @@ from torchrepro_lint.source.decoding import Source, decode, is_notebook
 from torchrepro_lint.source.files import digest, program
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts, Summary
+    from torchrepro_lint.syntax.nodes import Facts, Summary
 
 
 class StoredReading(Reading):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.events import Event
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
-from torchrepro_lint.small import Small
+from torchrepro_lint.syntax.events import Event
+from torchrepro_lint.syntax.nodes import Small
 
 
 class Entered(Small, frozen=True):

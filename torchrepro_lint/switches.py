@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.determinism import programs_of
-from torchrepro_lint.facts import Arg, Constant
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Arg, Constant, path_of
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:

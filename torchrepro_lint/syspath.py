@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Constant,
@@ -16,9 +16,9 @@ from torchrepro_lint.facts import (
     Ref,
     Statement,
     Subscript,
+    given,
 )
-from torchrepro_lint.given import given
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.visitor import statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))

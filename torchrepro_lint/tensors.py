@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Constant, Expression
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.infer.what import What
+from torchrepro_lint.syntax.nodes import Constant, Expression
 from torchrepro_lint.value_flow import ValueFlow
 
 _UNUSUAL = ("sparse", "quantized", "nested")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Expression, Operation, Ref
-from torchrepro_lint.walk import is_none
+from torchrepro_lint.syntax.nodes import Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
-    from torchrepro_lint.events import Guard
+    from torchrepro_lint.syntax.events import Guard
 
 
 def is_given(guard: Guard, value: Expression | None) -> bool:

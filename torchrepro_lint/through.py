@@ -7,9 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.call_answers import QUESTION, run, through
-from torchrepro_lint.facts import Call, Expression, Ref
-from torchrepro_lint.methods import takes_object
 from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref, takes_object
 
 if TYPE_CHECKING:
     from torchrepro_lint.name_context import NameResolution, NumberedCalls

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchrepro_lint.facts import Facts
 from torchrepro_lint.query.memo_tables import Reads
+from torchrepro_lint.syntax.nodes import Facts
 
 
 class Files(dict[str, Facts]):

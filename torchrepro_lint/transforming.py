@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.effects import called_value
-from torchrepro_lint.events import mark
-from torchrepro_lint.facts import (
+from torchrepro_lint.happenings import Happening
+from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.same_scopes import SameScopes
+from torchrepro_lint.samples import dataset, transforms
+from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.signatures import arguments
+from torchrepro_lint.syntax.events import mark
+from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
@@ -21,12 +27,6 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.happenings import Happening
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.same_scopes import SameScopes
-from torchrepro_lint.samples import dataset, transforms
-from torchrepro_lint.scoped import Scope, Scoped
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.unbound import Unbound, key_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from torchrepro_lint.workers import Death, work_through
 
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.syntax.nodes import Facts
 
 # So many bytes take longer to collect than processes to start.
 _WORTH_PROCESSES = 400_000
@@ -275,7 +275,7 @@ def _read(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
 
 def _prepare(parser: str) -> None:
     """What every worker needs is loaded before they are started, so that forked ones share it."""
-    import torchrepro_lint.collect
+    import torchrepro_lint.syntax.parse
 
     if parser == "libcst":
         import torchrepro_lint.syntax.libcst_tree  # noqa: F401

@@ -11,14 +11,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.attributes_read import AttributeReads
-from torchrepro_lint.facts import Attribute, Call, Expression, Function, If, Loop, Ref, With
 from torchrepro_lint.lengths import is_measured, is_single
-from torchrepro_lint.qualified import parted
-from torchrepro_lint.spots import Block, Reset, Spot, Spots
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, If, Loop, Ref, With, parted
+from torchrepro_lint.syntax.use_def import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Facts, Summary
     from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import Facts, Summary
 
 
 # The spots of so many files are kept: those of a thousand take as much memory as their facts.

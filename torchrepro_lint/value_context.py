@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchrepro_lint.assignments import Assignments
-    from torchrepro_lint.facts import Function, Operation
-    from torchrepro_lint.mutations import Change, Mutations
     from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.query.fixpoint import Allowance
     from torchrepro_lint.scoped import Arguments, Scope, Scoped
+    from torchrepro_lint.syntax.definitions import Assignments, Change, Mutations
+    from torchrepro_lint.syntax.nodes import Function, Operation
 
 
 class Construction(NamedTuple):

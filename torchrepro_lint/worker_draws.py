@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call
+from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.transforming import own_draws
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Call, Lambda, Ref
 from torchrepro_lint.loaders import kind_of
 from torchrepro_lint.passing import is_partial
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.scoped import Scope, Scoped
+from torchrepro_lint.syntax.nodes import Call, Lambda, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.loader_queries import LoaderQueries

@@ -16,8 +16,8 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Generic, NamedTuple, TypeVar
 
-from torchrepro_lint.sending import packed, unpacked
 from torchrepro_lint.source.errors import NO_ROOM
+from torchrepro_lint.syntax.serialization import packed, unpacked
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")

@@ -13,8 +13,8 @@ from pathlib import Path
 import atheris  # type: ignore[import-not-found,unused-ignore]
 
 with atheris.instrument_imports(include=["torchrepro_lint"]):
-    from torchrepro_lint.collect import CollectError, collect
     from torchrepro_lint.source.decoding import Problem, decode
+    from torchrepro_lint.syntax.parse import CollectError, collect
 
 from .corpus import read_corpus
 from .trying import comes_back, compared

@@ -15,11 +15,8 @@ from typing import Any, NamedTuple
 from torchrepro_lint import catalogue
 from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.collect import CollectError, collect_with_ast, collect_with_libcst
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.engine import report_on
-from torchrepro_lint.facts import Facts
-from torchrepro_lint.facts_lines import from_text, to_text, whole
 from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import fix_tree
 from torchrepro_lint.parts import Parts
@@ -30,6 +27,9 @@ from torchrepro_lint.roots import Root
 from torchrepro_lint.selection import Selection
 from torchrepro_lint.settings import FORMATS, Settings
 from torchrepro_lint.source.decoding import Source, encode
+from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
+from torchrepro_lint.syntax.nodes import Facts
+from torchrepro_lint.syntax.parse import CollectError, collect_with_ast, collect_with_libcst
 
 from .caches import try_cache
 from .changing import wrong_changes

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import span
 from torchrepro_lint.order.completions import completions
 from torchrepro_lint.order.shapes import COMPLETION
 from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Call, Constant, Expression, Ref, span
 from torchrepro_lint.flags import CUDNN_BENCHMARK
 from torchrepro_lint.placed import may_set, other_branches
 from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.walk import last_word, within
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
+from torchrepro_lint.syntax.visitor import last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

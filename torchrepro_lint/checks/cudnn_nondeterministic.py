@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.determinism import enabled
-from torchrepro_lint.facts import Call, span
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
 from torchrepro_lint.placed import may_set, other_branches, undoes
 from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import OPEN
+from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

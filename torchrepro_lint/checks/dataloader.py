@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import span
 from torchrepro_lint.loaders import Loader, by_site
 from torchrepro_lint.loose import loose_draws
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rewrites.fix_workers import fix_workers
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
+from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
-from torchrepro_lint.facts import Call, span
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
+from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

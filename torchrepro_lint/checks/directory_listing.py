@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import span
 from torchrepro_lint.order.listings import Listing, listings
 from torchrepro_lint.order.taint import Here
 from torchrepro_lint.order.wording import decided
@@ -13,6 +12,7 @@ from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rewrites.walking import fix_walk
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
+from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
-from torchrepro_lint.facts import Assign, Ref, span
 from torchrepro_lint.index import plain
 from torchrepro_lint.rewrites.fix_entropy import (
     fix_generator,
@@ -19,16 +18,17 @@ from torchrepro_lint.rewrites.fix_entropy import (
 )
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import from_entropy, seed_given
+from torchrepro_lint.syntax.nodes import Assign, Ref, span
+from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.tested import is_given
-from torchrepro_lint.walk import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
     from torchrepro_lint.entries import Seeder
-    from torchrepro_lint.facts import Expression
     from torchrepro_lint.project import Project
     from torchrepro_lint.sites import Site
     from torchrepro_lint.source.text import Fix
+    from torchrepro_lint.syntax.nodes import Expression
 
 # Methods of objects that take a seed.
 _METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")

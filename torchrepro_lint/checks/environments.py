@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Ref, span
 from torchrepro_lint.frameworks import receiver_of, rows_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import families
+from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
 from torchrepro_lint.placed import may_set_variables
 from torchrepro_lint.respawn import starts_python
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.walk import bodies, statements
+from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
+from torchrepro_lint.syntax.visitor import bodies, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Ref, Subscript, span
 from torchrepro_lint.hashes import decided_by
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.new_imports import ensure_import
@@ -14,6 +13,7 @@ from torchrepro_lint.order.numerals import elements_are_numerals
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Subscript, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

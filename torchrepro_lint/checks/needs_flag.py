@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.backward import has_backward
 from torchrepro_lint.determinism import cudnn_deterministic, enabled
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import span
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.alternatives import instead
 from torchrepro_lint.conditions import Truth, evaluate
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import span
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.signatures import arguments
 from torchrepro_lint.switches import reported_warning
+from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.tables import error_names
 from torchrepro_lint.verdicts import verdicts
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.defaults import Default, by_default
-from torchrepro_lint.facts import Expression, Ref
 from torchrepro_lint.families import FAMILIES
 from torchrepro_lint.routes import entry_statement, first_line
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.walk import within
+from torchrepro_lint.syntax.nodes import Expression, Ref
+from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import span
 from torchrepro_lint.partly import is_told, partly_seeded
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.rewrites.fix_unseeded import fix_partly
 from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.syntax.nodes import parted, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import seeded_first
-from torchrepro_lint.facts import span
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.splitting import random_splits, takes_generator
+from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

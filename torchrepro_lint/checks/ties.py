@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Attribute, Call, Ref, span
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.results import uses_part
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.subjects import tensor
+from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
+from torchrepro_lint.syntax.visitor import last_word
 from torchrepro_lint.verdicts import verdicts
-from torchrepro_lint.walk import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.facts import Expression
     from torchrepro_lint.operations import Case
+    from torchrepro_lint.syntax.nodes import Expression
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Class,
+    Constant,
+    Expression,
+    Ref,
+    Subscript,
+    path_of,
+    span,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.facts import Function, Statement
+    from torchrepro_lint.syntax.nodes import Function, Statement
 
 _EMPTY = frozenset({"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"})
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import span
 from torchrepro_lint.order.sets import set_orders
 from torchrepro_lint.order.wording import decided
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
+from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Collection, Constant, Expression, Ref, span
 from torchrepro_lint.readers import Reads, reads_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Span
+from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.facts import Class, Function
+    from torchrepro_lint.syntax.nodes import Class, Function
 
 _SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
 _HOLDER = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import replace_argument
-from torchrepro_lint.facts import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.loaders import by_site
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
-from torchrepro_lint.walk import within
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
+from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
     from torchrepro_lint.loaders import Loader
     from torchrepro_lint.scoped import Scoped
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
     from torchrepro_lint.value_flow import ValueFlow
 
 _COUNTS = frozenset(

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.effects import label
-from torchrepro_lint.facts import Ref, span
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
-from torchrepro_lint.walk import bodies, expressions, statements, within
+from torchrepro_lint.syntax.nodes import Ref, span
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.facts import Function
+    from torchrepro_lint.syntax.nodes import Function
     from torchrepro_lint.worker_seeds import WorkerSeed
 
 CODE = "TRL307"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.quoted import unquoted
 from torchrepro_lint.infer.what import NONE, UNKNOWN, What, joined, tensor
+from torchrepro_lint.syntax.nodes import Attribute, Collection, Constant, Expression, Operation, Ref, Subscript
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

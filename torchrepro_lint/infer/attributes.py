@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.infer import containers, fields
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.literals import literal
 from torchrepro_lint.infer.returns import returned
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

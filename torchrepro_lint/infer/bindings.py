@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from torchrepro_lint.facts import Expression, Function, Param
+from torchrepro_lint.syntax.nodes import Expression, Function, Param
 
 
 @dataclass(eq=False, slots=True)

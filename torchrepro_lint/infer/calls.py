@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.infer import containers, functions, library, tensors
 from torchrepro_lint.infer.handed_back import given_back
 from torchrepro_lint.infer.handing import without_gradient
@@ -12,6 +11,7 @@ from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.returns import returned
 from torchrepro_lint.infer.what import LOADED, UNKNOWN, What, joined
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Expression, Ref, Subscript
 from torchrepro_lint.infer.bindings import Binding, Env
-from torchrepro_lint.walk import within
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Expression, Ref, Subscript
+from torchrepro_lint.syntax.visitor import within
 
 # Methods that put their arguments, or the elements of them, into a container.
 ADDING = frozenset({"append", "add", "appendleft"})

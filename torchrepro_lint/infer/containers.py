@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Collection, Expression, Operation
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
+from torchrepro_lint.syntax.nodes import Collection, Expression, Operation
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Call, Expression
     from torchrepro_lint.infer.bindings import Binding
     from torchrepro_lint.infer.places import Places
     from torchrepro_lint.infer.spot import Spot
     from torchrepro_lint.infer.what import What
     from torchrepro_lint.query.fixpoint import Solver
+    from torchrepro_lint.syntax.nodes import Call, Expression
     from torchrepro_lint.value_flow import ValueFlow
 
 

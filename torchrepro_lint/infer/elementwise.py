@@ -174,7 +174,7 @@ _DEVICES = ("device", "dev", "rank", "local_rank", "gpu", "cuda", "cpu")
 
 def _last_word(given: Given, at: int) -> str:
     """The last word of a positional argument's name: what is called ``device`` is one."""
-    from torchrepro_lint.facts import Ref
+    from torchrepro_lint.syntax.nodes import Ref
 
     args = [arg.value for arg in given.call.args if arg.keyword is None and not arg.star]
     if at < len(args) and isinstance(args[at], Ref):

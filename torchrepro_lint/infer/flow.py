@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
+from torchrepro_lint.infer.changes import changed, flagged_variables, given_containers, handed_on, written_variables
+from torchrepro_lint.infer.guards import measured, narrowed, unpacked_shape
+from torchrepro_lint.infer.targets import bound, rebound_in
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Define,
     Do,
@@ -19,11 +23,7 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
-from torchrepro_lint.infer.bindings import FLOW, MODES, Binding, Env, joined
-from torchrepro_lint.infer.changes import changed, flagged_variables, given_containers, handed_on, written_variables
-from torchrepro_lint.infer.guards import measured, narrowed, unpacked_shape
-from torchrepro_lint.infer.targets import bound, rebound_in
-from torchrepro_lint.walk import expressions, statements
+from torchrepro_lint.syntax.visitor import expressions, statements
 
 
 class Place(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant
 from torchrepro_lint.infer import containers
 from torchrepro_lint.infer.library import RESULTS, of_numpy
 from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
 from torchrepro_lint.names import MODULE_WRAPPERS
+from torchrepro_lint.syntax.nodes import Call, Constant
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.infer.what import UNKNOWN, What
+from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.infer.bindings import Binding, Env
+from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Attribute,
@@ -14,7 +15,6 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.infer.bindings import Binding, Env
 
 
 def narrowed(test: Expression, env: Env, *, truth: bool) -> Env:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Collection, Expression, Function, Leave, Ref
 from torchrepro_lint.infer.parameters import argument
 from torchrepro_lint.infer.what import UNKNOWN, What, both, joined
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Leave, Ref, path_of
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.bindings import Binding

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Function, Param
 from torchrepro_lint.infer.annotations import alternatives, annotated
 from torchrepro_lint.infer.what import What
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Call, Function, Param, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Constant, Expression, Operation
 from torchrepro_lint.infer.shapes import open_shape, shifted
 from torchrepro_lint.infer.what import NONE, UNKNOWN, What
+from torchrepro_lint.syntax.nodes import Constant, Expression, Operation
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer.bindings import Binding, Env
-from torchrepro_lint.walk import expressions, last_word, within
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import expressions, last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.flow import Flow

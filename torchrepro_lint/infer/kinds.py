@@ -5,18 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
-    Attribute,
-    Call,
-    Collection,
-    Comprehension,
-    Constant,
-    Expression,
-    Lambda,
-    Operation,
-    Ref,
-    Subscript,
-)
 from torchrepro_lint.infer import attributes, calls, containers, indexing, operators, tensors, variables
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.flow import Flow
@@ -29,6 +17,18 @@ from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.usage import shown_tensors
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, join, joined, widened
 from torchrepro_lint.query.fixpoint import Solver
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Ref,
+    Subscript,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_flow import ValueFlow

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call
 from torchrepro_lint.infer import shapes
 from torchrepro_lint.infer.given import Given
 from torchrepro_lint.infer.what import UNKNOWN, What, tensor
+from torchrepro_lint.syntax.nodes import Call
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Expression, Operation, Ref
 from torchrepro_lint.infer.what import UNKNOWN, What, joined
-from torchrepro_lint.walk import parts
+from torchrepro_lint.syntax.nodes import Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import parts
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Function, Param
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.instances import instance
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.unnamed import known_of, unnamed_calls
 from torchrepro_lint.infer.what import LOADED, NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.methods import is_on_class, takes_object
+from torchrepro_lint.syntax.nodes import Call, Expression, Function, Param, is_on_class, takes_object
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Comprehension, Facts, Function, Statement
 from torchrepro_lint.infer.bindings import FLOW, Binding, Env
 from torchrepro_lint.infer.flow import Flow
 from torchrepro_lint.infer.targets import bound
-from torchrepro_lint.walk import expressions, parts
+from torchrepro_lint.syntax.nodes import Comprehension, Facts, Function, Statement
+from torchrepro_lint.syntax.visitor import expressions, parts
 
 
 class Places:

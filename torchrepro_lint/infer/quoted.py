@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
-from torchrepro_lint.facts import Collection, Constant, Expression, Facts, Operation, Ref, Subscript
 from torchrepro_lint.source.ipython import REFUSALS, parse
+from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Facts, Operation, Ref, Subscript
 
 
 def unquoted(facts: Facts, text: str) -> Expression | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Ref
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import Call, Ref, path_of
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_index import ProgramIndex

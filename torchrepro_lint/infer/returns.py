@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Leave
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Leave, path_of
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.facts import Assign, Collection, Do, Expression, Loop, Operation, Ref, With
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.changes import changed_variables, flagged_variables, written_variables
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Assign, Collection, Do, Expression, Loop, Operation, Ref, With
+from torchrepro_lint.syntax.visitor import statements
 
 
 def bound(target: Expression, value: Expression, env: Env, how: str) -> dict[str, Binding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call
 from torchrepro_lint.infer import layers
 from torchrepro_lint.infer.function_rules import FACTORIES, FUNCTIONAL
 from torchrepro_lint.infer.given import Given
@@ -12,6 +11,7 @@ from torchrepro_lint.infer.method_rules import METHODS, OWN
 from torchrepro_lint.infer.modes import gradients_off
 from torchrepro_lint.infer.rules import RULES
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What
+from torchrepro_lint.syntax.nodes import Call
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Collection, Expression, Function, Ref
 from torchrepro_lint.infer.what import UNKNOWN, What
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.words import has_word
+from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Ref, path_of
+from torchrepro_lint.syntax.summary import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import Place

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Expression, Ref
 from torchrepro_lint.infer.bindings import Binding, Env
 from torchrepro_lint.infer.function_rules import FUNCTIONAL
 from torchrepro_lint.infer.method_rules import OWN
 from torchrepro_lint.infer.rules import RULES
 from torchrepro_lint.infer.spot import Spot
-from torchrepro_lint.walk import expressions, within
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref
+from torchrepro_lint.syntax.visitor import expressions, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Ref
 from torchrepro_lint.infer import attributes, containers, indexing, operators, parameters
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.bindings import Binding
@@ -12,7 +11,7 @@ from torchrepro_lint.infer.changes import ADDING
 from torchrepro_lint.infer.outside import outside_name
 from torchrepro_lint.infer.spot import Spot
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import Call, Ref, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.context import TypeInference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Call
+from torchrepro_lint.syntax.nodes import Call
 
 # Kinds that agree on a wider one.
 _WIDER = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
@@ -22,11 +22,11 @@ from torchrepro_lint.facts import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.spots import bound
-from torchrepro_lint.walk import last_word, statements
+from torchrepro_lint.syntax.use_def import bound
+from torchrepro_lint.syntax.visitor import last_word, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.spots import Spot, Spots
+    from torchrepro_lint.syntax.use_def import Spot, Spots
     from torchrepro_lint.value_flow import ValueFlow
 
 _LOOKING = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Attribute, Call, Collection, Comprehension, Expression, Function, Ref
-from torchrepro_lint.methods import takes_object
 from torchrepro_lint.order.calls import effect, is_asked, is_pattern
 from torchrepro_lint.order.narrowing import is_kept_from
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, SET, Shape, held, valued
 from torchrepro_lint.order.steps import ordered
 from torchrepro_lint.order.taint import Here, Step, Taken
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Expression,
+    Function,
+    Ref,
+    path_of,
+    takes_object,
+)
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 # What takes the items of a plain dictionary sorted by their keys (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})

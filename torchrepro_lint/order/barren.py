@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Attribute, Call, Collection, Expression, Operation, Ref, Subscript
 from torchrepro_lint.order.likely import ALGEBRA, ALONG, HANDING, LOOKING_UP, PARTS
 from torchrepro_lint.order.set_words import MOST_ITEMS, annotates_set, makes_set, names_set, returns_set, takes_set
-from torchrepro_lint.qualified import parted, path_of
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+    parted,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Ref
 from torchrepro_lint.order.arguments import Arguments
 from torchrepro_lint.order.barren import Barren
 from torchrepro_lint.order.loops import Loops
@@ -16,9 +15,10 @@ from torchrepro_lint.order.shapes import Shape, depth
 from torchrepro_lint.order.spelled import Spelled
 from torchrepro_lint.order.steps import flat, steps
 from torchrepro_lint.order.taint import Here, Taken
+from torchrepro_lint.syntax.nodes import Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
     from torchrepro_lint.value_flow import ValueFlow
 
 # A value is followed through so many places and containers; what is left then decides nothing that is known.

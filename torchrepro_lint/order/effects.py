@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.order.outside import outer_effects
+from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
+from torchrepro_lint.order.taint import Here, Step, Taken
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
@@ -21,15 +24,12 @@ from torchrepro_lint.facts import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.order.outside import outer_effects
-from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
-from torchrepro_lint.order.taint import Here, Step, Taken
-from torchrepro_lint.spots import bound, targets
-from torchrepro_lint.walk import blocks, expressions, last_word, statements, within
+from torchrepro_lint.syntax.use_def import bound, targets
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 _GROWING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
@@ -26,7 +26,7 @@ from torchrepro_lint.facts import (
     Try,
     With,
 )
-from torchrepro_lint.walk import blocks, bodies, expressions, last_word, parts
+from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_word, parts
 
 # The words of calls that may take an order.
 _TAKERS = frozenset(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Attribute, Expression, Ref
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.order.shapes import LISTING, WALK, Shape
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Attribute, Expression, Ref
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.sites import Site

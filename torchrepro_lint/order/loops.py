@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Comprehension, Loop, Ref, Statement
 from torchrepro_lint.order.effects import effects
 from torchrepro_lint.order.shapes import LISTING, MAPPING, SCALAR, Shape, held, valued
 from torchrepro_lint.order.steps import bind, ordered
 from torchrepro_lint.order.taint import Here, Step
-from torchrepro_lint.spots import Block, bound
-from torchrepro_lint.walk import expressions, last_word, within
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Loop, Ref, Statement
+from torchrepro_lint.syntax.use_def import Block, bound
+from torchrepro_lint.syntax.visitor import expressions, last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 
 class Loops:

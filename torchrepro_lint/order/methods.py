@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Operation, Ref, Subscript
 from torchrepro_lint.order.aligned import is_aligned
 from torchrepro_lint.order.calls import gives_a_set
 from torchrepro_lint.order.shapes import LISTING, SCALAR, SET, Shape, held
 from torchrepro_lint.order.steps import first_constant, ordered
 from torchrepro_lint.order.taint import Here, Order, Step
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Call, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from torchrepro_lint.facts import Call, Collection, Expression, If, Leave, Operation, Ref, Statement
 from torchrepro_lint.order.shapes import Shape
-from torchrepro_lint.spots import Spot, Spots
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Call, Collection, Expression, If, Leave, Operation, Ref, Statement
+from torchrepro_lint.syntax.use_def import Spot, Spots
+from torchrepro_lint.syntax.visitor import last_word
 
 _LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
 _SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})

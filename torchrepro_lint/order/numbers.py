@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Attribute, Call, Comprehension, Expression, Operation, Ref, Subscript
 from torchrepro_lint.infer.annotations import annotated
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.order.numerals import elements_are_numerals, is_of_tensor
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import declared_attributes, last_word
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Comprehension,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import declared_attributes, last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.infer.what import What
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
     from torchrepro_lint.value_flow import ValueFlow
 
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.

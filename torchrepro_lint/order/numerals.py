@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,
@@ -16,10 +17,9 @@ from torchrepro_lint.facts import (
     Operation,
     Ref,
     Subscript,
+    path_of,
 )
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.value_flow import ValueFlow

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.facts import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.order.shapes import LISTING, SCALAR, Shape, held
 from torchrepro_lint.order.taint import Step
-from torchrepro_lint.qualified import path_of
-from torchrepro_lint.walk import expressions, last_word, statements, within
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 # A reference by what it says: its roots and its path.
 _Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Ref
 from torchrepro_lint.order.shapes import Shape, held
 from torchrepro_lint.order.taint import Here, Step, Taken
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Assign, Call, Ref
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 
 class Returns:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Collection, Comprehension, Expression, Ref
-from torchrepro_lint.walk import last_word, within
+from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Expression, Ref
+from torchrepro_lint.syntax.visitor import last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.names import Names

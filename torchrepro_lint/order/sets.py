@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.infer.what import What
+from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_by
+from torchrepro_lint.order.likely import may_be_set
+from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers, is_steady
+from torchrepro_lint.order.shapes import SET
+from torchrepro_lint.order.steps import steps
+from torchrepro_lint.order.taint import Here, Order, Taken
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
@@ -17,19 +25,11 @@ from torchrepro_lint.facts import (
     Operation,
     Ref,
 )
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.infer.what import What
-from torchrepro_lint.order.goings import goings, is_giving, is_unpacking, taken_by
-from torchrepro_lint.order.likely import may_be_set
-from torchrepro_lint.order.numbers import becomes_tensor, holds_numbers, is_steady
-from torchrepro_lint.order.shapes import SET
-from torchrepro_lint.order.steps import steps
-from torchrepro_lint.order.taint import Here, Order, Taken
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.order_flow import OrderFlow
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 _SETS = frozenset({"set", "frozenset"})
 # Calls that are not looked at for sets: they make none.

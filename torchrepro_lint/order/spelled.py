@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Call, Constant, Define, Expression, Facts, Operation, Ref, Statement
 from torchrepro_lint.source.globs import between, in_order
-from torchrepro_lint.walk import expressions, parts, statements
+from torchrepro_lint.syntax.nodes import Call, Constant, Define, Expression, Facts, Operation, Ref, Statement
+from torchrepro_lint.syntax.visitor import expressions, parts, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.uses import Uses

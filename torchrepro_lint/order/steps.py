@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.order.aligned import is_aligned
+from torchrepro_lint.order.calls import is_asked
+from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held, valued
+from torchrepro_lint.order.taint import Here, Order, Step, Taken
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
@@ -20,14 +24,10 @@ from torchrepro_lint.facts import (
     Subscript,
     With,
 )
-from torchrepro_lint.order.aligned import is_aligned
-from torchrepro_lint.order.calls import is_asked
-from torchrepro_lint.order.shapes import SCALAR, SET, Shape, held, valued
-from torchrepro_lint.order.taint import Here, Order, Step, Taken
 
 if TYPE_CHECKING:
     from torchrepro_lint.order.taint import TaintContext
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.use_def import Spot
 
 
 def steps(orders: TaintContext, here: Here) -> Iterator[Step]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from torchrepro_lint.facts import Call, Expression
 from torchrepro_lint.order.shapes import Shape
+from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.facts import Comprehension, Ref, Statement, Subscript
     from torchrepro_lint.names import Names
     from torchrepro_lint.order.spelled import Spelled
-    from torchrepro_lint.spots import Spot
+    from torchrepro_lint.syntax.nodes import Comprehension, Ref, Statement, Subscript
+    from torchrepro_lint.syntax.use_def import Spot
     from torchrepro_lint.uses import Uses
     from torchrepro_lint.value_flow import ValueFlow
 

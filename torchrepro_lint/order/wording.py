@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchrepro_lint.facts import Expression
     from torchrepro_lint.order.taint import Taken
     from torchrepro_lint.source.text import Position
+    from torchrepro_lint.syntax.nodes import Expression
 
 _SAID = {
     "passed on": "it is passed on",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.backward import has_backward
-from torchrepro_lint.facts import span as span_of
 from torchrepro_lint.operations import cases
 from torchrepro_lint.reached import device_of
+from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.exclusion import Exclusion, relative
-from torchrepro_lint.facts import Call, Ref, Subscript
 from torchrepro_lint.overview.records import Gap, Place
 from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.spoken import spoken
+from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.overview.records import Cell, Place
-from torchrepro_lint.qualified import path_of
+from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

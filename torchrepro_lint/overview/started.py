@@ -9,8 +9,8 @@ from torchrepro_lint.moments import timeline
 from torchrepro_lint.overview.cells import cells
 from torchrepro_lint.overview.items import entry_id
 from torchrepro_lint.overview.records import Entry, Gap, Item
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.report.json import dumps
+from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
     from torchrepro_lint.call_path import Step

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.source.errors import shown_line, shown_name, told
+from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Expression, Operation, span
 from torchrepro_lint.rewrites.seed_calls import fix_in
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_uses import WORD
 from torchrepro_lint.source.text import Edit, Fix
-from torchrepro_lint.walk import last_word
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Operation, span
+from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Constant, Define, Do, If, Import, Leave, Loop, Ref, Statement, Try
-from torchrepro_lint.facts import span as span_of
 from torchrepro_lint.insertions import insert_below, insert_paragraph, insert_statement
 from torchrepro_lint.layout import newline
-from torchrepro_lint.nesting import Level, in_loop, level_of
 from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import SeedValue, module_constant, own_seed
 from torchrepro_lint.routes import is_method
 from torchrepro_lint.source.text import Edit
-from torchrepro_lint.truth import is_main_test
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.control_flow import Level, in_loop, is_main_test, level_of
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Define,
+    Do,
+    If,
+    Import,
+    Leave,
+    Loop,
+    Ref,
+    Statement,
+    Try,
+)
+from torchrepro_lint.syntax.nodes import span as span_of
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening

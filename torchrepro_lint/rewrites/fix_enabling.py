@@ -5,26 +5,25 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.events import mark
-from torchrepro_lint.facts import Assign, Constant, If, Import, span
 from torchrepro_lint.insertions import insert_below, insert_statement
 from torchrepro_lint.layout import newline
-from torchrepro_lint.nesting import level_of
 from torchrepro_lint.new_imports import ensure_import, insert_import
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.rewrites.entry_place import entry_place, insertion
 from torchrepro_lint.rewrites.seed_blocks import last_of_block
 from torchrepro_lint.rewrites.seed_calls import existing, fix_in, is_conditional
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, joined, lines_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.control_flow import level_of
+from torchrepro_lint.syntax.events import mark
+from torchrepro_lint.syntax.nodes import Assign, Constant, If, Import, parted, span
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.facts import Expression, Facts, Statement
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
+    from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
 
 _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'

@@ -6,9 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.facts import Call, Define, Lambda, Ref
 from torchrepro_lint.insertions import free_name, insert_statement
-from torchrepro_lint.nesting import Level, hidden, is_elif
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.generator_place import common
@@ -17,7 +15,9 @@ from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
 from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.splitting import PARAMETERS
-from torchrepro_lint.walk import expressions, last_word, within
+from torchrepro_lint.syntax.control_flow import Level, hidden, is_elif
+from torchrepro_lint.syntax.nodes import Call, Define, Lambda, Ref
+from torchrepro_lint.syntax.visitor import expressions, last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

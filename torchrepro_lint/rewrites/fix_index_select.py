@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Facts, Operation, Statement
 from torchrepro_lint.helpers import Helper, provide
 from torchrepro_lint.rewrites.index_select import Wishes, rewrite
 from torchrepro_lint.rewrites.selecting import Selecting
@@ -16,8 +15,9 @@ from torchrepro_lint.sites import Site
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix
 from torchrepro_lint.sparse_words import Variable, carriers, makes_sparse, sparse_variables
+from torchrepro_lint.syntax.nodes import Facts, Operation, Statement
+from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
 from torchrepro_lint.tensors import Tensors
-from torchrepro_lint.walk import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.facts import Assign, Call, Constant, Define, Expression, Import, Loop, Ref, Statement, With
 from torchrepro_lint.layout import comments_above, line_end, newline
-from torchrepro_lint.nesting import Level, Spot, in_loop, is_elif
 from torchrepro_lint.rewrites.drawn_seed import fix_drawn
 from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, first_offset
 from torchrepro_lint.rewrites.fix_unseeded import fix_start
 from torchrepro_lint.rewrites.seed_blocks import only_seeds
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.control_flow import Level, Spot, in_loop, is_elif
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Define, Expression, Import, Loop, Ref, Statement, With
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw, Seed

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Constant, Expression, span
 from torchrepro_lint.insertions import insert_below
 from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.placed import Placed

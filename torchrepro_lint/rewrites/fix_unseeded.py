@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Facts, Import
 from torchrepro_lint.rewrites.drawn_seed import fix_drawn
 from torchrepro_lint.rewrites.entry_place import Place, entry_place, insertion
 from torchrepro_lint.rewrites.seed_calls import beside, existing, fix_in, names_of, seeding
 from torchrepro_lint.source.text import Edit, Fix, joined
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.nodes import Facts, Import
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.helpers import Helper, provide
-from torchrepro_lint.nesting import level_of
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rewrites.fix_generator import generator_edits
 from torchrepro_lint.source.text import Edit, Fix, joined
+from torchrepro_lint.syntax.control_flow import level_of
+from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.loaders import Loader

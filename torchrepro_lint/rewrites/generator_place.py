@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Loop
-from torchrepro_lint.nesting import Level
 from torchrepro_lint.rewrites.generators import known_level, needing
+from torchrepro_lint.syntax.control_flow import Level
+from torchrepro_lint.syntax.nodes import Loop
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Attribute, Collection, Comprehension, Constant, Expression, Lambda, Operation, Ref
 from torchrepro_lint.gaps import argument_span, has_comment, has_line_end
 from torchrepro_lint.rewrites.selecting import ALIASES, Selecting
 from torchrepro_lint.rewrites.subscript import Shape, is_primary, subscript
 from torchrepro_lint.source.text import Edit, Span
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Ref,
+)
 
 # Beyond these dimensions a row of colons says less than the helper's name does.
 _LAST, _FIRST = 4, -4

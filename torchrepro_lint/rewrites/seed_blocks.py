@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.facts import Assign, Call, Constant, Do, If, Ref, Statement
-from torchrepro_lint.nesting import level_of
-from torchrepro_lint.walk import blocks, statements
+from torchrepro_lint.syntax.control_flow import level_of
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Do, If, Ref, Statement
+from torchrepro_lint.syntax.visitor import blocks, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.effects import Effects, Seed
-from torchrepro_lint.facts import Call, Constant, Do, Expression, Facts, Operation, Ref, span
 from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.insertions import free_name, insert_below
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.project import Project
-from torchrepro_lint.qualified import parted
 from torchrepro_lint.source.text import Edit, Fix, joined
-from torchrepro_lint.truth import is_main_test
-from torchrepro_lint.walk import within
+from torchrepro_lint.syntax.control_flow import is_main_test
+from torchrepro_lint.syntax.nodes import Call, Constant, Do, Expression, Facts, Operation, Ref, parted, span
+from torchrepro_lint.syntax.visitor import within
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 # Calls whose one argument is a seed as an integer.

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 
 from torchrepro_lint.builtin_words import means_builtin
-from torchrepro_lint.declared_options import Option
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.facts import Assign, Constant, Expression, Ref, Statement
-from torchrepro_lint.nesting import Level
 from torchrepro_lint.project import Project
-from torchrepro_lint.qualified import path_of
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.control_flow import Level
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, Statement, path_of
+from torchrepro_lint.syntax.summary import Option
+from torchrepro_lint.syntax.visitor import statements
 
 # What a seed is where the program has none.
 FALLBACK = "0"

@@ -6,9 +6,9 @@ import re
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Assign, Call, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.project import Project
-from torchrepro_lint.walk import expressions, statements, within
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 WORD = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Constant, Import, Ref, Statement
-from torchrepro_lint.nesting import Level
 from torchrepro_lint.project import Project
 from torchrepro_lint.rewrites.seed_fields import field_writes, fields, may_be_number, of_option, unless_none
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.rewrites.seeds_before import is_integer, last_bound, seed_block
+from torchrepro_lint.syntax.control_flow import Level
+from torchrepro_lint.syntax.nodes import Constant, Import, Ref, Statement
 
 # The object that a constructor is still making.
 _OWN = (".__init__.<locals>.self", ".__new__.<locals>.cls")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.facts import Assign, Call, Constant, Do, Expression, Operation, Ref, Statement, With
-from torchrepro_lint.nesting import Level
 from torchrepro_lint.project import Project
 from torchrepro_lint.rewrites.seed_fields import fields
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
-from torchrepro_lint.walk import statements
+from torchrepro_lint.syntax.control_flow import Level
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Do, Expression, Operation, Ref, Statement, With
+from torchrepro_lint.syntax.visitor import statements
 
 _HIGHEST = 2**32
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Ref
 from torchrepro_lint.project import Project
 from torchrepro_lint.sites import Site
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Ref
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Comprehension, Constant, Expression, Ref, Subscript
 from torchrepro_lint.gaps import gaps, has_comma, has_comment, has_line_end, last_indent, only_layout
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.source.ipython import REFUSALS, parse
 from torchrepro_lint.source.text import Edit, Span
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Ref,
+    Subscript,
+)
 
 _EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
 # What a subscript or an attribute can follow without parentheses.

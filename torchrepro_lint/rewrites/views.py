@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from torchrepro_lint.facts import Assign, Attribute, Call, Expression, Operation, Ref, Statement, Subscript
-from torchrepro_lint.walk import expressions, last_word, statements, within
+from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Expression, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
 
 _VIEWS = frozenset({"view", "view_as"})
 # What they give is laid out afresh, or is no tensor.

@@ -12,7 +12,7 @@ from torchrepro_lint.reading import Reading
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
-    from torchrepro_lint.facts import Facts
+    from torchrepro_lint.syntax.nodes import Facts
 
 
 class Links:

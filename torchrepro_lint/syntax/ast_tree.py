@@ -5,20 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint import bindings, statements
-from torchrepro_lint.facts import Arg, Leave, Statement
-from torchrepro_lint.importing import Imported
-from torchrepro_lint.scopes import Scope
 from torchrepro_lint.source import ipython
-from torchrepro_lint.syntax.ast_calls import arguments
-from torchrepro_lint.syntax.ast_displays import deleted
-from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, other, quick
-from torchrepro_lint.syntax.ast_operators import SIGNS
-from torchrepro_lint.syntax.brackets import opening, skip, trailed
-from torchrepro_lint.syntax.columns import Columns
-from torchrepro_lint.syntax.literals import pieces
-from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.syntax.tree import (
+from torchrepro_lint.syntax import lowering_rules, scope_builder
+from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, other, quick
+from torchrepro_lint.syntax.ast_strings import Columns
+from torchrepro_lint.syntax.nodes import Arg, Leave, Statement
+from torchrepro_lint.syntax.scope_builder import (
     Convert,
     For,
     Lowering,
@@ -29,6 +21,8 @@ from torchrepro_lint.syntax.tree import (
     Untrusted,
     typed,
 )
+from torchrepro_lint.syntax.scopes import Imported, Scope
+from torchrepro_lint.syntax.tokens import opening, pieces, renamed, skip, trailed
 
 
 def _delete(collector: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
@@ -40,7 +34,7 @@ def _pass(*_: object) -> None:
 
 
 _STATEMENTS: Mapping[type, ToStatement] = {
-    **typed(ast, statements.STATEMENTS),
+    **typed(ast, lowering_rules.STATEMENTS),
     ast.Delete: _delete,
     **dict.fromkeys((ast.Pass, ast.Global, ast.Nonlocal), _pass),
 }
@@ -51,8 +45,8 @@ class AstTree(SyntaxTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = typed(ast, bindings.BINDERS)
-    blocks = typed(ast, bindings.BLOCKS)
+    binders = typed(ast, scope_builder.BINDERS)
+    blocks = typed(ast, scope_builder.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

@@ -1,22 +1,92 @@
-"""libcst expressions → the expressions of ``facts``: one function per node type, found by a table."""
+"""libcst's operators → the operations of ``facts``.
+
+libcst expressions → the expressions of ``facts``: one function per node type, found by a table.
+"""
 
 # ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchrepro_lint import expressions
-from torchrepro_lint.expressions import LONGEST_TEXT, called, joined, number
-from torchrepro_lint.facts import Arg, Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.scopes import Scope
 from torchrepro_lint.source.ipython import literal
-from torchrepro_lint.syntax.brackets import opening
-from torchrepro_lint.syntax.libcst_operators import binary, offsets_of, unary
-from torchrepro_lint.syntax.tree import Lowering, ToExpression, typed
+from torchrepro_lint.syntax import lowering_rules
+from torchrepro_lint.syntax.lowering_rules import LONGEST_TEXT, called, joined, number, signed
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.scope_builder import Lowering, ToExpression, typed
+from torchrepro_lint.syntax.scopes import Scope
+from torchrepro_lint.syntax.tokens import opening
+
+if TYPE_CHECKING:
+    from torchrepro_lint.syntax.libcst_positions import Offsets
+
+
+def unary(collector: Lowering, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
+    value = collector.convert(scope, node.expression)
+    return signed(SIGNS[type(node.operator)], value, start, end)
+
+
+def binary(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
+    chain = [node]
+    while type(chain[-1].left) is type(node):
+        chain.append(chain[-1].left)
+    value = collector.convert(scope, chain[-1].left)
+    for link in reversed(chain):
+        right = collector.convert(scope, link.right)
+        value = Operation(*offsets_of(collector).inner(link), SIGNS[type(link.operator)], (value, right))
+    return value
+
+
+def offsets_of(collector: Lowering) -> Offsets:
+    offsets: Offsets = collector.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
+    return offsets
+
+
+SIGNS: dict[type, str] = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.FloorDivide: "//",
+    cst.Modulo: "%",
+    cst.Power: "**",
+    cst.MatrixMultiply: "@",
+    cst.LeftShift: "<<",
+    cst.RightShift: ">>",
+    cst.BitAnd: "&",
+    cst.BitOr: "|",
+    cst.BitXor: "^",
+    cst.And: "and",
+    cst.Or: "or",
+    cst.Not: "not",
+    cst.Minus: "-",
+    cst.Plus: "+",
+    cst.BitInvert: "~",
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+    cst.LessThan: "<",
+    cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+    cst.Is: "is",
+    cst.IsNot: "is not",
+    cst.In: "in",
+    cst.NotIn: "not in",
+}
 
 
 def _name(collector: Lowering, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
@@ -152,7 +222,7 @@ _KINDS: dict[type, str] = {
 }
 
 EXPRESSIONS: dict[type, ToExpression] = {
-    **typed(cst, expressions.EXPRESSIONS),
+    **typed(cst, lowering_rules.EXPRESSIONS),
     cst.Name: _name,
     cst.Attribute: _attribute,
     cst.Call: _call,

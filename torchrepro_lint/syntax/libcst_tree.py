@@ -9,18 +9,16 @@ from typing import Any
 
 import libcst as cst
 
-from torchrepro_lint import bindings, statements
-from torchrepro_lint.facts import Arg
-from torchrepro_lint.importing import Imported
-from torchrepro_lint.offsets import locate
-from torchrepro_lint.scopes import Scope
 from torchrepro_lint.source import ipython
-from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, arguments, other
-from torchrepro_lint.syntax.libcst_operators import SIGNS
-from torchrepro_lint.syntax.spelling import renamed
-from torchrepro_lint.syntax.tree import For, Lowering, Node, Parameter, SyntaxTree, typed
+from torchrepro_lint.syntax import lowering_rules, scope_builder
+from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
+from torchrepro_lint.syntax.libcst_positions import locate
+from torchrepro_lint.syntax.nodes import Arg
+from torchrepro_lint.syntax.scope_builder import For, Lowering, Node, Parameter, SyntaxTree, typed
+from torchrepro_lint.syntax.scopes import Imported, Scope
+from torchrepro_lint.syntax.tokens import renamed
 
-_STATEMENTS = typed(cst, statements.STATEMENTS)
+_STATEMENTS = typed(cst, lowering_rules.STATEMENTS)
 
 # Whose spans are asked for; everything else goes unrecorded.
 LOCATED: frozenset[type] = frozenset({*EXPRESSIONS, *_STATEMENTS, cst.Slice, cst.StarredElement})
@@ -31,8 +29,8 @@ class LibcstTree(SyntaxTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = typed(cst, bindings.BINDERS)
-    blocks = typed(cst, bindings.BLOCKS)
+    binders = typed(cst, scope_builder.BINDERS)
+    blocks = typed(cst, scope_builder.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from sys import intern
 
-from torchrepro_lint.assigned import Assigned
-from torchrepro_lint.bindings import bind_body, bind_globals, target_words
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
+    Assigned,
     Class,
     Define,
     Expression,
@@ -22,9 +21,9 @@ from torchrepro_lint.facts import (
     Statement,
     Try,
 )
-from torchrepro_lint.scopes import Scope
-from torchrepro_lint.summary import summarise
-from torchrepro_lint.syntax.tree import Node, SyntaxTree
+from torchrepro_lint.syntax.scope_builder import Node, SyntaxTree, bind_body, bind_globals, target_words
+from torchrepro_lint.syntax.scopes import Scope
+from torchrepro_lint.syntax.summary import summarise
 
 _GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
 _DOTTED = re.compile(r"[\w.]+")

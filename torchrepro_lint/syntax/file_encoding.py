@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from torchrepro_lint.assigned import Assigned
-from torchrepro_lint.facts import Class, Expression, Facts, Function, Param, Statement, Summary, Values
-from torchrepro_lint.facts_json import Reader, Writer
-from torchrepro_lint.words import words_of
+from torchrepro_lint.syntax.nodes import Assigned, Class, Expression, Facts, Function, Param, Statement, Summary, Values
+from torchrepro_lint.syntax.serialization import Reader, Writer
+from torchrepro_lint.syntax.summary import words_of
 
 
 def to_text(facts: Facts) -> str:

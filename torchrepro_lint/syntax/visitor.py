@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
 from typing import Any
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,

@@ -1,11 +1,15 @@
-"""What running a function does, in evaluation order: calls, iterations, imports, subscripts, with what surrounds them."""
+"""What happens when a function runs, with what surrounds it.
+
+What running a function does, in evaluation order: calls, iterations, imports, subscripts, with what surrounds them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.events import Event, Guard
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.control_flow import Setting, constant_truth
+from torchrepro_lint.syntax.definitions import places, stored
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
@@ -20,13 +24,45 @@ from torchrepro_lint.facts import (
     Loop,
     Operation,
     Ref,
+    Small,
     Statement,
     Subscript,
     With,
 )
-from torchrepro_lint.storing import places, stored
-from torchrepro_lint.truth import Setting, constant_truth
-from torchrepro_lint.walk import blocks, expressions, last_word, parts
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, parts
+
+
+class Guard(Small, frozen=True):
+    """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
+
+    ``certain`` says that whatever comes after the ``if`` has been in this branch: the other one raises or leaves.
+    """
+
+    kind: str
+    value: Expression
+    certain: bool = False
+
+
+class Event(Small, frozen=True):
+    """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
+    ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
+
+    ``statement`` is the innermost statement that it happens in. ``given`` is None where it is an unknown part of a value.
+    """
+
+    kind: str
+    value: Expression | None
+    statement: Statement
+    guards: tuple[Guard, ...]
+    modules: tuple[str, ...] = ()
+    given: Expression | None = None
+
+
+def mark(event: Event) -> tuple[str, int]:
+    """What tells an event from the others of a project, as long as its facts stay. The event itself does not: it may be worked
+    out more than once.
+    """
+    return event.kind, id(event.statement if event.value is None else event.value)
 
 
 def events(body: tuple[Statement, ...], setting: Setting) -> tuple[Event, ...]:

@@ -1,21 +1,31 @@
-"""The records of facts to JSON and back, compactly: see ``facts_lines``, which makes lines of them.
+"""Interning of offsets: small numbers that thousands of records have alike, each once in memory.
+
+The records of facts to JSON and back, compactly: see ``facts_lines``, which makes lines of them.
 
 A record is a list that begins with its tag, a plain tuple one that begins with ``0``. Tuples of words, which repeat a lot,
 stand once in a table and are numbered; read back, equal ones are one object. So does a record that is at several places,
 as what is assigned is in a body, too: it is known by its line, if that is another, and by the number of records that were
 complete before it there. The commonest records have functions of their own.
+
+Values on the way from one process to another: what many records of facts have alike arrives as one object.
 """
 
 from __future__ import annotations
 
 import base64
+import copyreg
+import pickle
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from io import BytesIO
 from sys import intern
 from typing import Any
 
-from torchrepro_lint import facts as records
-from torchrepro_lint.facts import (
+from torchrepro_lint.query.memo_tables import known_words, words
+from torchrepro_lint.syntax import nodes
+from torchrepro_lint.syntax import nodes as records
+from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
@@ -23,11 +33,34 @@ from torchrepro_lint.facts import (
     Constant,
     Operation,
     Ref,
+    Small,
     Subscript,
     Summary,
+    fields,
 )
-from torchrepro_lint.shared import number, ref
-from torchrepro_lint.small import Small, fields
+
+# Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
+SHARED = 1 << 17
+
+
+@cache
+def numbers() -> Sequence[int]:
+    """The numbers below ``SHARED``, each at its place."""
+    return [*range(SHARED)]
+
+
+def number(value: int) -> int:
+    """A whole number: the same object for all that ask, if it is a likely offset."""
+    return numbers()[value] if 0 <= value < SHARED else value
+
+
+def ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+    """A reference whose offsets are shared."""
+    if end < SHARED:
+        shared = numbers()
+        return Ref(shared[start], shared[end], roots, path, shared[base_end])
+    return Ref(start, end, roots, path, base_end)
+
 
 _TYPES: dict[str, Any] = {
     name: kind
@@ -237,3 +270,51 @@ def _reader_of(kind: Any) -> Callable[[Reader, Any], Any]:
 for _name, _kind in _TYPES.items():
     _WRITERS.setdefault(_kind, _writer_of(_name))
     _READERS.setdefault(_name, _reader_of(_kind))
+
+
+def packed(value: Any) -> bytes:
+    """A value as bytes; raises ``RecursionError`` for one that is nested too deeply."""
+    data = BytesIO()
+    pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = _REDUCED
+    pickler.dump(value)
+    return data.getvalue()
+
+
+def unpacked(data: bytes) -> Any:
+    """The value that ``packed``, in a process of this run, was given."""
+    return pickle.loads(data)  # noqa: S301
+
+
+def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+    return ref(start, end, known_words(roots) or words(roots), known_words(path) or words(path), base_end)
+
+
+def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
+    if end < SHARED:
+        shared = numbers()
+        return Call(shared[start], shared[end], func, args, shared[at])
+    return Call(start, end, func, args, at)
+
+
+def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
+    if end < SHARED:
+        shared = numbers()
+        return kind(shared[start], shared[end], *rest)
+    return kind(start, end, *rest)
+
+
+def _reduce_placed(it: Any) -> tuple[Any, ...]:
+    return _placed, (type(it), *fields(it))
+
+
+_REDUCED: dict[type, Any] = {
+    **copyreg.dispatch_table,
+    **{
+        kind: _reduce_placed
+        for kind in vars(nodes).values()
+        if isinstance(kind, type) and issubclass(kind, Small) and kind.__struct_fields__[:2] == ("start", "end")
+    },
+    Ref: lambda it: (_ref, fields(it)),
+    Call: lambda it: (_call, fields(it)),
+}

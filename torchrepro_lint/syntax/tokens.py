@@ -1,13 +1,81 @@
-"""The pieces of adjacent strings, and the values inside f-strings, read from the text."""
+"""What stands between the nodes of a text: parentheses, commas, comments and white space; no strings.
+
+The pieces of adjacent strings, and the values inside f-strings, read from the text.
+
+Names that Python reads otherwise than they are written: it takes all of them in their NFKC form.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.syntax.brackets import skip
-from torchrepro_lint.syntax.tree import Untrusted
+from torchrepro_lint.syntax.scope_builder import Untrusted
+
+# White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
+_BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
+_SKIP = re.compile(rf"{_BLANK}*")
+_CLOSED = re.compile(rf"(?:{_BLANK}*\))*")
+_TRAILED = re.compile(rf"(?:{_BLANK}*[),])*")
+_OPENING_BRACKET = re.compile(rf"(?:{_BLANK}|\))*\(")
+_OPENED = re.compile(r"#[^\r\n]*|(\()")
+_CLOSING = re.compile(r"#[^\r\n]*|(\))")
+
+
+def skip(text: str, at: int) -> int:
+    """Where the next token stands."""
+    found = _SKIP.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def closed(text: str, at: int) -> int:
+    """The end of the closing parentheses that follow; ``at`` where there are none."""
+    found = _CLOSED.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def trailed(text: str, at: int, end: int) -> int:
+    """The end of the closing parentheses and commas that follow, before ``end``."""
+    found = _TRAILED.match(text, at, end)
+    assert found is not None
+    return found.end()
+
+
+def opening(text: str, at: int) -> int:
+    """The offset after the opening parenthesis that follows, closing ones passed over; -1 where none does."""
+    found = _OPENING_BRACKET.match(text, at)
+    return found.end() if found is not None else -1
+
+
+def around(text: str, before: int, start: int, end: int) -> tuple[int, int]:
+    """The span of an expression with its own parentheses; only those after ``before`` can be its own."""
+    if text.find("(", before, start) < 0:
+        return start, end
+    opened = [match.start(1) for match in _OPENED.finditer(text, before, start) if match[1]]
+    if not opened:
+        return start, end
+    return opened[0], _nth_closing(text, end, len(opened))
+
+
+def encloses(text: str, start: int, first: tuple[int, int]) -> bool:
+    """Whether the parenthesis at ``start`` is that of the tuple that begins there, not one of its first element's."""
+    if first[0] == start:
+        return False
+    opened = sum(1 for match in _OPENED.finditer(text, start, first[0]) if match[1])
+    return opened > sum(1 for match in _CLOSING.finditer(text, first[1], closed(text, first[1])) if match[1])
+
+
+def _nth_closing(text: str, at: int, count: int) -> int:
+    for match in _CLOSING.finditer(text, at):
+        if match[1]:
+            count -= 1
+            if not count:
+                return match.end()
+    return -1
 
 
 class Field(NamedTuple):
@@ -30,7 +98,7 @@ class Piece(NamedTuple):
 
 
 _QUOTES = ("'", '"', "'''", '"""')
-_OPENING = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
+_OPENING_QUOTE = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 # What may end the expression in the braces, and what must be passed over on the way there.
 _STOP = re.compile(r"[\[({]|[\])}]|[=!<>]=|[!:=#\\]|(?:\b(?i:(r[bft]?|[bft]r?|u)))?('''|\"\"\"|'|\")")
 _CONVERSION = re.compile(r"=?(?:\s|#[^\r\n]*)*(?:!\s*[a-z](?:\s|#[^\r\n]*)*)?")
@@ -57,7 +125,7 @@ def pieces(text: str, start: int, end: int) -> Iterator[Piece]:
     """The strings that stand side by side in a span. Raises Untrusted where it holds anything else."""
     at = start
     while at < end:
-        opening = _OPENING.match(text, at)
+        opening = _OPENING_QUOTE.match(text, at)
         if opening is None:
             raise Untrusted
         prefix, quote = opening[1].lower(), opening[2]
@@ -143,3 +211,31 @@ def _expression_end(text: str, at: int) -> int:
         elif len(found) == 1:
             return stop.start()
     raise Untrusted
+
+
+# A name, and what may be: of the marks that stand in names, none is a letter to regular expressions.
+_RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
+# Comments and strings, documentation first.
+_NO_NAMES = re.compile(
+    r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
+)
+
+
+def renamed(text: str) -> bool:
+    """Whether a word of a text may be called otherwise in its tree; words of comments and plain strings do not count."""
+    return _holds_renamed(text) and _holds_renamed(_NO_NAMES.sub(_code, text))
+
+
+def _code(token: re.Match[str]) -> str:
+    """What of a comment or string may be code: an f-string."""
+    return token[0] if token[1] and not set(token[1].lower()) <= set("rub") else " "
+
+
+def _holds_renamed(text: str) -> bool:
+    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
+    return any(unicodedata.normalize("NFKC", word) != word for word in words)
+
+
+def _names(run: str) -> list[str]:
+    return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from torchrepro_lint.facts import (
+from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
@@ -21,12 +21,12 @@ from torchrepro_lint.facts import (
     Loop,
     Operation,
     Ref,
+    Small,
     Statement,
     Subscript,
     With,
 )
-from torchrepro_lint.small import Small
-from torchrepro_lint.walk import blocks, expressions, parts
+from torchrepro_lint.syntax.visitor import blocks, expressions, parts
 
 
 class Block(Small, frozen=True):

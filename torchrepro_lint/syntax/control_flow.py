@@ -1,0 +1,250 @@
+"""Which statements of a function have run before a place in it.
+
+Where in a file a statement stands: its function, and the blocks around it.
+
+Tests that are decided before the program runs: constants, ``__main__``, ``TYPE_CHECKING``, torch's version.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from packaging.version import Version
+
+from torchrepro_lint.syntax.nodes import (
+    Call,
+    Comprehension,
+    Constant,
+    Define,
+    Expression,
+    Facts,
+    Function,
+    If,
+    Loop,
+    Operation,
+    Ref,
+    Small,
+    Statement,
+    Try,
+    With,
+)
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, statements, within
+
+
+class Ran(Small, frozen=True):
+    """A statement; ``certain`` says that it has run whenever the place is reached."""
+
+    statement: Statement
+    certain: bool
+
+
+def ran_before(body: tuple[Statement, ...], offset: int) -> Sequence[Ran]:
+    """The statements of a body that may have run before the one at ``offset``, in the order of the text.
+
+    Of the branches around the place only its own counts; of a loop around it all may have run, in an earlier round. A
+    statement around the place comes before its blocks: its header has run.
+    """
+    found: list[Ran] = []
+    _add_before(body, offset, found)
+    return found
+
+
+def _add_before(body: tuple[Statement, ...], offset: int, found: list[Ran]) -> None:
+    for statement in body:
+        if statement.start > offset:
+            return
+        inner = blocks(statement)
+        if offset >= statement.end:
+            found.append(Ran(statement, True))
+            _add_inside(inner, isinstance(statement, With), found)
+            continue
+        if inner:
+            found.append(Ran(statement, True))
+        if isinstance(statement, Loop):
+            found += (Ran(each, False) for each in statements(statement.body) if each.start > offset)
+        for block in inner:
+            if block and block[0].start <= offset < block[-1].end:
+                _add_before(block, offset, found)
+            elif isinstance(statement, Try):
+                found += (Ran(each, False) for each in statements(block) if each.end <= offset)
+
+
+def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: list[Ran]) -> None:
+    """What a statement that is over may have run in its blocks."""
+    for block in inner:
+        for each in block:
+            found.append(Ran(each, certain))
+            _add_inside(blocks(each), certain and isinstance(each, With), found)
+
+
+class Spot(NamedTuple):
+    """A statement in its block; ``around`` is the statement whose block that is, None for the body of the function."""
+
+    block: tuple[Statement, ...]
+    at: int
+    around: Statement | None
+
+    @property
+    def statement(self) -> Statement:
+        return self.block[self.at]
+
+    @property
+    def before(self) -> tuple[Statement, ...]:
+        """The statements of the block that run before this one."""
+        return self.block[: self.at]
+
+
+class Level(NamedTuple):
+    """A function of a file (None: its top level) and the spots that lead to a statement in it, outermost first."""
+
+    function: Function | None
+    spots: tuple[Spot, ...]
+
+    @property
+    def body(self) -> tuple[Statement, ...]:
+        return self.spots[0].block
+
+    @property
+    def before(self) -> Iterator[Statement]:
+        """The statements of the function that have run before, in order: those of the blocks around, without their own."""
+        for spot in self.spots:
+            yield from spot.before
+
+
+def level_of(facts: Facts, offset: int) -> Level | None:
+    """The function and the spots of the innermost statement at an offset; None in a class body or a lambda's file part."""
+    function = function_at(facts, offset)
+    spots = tuple(_spots(function.body if function else facts.body, offset, None))
+    return Level(function, spots) if spots else None
+
+
+def function_at(facts: Facts, offset: int) -> Function | None:
+    """The innermost ``def`` whose body holds an offset."""
+    around = [
+        each
+        for each in facts.functions
+        if each.body and each.body[0].start <= offset < each.end and "<lambda>" not in each.name.rpartition(".")[2]
+    ]
+    return max(around, key=lambda each: each.start, default=None)
+
+
+def in_loop(level: Level) -> bool:
+    """Whether a statement is run more than once each time that its function is, as far as blocks tell."""
+    return any(isinstance(spot.around, Loop) for spot in level.spots)
+
+
+def hidden(level: Level, offset: int) -> frozenset[str]:
+    """The words that comprehensions around an offset in the innermost statement bind: a variable outside is not seen there."""
+    return frozenset(
+        last_word(target)
+        for expression in expressions(level.spots[-1].statement)
+        for each in within(expression)
+        if isinstance(each, Comprehension) and each.start <= offset < each.end
+        for clause in each.clauses
+        for target in within(clause.target)
+    )
+
+
+def is_elif(text: str, statement: Statement) -> bool:
+    """Whether nothing can be written before a statement, since it is an ``elif``."""
+    return isinstance(statement, If) and text.startswith("elif", statement.start)
+
+
+def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[Spot]:
+    for at, statement in enumerate(body):
+        if statement.start <= offset < statement.end:
+            yield Spot(body, at, around)
+            if not isinstance(statement, Define):
+                for block in blocks(statement):
+                    yield from _spots(block, offset, statement)
+            return
+
+
+class Setting(NamedTuple):
+    """What a body runs in: whether its module is the one that is started, the target torch (empty: not known), and the
+    words of properties, whose reading runs code.
+    """
+
+    main: bool = False
+    torch: str = ""
+    properties: frozenset[str] = frozenset()
+
+
+def constant_truth(test: Expression, setting: Setting) -> bool | None:
+    """Whether a test is always true or always false; None where that is not known."""
+    match test:
+        case Constant(value=value):
+            return bool(value)
+        case Operation(op="not", operands=(operand,)):
+            truth = constant_truth(operand, setting)
+            return None if truth is None else not truth
+        case Ref(roots=roots, path=path):
+            return False if (*roots, *path)[-1].rpartition(".")[2] == "TYPE_CHECKING" else None
+        case Operation(op="and" | "or" as op, operands=operands):
+            truths = [constant_truth(operand, setting) for operand in operands]
+            decisive = op == "or"
+            if decisive in truths:
+                return decisive
+            return None if None in truths else not decisive
+        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS and setting.torch:
+            return _version_test(op, left, right, setting.torch)
+    return setting.main if is_main_test(test) else None
+
+
+def is_main_test(test: Expression) -> bool:
+    """Whether a test is ``__name__ == "__main__"``, either way round."""
+    match test:
+        case Operation(op="==", operands=(Ref(roots=("builtins.__name__",), path=()), Constant(value="__main__"))):
+            return True
+        case Operation(op="==", operands=(Constant(value="__main__"), Ref(roots=("builtins.__name__",), path=()))):
+            return True
+    return False
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _version_test(op: str, left: Expression, right: Expression, target: str) -> bool | None:
+    """A comparison of ``torch.__version__`` with a literal, plain or inside ``version.parse`` and the like.
+
+    The target is a minor release: a bound inside it (``>= "2.1.2"`` for 2.1) is not decided.
+    """
+    if _is_torch_version(left) and (bound := _literal_version(right)):
+        compare = _COMPARISONS[op]
+    elif _is_torch_version(right) and (bound := _literal_version(left)):
+        compare = lambda one, other: _COMPARISONS[op](other, one)  # noqa: E731  # the sides are swapped
+    else:
+        return None
+    minor = Version(target).release[:2]
+    wanted = (*bound.release, 0)[:2]
+    if minor == wanted and any(bound.release[2:]):
+        return None
+    return compare(minor, wanted)
+
+
+def _is_torch_version(expression: Expression) -> bool:
+    match expression:
+        case Ref(roots=("torch",), path=("__version__",)) | Ref(roots=("torch.__version__",), path=()):
+            return True
+        case Call(args=(arg,)):
+            return _is_torch_version(arg.value)
+    return False
+
+
+def _literal_version(expression: Expression) -> Version | None:
+    match expression:
+        case Constant(value=str(text)):
+            try:
+                return Version(text)
+            except ValueError:  # of too many digits, too
+                return None
+        case Call(args=(arg,)):
+            return _literal_version(arg.value)
+    return None

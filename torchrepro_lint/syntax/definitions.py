@@ -1,0 +1,245 @@
+"""Where the variables of a file get their values: the statement, and the part of a value that it binds.
+
+What the statements of a file do to dictionaries and lists that variables hold: entries set, merged, dropped, items added.
+
+What statements store, and where.
+
+Which part of a value an assignment gives to a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Facts,
+    Leave,
+    Loop,
+    Operation,
+    Ref,
+    Small,
+    Statement,
+    Subscript,
+    With,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, within
+
+
+class Assignment(Small, frozen=True):
+    """A statement that binds a variable, and to what. An element is a ``Subscript``: with its place in an unpacking, and
+    without indices for any of them, as in a loop.
+    """
+
+    statement: Statement
+    value: Expression
+
+
+Assignments: TypeAlias = dict[str, list[Assignment]]
+
+
+def assignments(facts: Facts) -> Assignments:
+    """What all variables of a file are given, by name (``:f.<locals>.x``), in the order of the text."""
+    found: Assignments = {}
+    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        for statement in statements(body):
+            for name, value in _bindings(statement):
+                found.setdefault(name, []).append(Assignment(statement, value))
+    return found
+
+
+def set_attributes(facts: Facts) -> Iterator[tuple[Ref, Expression]]:
+    """What is set as an attribute of an object other than ``self``: the object, with the attribute, and what it gets."""
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        for statement in statements(body):
+            if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
+                for target in statement.targets:
+                    if isinstance(target, Ref) and target.path and not _is_own(target):
+                        yield target, statement.value
+
+
+def _is_own(target: Ref) -> bool:
+    """``self.x``, but not ``self.x.y``."""
+    return len(target.path) == 1 and any(root.endswith(".self") for root in target.roots)
+
+
+def _bindings(statement: Statement) -> Iterator[tuple[str, Expression]]:
+    match statement:
+        case Assign(targets=targets, value=value, op="=" | ":") if value is not None:
+            for target in targets:
+                yield from _bound(target, value)
+        case Loop(target=target, source=source) if target is not None:
+            yield from _bound(target, _any_of(source))
+        case With(items=items):
+            for entered, name in items:
+                if name is not None:
+                    yield from _bound(name, entered)
+    for expression in expressions(statement):
+        for each in within(expression):
+            if isinstance(each, Comprehension):
+                for clause in each.clauses:
+                    yield from _bound(clause.target, _any_of(clause.source))
+            elif isinstance(each, Operation) and each.op == ":=":
+                yield from _bound(each.operands[0], each.operands[1])
+
+
+def _bound(target: Expression, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """The variables that a target binds, each with its part of the value."""
+    match target:
+        case Ref(roots=roots, path=()):
+            yield from ((root, value) for root in roots)
+        case Collection(items=items):
+            whole = isinstance(value, Collection) and len(value.items) == len(items) and value.kind != "dict"
+            starred = any(_is_starred(item) for item in items)
+            for index, item in enumerate(items):
+                if item is not None and not _is_starred(item):
+                    picked = value.items[index] if whole and isinstance(value, Collection) else None
+                    yield from _bound(item, picked or (_any_of(value) if starred else _part(value, index)))
+
+
+def _is_starred(item: Expression | None) -> bool:
+    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
+
+
+def _part(value: Expression, index: int) -> Expression:
+    return Subscript(value.start, value.end, value, (Constant(value.end, value.end, index),), value.end)
+
+
+def _any_of(value: Expression) -> Expression:
+    return Subscript(value.start, value.end, value, (), value.end)
+
+
+_METHODS = {
+    "update": "merge",
+    "setdefault": "default",
+    "pop": "drop",
+    "append": "add",
+    "extend": "join",
+    "insert": "add",
+}
+
+
+class Change(NamedTuple):
+    """``kind`` is ``set``, ``default`` or ``drop`` of a ``key`` (None: not known), ``merge`` of what ``args`` are as those of
+    ``dict``; of a list ``add`` of one item, or ``join`` of the items of another.
+    """
+
+    kind: str
+    key: str | None = None
+    value: Expression | None = None
+    args: tuple[Arg, ...] = ()
+
+
+class Mutation(NamedTuple):
+    """A change, and the statement that makes it."""
+
+    statement: Statement
+    change: Change
+
+
+# By the holder: a name of the file (``:f.<locals>.x``) and the attributes read from it.
+Mutations: TypeAlias = dict[tuple[str, tuple[str, ...]], list[Mutation]]
+
+
+def mutations(facts: Facts) -> Mutations:
+    """The mutations in a file, in the order of the text."""
+    found: Mutations = {}
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        for statement in statements(body):
+            for holder, change in _changes(statement):
+                for root in holder.roots:
+                    found.setdefault((root, holder.path), []).append(Mutation(statement, change))
+    return found
+
+
+def _changes(statement: Statement) -> Iterator[tuple[Ref, Change]]:
+    """What a statement does itself, without its blocks."""
+    if isinstance(statement, Assign) and statement.value is not None:
+        for target in statement.targets:
+            if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                yield target.value, Change("set", _key(target.indices), statement.value)
+            elif statement.op in ("|=", "+=") and isinstance(target, Ref):
+                arg = Arg(statement.value.start, statement.value.end, None, "", statement.value)
+                yield target, Change("merge" if statement.op == "|=" else "join", None, statement.value, (arg,))
+    if isinstance(statement, Leave) and statement.kind == "del":
+        for value in statement.values:
+            for each in value.items if isinstance(value, Collection) else (value,):
+                if isinstance(each, Subscript) and isinstance(each.value, Ref):
+                    yield each.value, Change("drop", _key(each.indices))
+    for expression in expressions(statement):
+        for part in within(expression):
+            if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
+                yield from _by_method(part, part.func)
+
+
+def _by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, Change]]:
+    kind = _METHODS.get(func.path[-1])
+    holder = func._replace(path=func.path[:-1])
+    if kind == "merge":
+        yield holder, Change("merge", None, None, call.args)
+    elif kind in ("add", "join") and call.args:
+        yield holder, Change(kind, None, call.args[-1].value)
+    elif kind in ("default", "drop") and call.args:
+        value = call.args[1].value if len(call.args) > 1 else None
+        if kind == "drop" or value is not None:
+            yield holder, Change(kind, _key((call.args[0].value,)), value)
+
+
+def _key(indices: tuple[Expression, ...]) -> str | None:
+    match indices:
+        case (Constant(value=str(key)),):
+            return key
+    return None
+
+
+def stored(statement: Statement) -> tuple[Expression, ...]:
+    """What the head of a loop or of a ``with`` assigns to."""
+    match statement:
+        case Loop(target=target) if target is not None:
+            return (target,)
+        case With(items=items):
+            return tuple(target for _, target in items if target is not None)
+    return ()
+
+
+def places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
+    """The attributes and items that an assignment changes, each with its part of the value."""
+    match target:
+        case Subscript():
+            yield target, value
+        case Ref(roots=roots, path=(_, *_)) if not any(root.endswith(".<locals>.self") for root in roots):
+            yield target, value
+        case Collection(items=items):
+            whole = isinstance(value, Collection) and len(value.items) == len(items)
+            for index, item in enumerate(items):
+                if item is not None:
+                    yield from places(item, value.items[index] if whole and isinstance(value, Collection) else None)
+
+
+def position(body: Iterable[Statement], root: str, value: Expression) -> int | None:
+    """The position at which a variable stands where a body takes a value apart: 0 for ``net`` in ``net, step = build()``.
+
+    None where the variable gets the value in another way, or stands behind a star.
+    """
+    for statement in statements(tuple(body)):
+        if isinstance(statement, Assign) and statement.value is value:
+            for target in statement.targets:
+                if isinstance(target, Collection) and (found := _among(target, root)) is not None:
+                    return found
+    return None
+
+
+def _among(target: Collection, root: str) -> int | None:
+    for index, item in enumerate(target.items):
+        if isinstance(item, Operation):
+            return None
+        if isinstance(item, Ref) and not item.path and root in item.roots:
+            return index
+    return None

@@ -1,0 +1,397 @@
+"""Declarations of command-line options: what a call of argparse, click or absl says of the option that it declares.
+
+The words that the statements of a file hold, gathered in one walk in no order.
+
+One walk over what was collected of a file, for what a link asks of every file.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from sys import intern
+from typing import Any, NamedTuple, TypeAlias
+
+from torchrepro_lint.syntax.control_flow import Setting, is_main_test
+from torchrepro_lint.syntax.events import events
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Class,
+    Collection,
+    Comprehension,
+    Constant,
+    Define,
+    Do,
+    Expression,
+    Function,
+    If,
+    Import,
+    Leave,
+    Loop,
+    Match,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    Summary,
+    Try,
+    With,
+    takes_object,
+)
+from torchrepro_lint.syntax.visitor import called_word, held_words, last_word, returned, statements, within
+
+_CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
+_NONE = Constant(0, 0, None)
+_SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
+
+
+class Option(NamedTuple):
+    """An option: where it is declared (in ``function``, empty for the top level), as it is typed, the word by which the
+    program reads it, its literal default and choices.
+
+    ``default`` is None where it is not literal or the option is required; an option without one has the literal None.
+    """
+
+    path: str
+    function: str
+    call: Call
+    flag: str
+    word: str
+    default: Constant | None
+    choices: tuple[Constant, ...]
+
+    @property
+    def literals(self) -> tuple[Constant, ...]:
+        """What the option may be as far as the program says: its default, else its choices."""
+        return (self.default,) if self.default and self.default.value is not None else self.choices
+
+
+def declared_word(call: Call) -> str:
+    """The word by which a program reads the option that a call declares; empty where it declares none."""
+    option = option_of("", "", call)
+    return option.word if option else ""
+
+
+def option_of(path: str, function: str, call: Call) -> Option | None:
+    """The option that a call of a function declares, if it declares any."""
+    if not _declares(call):
+        return None
+    flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
+    texts = [flag for flag in flags if isinstance(flag, str)]
+    if not texts:
+        return None
+    given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
+    if _is_absl(call):
+        texts = texts[:1]
+        if len(call.args) > 1:
+            given.setdefault("default", call.args[1].value)
+    named = given.get("dest")
+    word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _word(texts)
+    flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))
+    choices = tuple(_literals(given.get("choices", given.get("type"))))
+    return Option(path, function, call, flag, word, _default(given), choices)
+
+
+def _declares(call: Call) -> bool:
+    """Asked of every call of every file."""
+    func = call.func
+    if type(func) is Attribute:
+        return func.name == "add_argument"
+    if type(func) is not Ref:
+        return False
+    if not func.path:
+        return not _CLICK.isdisjoint(func.roots)
+    word = func.path[-1]
+    return word == "add_argument" or word.startswith("DEFINE_") or (word == "option" and is_click(call))
+
+
+def is_click(call: Call) -> bool:
+    """Whether a call makes an option of click."""
+    func = call.func
+    return isinstance(func, Ref) and any(".".join((root, *func.path)) in _CLICK for root in func.roots)
+
+
+def _is_absl(call: Call) -> bool:
+    return isinstance(call.func, Ref) and bool(call.func.path) and call.func.path[-1].startswith("DEFINE_")
+
+
+def _default(given: Mapping[str, Expression]) -> Constant | None:
+    if "default" in given:
+        default = given["default"]
+        return default if isinstance(default, Constant) else None
+    action, required = given.get("action"), given.get("required")
+    if isinstance(action, Constant) and action.value in _SWITCHES:
+        return _SWITCHES[str(action.value)]
+    is_required = isinstance(required, Constant) and required.value is not False
+    return None if is_required else _NONE
+
+
+def _word(flags: list[str]) -> str:
+    """A bare name, else the first long flag, else the first: ``--learning-rate`` is read as ``learning_rate``."""
+    bare = [flag for flag in flags if not flag.startswith("-")]
+    long = [flag for flag in flags if flag.startswith("--")]
+    return (bare or long or flags)[0].lstrip("-").partition("/")[0].replace("-", "_")
+
+
+def _literals(choices: Expression | None) -> Iterator[Constant]:
+    """The literals of ``choices=[…]`` or ``click.Choice([…])``."""
+    if isinstance(choices, Call) and choices.args:
+        choices = choices.args[0].value
+    if isinstance(choices, Collection) and choices.kind != "dict":
+        yield from (item for item in choices.items if isinstance(item, Constant))
+
+
+# The roots and the path of a reference.
+Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Words:
+    """What ``Summary`` has of the statements that were added; ``stored`` are the assignments of a name to an item."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.calls: set[str] = set()
+        self.keywords: set[str] = set()
+        self.options: set[str] = set()
+        self.entered: set[str] = set()
+        self.partials: set[Named] = set()
+        self.through: set[str] = set()
+        self.inner: set[str] = set()
+        self.stored: list[Assign] = []
+        self._attributes: set[str] = set()
+        self._roots: set[str] = set()
+
+    @property
+    def values(self) -> set[str]:
+        """The last words of what is named without being called."""
+        return self._attributes | {root.rpartition(".")[2].lstrip(":?") for root in self._roots}
+
+    def add(self, body: Iterable[Statement]) -> None:
+        """Look through a body, nested blocks included; what a definition or lambda runs when it is called is not in it."""
+        left: list[Any] = list(body)
+        attributes, roots, inner, inside = self._attributes, self._roots, self.inner, _INSIDE
+        while left:
+            it = left.pop()
+            kind = type(it)
+            if kind is Ref:  # every other one is
+                if it.path:
+                    attributes.add(it.path[-1])
+                    if len(it.path) > 1:
+                        inner.update(it.path[:-1])
+                else:
+                    roots.add(it.roots[0])
+            elif (look := inside.get(kind)) is not None:
+                left += look(self, it)
+
+    def call(self, call: Call) -> Iterable[Expression]:
+        """Note a call; what is in it, without a mere name that it calls."""
+        func, args = call.func, call.args
+        word = called_word(func)
+        self.calls.add(word)
+        if word == "partial" and args and not args[0].star:
+            self.partials.add(named(args[0].value))
+        if option := declared_word(call):
+            self.options.add(option)
+        found: list[Expression] = []
+        if type(func) is not Ref:
+            found.append(func)
+        elif not func.path:
+            self.through.update(func.roots)
+        elif len(func.path) > 1:
+            self.inner.update(func.path[:-1])
+        for arg in args:
+            found.append(arg.value)
+            if arg.keyword is not None:
+                self.keywords.add(arg.keyword)
+        return found
+
+    def display(self, display: Collection) -> Iterable[Expression | None]:
+        """Note the literal keys of a dictionary; what is in a display."""
+        if display.kind == "dict":
+            keys = (each.value for each in display.items[::2] if type(each) is Constant)
+            self.keywords.update(key for key in keys if type(key) is str)
+        return display.items
+
+    def attribute(self, it: Attribute) -> Iterable[Expression]:
+        """Note an attribute of what is no name; what it is of."""
+        self.inner.add(it.name)
+        return (it.value,)
+
+    def comprehend(self, it: Comprehension) -> Iterable[Expression]:
+        """The elements, sources and tests of a comprehension. Its variables are no words of the file, their attributes are."""
+        for clause in it.clauses:
+            if type(clause.target) is not Ref or clause.target.path:
+                self.inner.update(word for each in within(clause.target) if type(each) is Ref for word in each.path)
+        return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
+
+    def assign(self, it: Assign) -> Iterable[Expression | None]:
+        """Note what is stored; the value and the targets of an assignment."""
+        if type(it.value) is Ref and any(type(target) is Subscript for target in it.targets):
+            self.stored.append(it)
+        return (it.value, *it.targets)
+
+    def load(self, it: Import) -> Iterable[Expression]:
+        """Note an import."""
+        self.imports.update(it.modules, (name for _, name in it.names))
+        return ()
+
+
+def words_of(body: Iterable[Statement]) -> Words:
+    """The words of all that running a body evaluates, the bodies of classes in it included."""
+    words, left = Words(), [body]
+    while left:
+        some = left.pop()
+        words.add(some)
+        left += (each.body for each in statements(some) if type(each) is Define and each.body)
+    return words
+
+
+def named(expression: Expression) -> Named:
+    """The roots and the path of a reference, of anything else none."""
+    return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
+
+
+def has_word(words: tuple[str, ...], word: str) -> bool:
+    """Whether a word is among sorted ones, as those of a ``Summary`` are."""
+    at = bisect_left(words, word)
+    return at < len(words) and words[at] == word
+
+
+def _with(to: Words, it: With) -> Iterable[Any]:
+    to.entered.update(f"{last_word(each.func)}()" if type(each) is Call else last_word(each) for each, _ in it.items)
+    return (*(each for item in it.items for each in item), *it.body)
+
+
+def _try(_: Words, it: Try) -> Iterable[Any]:
+    handlers = (each for kind, body in it.handlers for each in (kind, *body))
+    return (*it.body, *handlers, *it.orelse, *it.final)
+
+
+def _match(_: Words, it: Match) -> Iterable[Any]:
+    return (it.subject, *(each for guard, body in it.cases for each in (guard, *body)))
+
+
+# What is in each kind of record but names; None among it stands for what is left out.
+_INSIDE: Mapping[type, Callable[[Words, Any], Iterable[Any]]] = {
+    Call: Words.call,
+    Assign: Words.assign,
+    Operation: lambda _, it: it.operands,
+    Attribute: Words.attribute,
+    Subscript: lambda _, it: (it.value, *it.indices),
+    Collection: Words.display,
+    Comprehension: Words.comprehend,
+    Do: lambda _, it: (it.value,),
+    If: lambda _, it: (it.test, *it.body, *it.orelse),
+    Loop: lambda _, it: (it.source, it.target, *it.body, *it.orelse),
+    Leave: lambda _, it: it.values,
+    Define: lambda _, it: it.values,
+    With: _with,
+    Try: _try,
+    Match: _match,
+    Import: Words.load,
+}
+
+
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+def summarise(
+    body: tuple[Statement, ...],
+    functions: tuple[Function, ...],
+    classes: tuple[Class, ...],
+    assigned: Mapping[str, Iterable[tuple[str, Expression]]],
+    exports: tuple[tuple[str, tuple[str, ...]], ...],
+    stars: tuple[str, ...],
+) -> Summary:
+    """The summary of a file with these bodies, variables, top-level names and star imports."""
+    words, tables = Words(), set[tuple[str, str]]()
+    definitions: tuple[Function | Class, ...] = (*functions, *classes)
+    words.add(body)
+    for function in functions:
+        words.stored = []
+        words.add(function.body)
+        tables.update(_tables(function, words.stored))
+    for one in classes:
+        words.add(one.body)
+    return Summary(
+        exports=exports,
+        stars=stars,
+        imports=_in_order(words.imports),
+        calls=_in_order(words.calls),
+        values=_in_order(words.values),
+        inner=_in_order(words.inner),
+        keywords=_in_order(words.keywords),
+        decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
+        partials=tuple(sorted(words.partials)),
+        through=tuple(sorted(words.through.intersection(_parameters(functions)))),
+        options=_in_order(words.options),
+        entered=_in_order(words.entered),
+        properties=_in_order({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
+        tables=tuple(sorted(tables)),
+        holds=tuple(_holds(assigned, functions)),
+        guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
+        acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
+        functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
+        classes=tuple((each.name, _bases(each)) for each in classes),
+    )
+
+
+def _in_order(words: Iterable[str]) -> tuple[str, ...]:
+    """Words, each one text for all files."""
+    return tuple(sorted(map(intern, words)))
+
+
+def _parameters(functions: Iterable[Function]) -> Iterator[str]:
+    """The parameters of functions by their names, without what a method is called on."""
+    for each in functions:
+        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_object(each) :])
+
+
+def _bases(definition: Class) -> tuple[Expression, ...]:
+    return tuple(base.value for base in definition.bases if base.keyword is None and not base.star)
+
+
+def is_property(function: Function) -> bool:
+    """Whether a method runs when it is read."""
+    return any(
+        isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
+        for each in function.decorators
+    )
+
+
+def _undone(decorator: Expression) -> Expression:
+    return decorator.func if isinstance(decorator, Call) else decorator
+
+
+def _holds(
+    assigned: Mapping[str, Iterable[tuple[str, Expression]]], functions: Iterable[Function]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is assigned to top-level variables, and what top-level functions return, by words; what has none is left out."""
+    found: dict[str, set[str]] = {}
+    for name, values in assigned.items():
+        if "." not in name:
+            found.setdefault(name[1:], set()).update(word for _, value in values for word in held_words(value))
+    for each in functions:
+        if "." not in each.name:
+            found.setdefault(each.name[1:], set()).update(
+                word for value in returned(each.body) for word in held_words(value)
+            )
+    for word, words in sorted(found.items()):
+        if words:
+            yield intern(word), _in_order(words)
+
+
+def _tables(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:
+    """The tables in which a function stores one of its parameters: ``NETS[name] = function``."""
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params} if stored else frozenset()
+    for statement in stored:
+        match statement:
+            case Assign(targets=targets, value=Ref(roots=roots)) if not own.isdisjoint(roots):
+                for target in targets:
+                    if isinstance(target, Subscript) and isinstance(target.value, Ref):
+                        outer = function.name.partition(".<locals>.")[0]
+                        for root in target.value.roots:
+                            if root.startswith(":"):
+                                yield ".".join((root, *target.value.path)), outer
