@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.context import Context
 from torchrepro_lint.project import Project
 from torchrepro_lint.rule import Finding

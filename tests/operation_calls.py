@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from torchrepro_lint.entries import Scalar
+from torchrepro_lint.catalogue.rows import Scalar
 
 F = torch.nn.functional
 Inputs = tuple[Any, ...]

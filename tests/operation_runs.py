@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 
 from operation_calls import Case
-from torchrepro_lint.catalogue import load
-from torchrepro_lint.conditions import Truth, applicable
-from torchrepro_lint.entries import Row
+from torchrepro_lint.catalogue.catalogue import load
+from torchrepro_lint.catalogue.conditions import Truth, applicable
+from torchrepro_lint.catalogue.rows import Row
 
 _ALERT = re.compile(
     r"(.+?) does not have a deterministic implementation|Deterministic behavior was enabled.*CuBLAS", re.DOTALL

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.catalogue import canonical, load
-from torchrepro_lint.entries import BEHAVIOURS, FLAGS, GENERATORS, Row, Seeder
+from torchrepro_lint.catalogue.catalogue import canonical, error_names, load, spellings
+from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, Row, Seeder
 from torchrepro_lint.source import files
 from torchrepro_lint.source.files import documented_versions, read_table, release
-from torchrepro_lint.tables import error_names, spellings
 
 VERSIONS = documented_versions()
 

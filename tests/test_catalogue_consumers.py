@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import installed
-from torchrepro_lint.catalogue import load
-from torchrepro_lint.tables import consumers
+from torchrepro_lint.catalogue.catalogue import consumers, load
 
 torch = installed.torch()
 numpy = pytest.importorskip("numpy")

@@ -11,17 +11,17 @@ import pytest
 
 from one_file import NAME, facts_of
 from operation_lines import LINES, WAITING, Line, Waiting
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.catalogue.catalogue import error_names
+from torchrepro_lint.catalogue.conditions import Known
+from torchrepro_lint.catalogue.rows import ErrorName, Row
 from torchrepro_lint.checks import index_select, needs_flag, operations, ties
-from torchrepro_lint.conditions import Known
 from torchrepro_lint.context import Context
-from torchrepro_lint.entries import ErrorName, Row
 from torchrepro_lint.operations import cases
 from torchrepro_lint.project import Project
 from torchrepro_lint.settings import Settings
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.tables import error_names
 from torchrepro_lint.verdicts import code_of
 
 VERSIONS = documented_versions()

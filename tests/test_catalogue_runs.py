@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import installed
-from torchrepro_lint.catalogue import load
+from torchrepro_lint.catalogue.catalogue import load
 
 torch = installed.torch()
 nn, F = torch.nn, torch.nn.functional

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import installed
-from torchrepro_lint.entries import Spelling
-from torchrepro_lint.tables import consumers, spellings
+from torchrepro_lint.catalogue.catalogue import consumers, spellings
+from torchrepro_lint.catalogue.rows import Spelling
 
 torch = installed.torch()
 

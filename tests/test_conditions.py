@@ -6,9 +6,8 @@ import ast
 
 import pytest
 
-from torchrepro_lint.catalogue import load
-from torchrepro_lint.conditions import Truth, applicable
-from torchrepro_lint.signatures import arguments
+from torchrepro_lint.catalogue.catalogue import load
+from torchrepro_lint.catalogue.conditions import Truth, applicable, arguments
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Operation, Ref
 
 

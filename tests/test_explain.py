@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.alternatives import alternatives
-from torchrepro_lint.explain import explain
-from torchrepro_lint.messages import ATTENTION, CUBLAS, Frame, read
+from torchrepro_lint.catalogue.catalogue import alternatives, error_names, spellings
+from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Frame, explain, read
 from torchrepro_lint.source.files import documented_versions
-from torchrepro_lint.tables import error_names, spellings
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

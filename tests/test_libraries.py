@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from torchrepro_lint.catalogue.loaders import comes_to, transforms, versioned
 from torchrepro_lint.libraries import VERSIONED, libraries
-from torchrepro_lint.library_versions import comes_to
-from torchrepro_lint.samples import transforms, versioned
 
 
 def test_the_libraries_with_versions_are_those_of_the_table() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from one_file import facts_of
 from page_examples import Example, examples
-from torchrepro_lint import catalogue
 from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.context import Context
 from torchrepro_lint.link import Link

@@ -16,14 +16,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.catalogue import load
-from torchrepro_lint.history import histories, history, ranges
-from torchrepro_lint.lookup import operations_named
+from torchrepro_lint.catalogue.catalogue import load, spellings
+from torchrepro_lint.catalogue.release_history import STATUSES, histories, history, operations_named, ranges, when
 from torchrepro_lint.report.ops_html import render
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
-from torchrepro_lint.tables import spellings
-from torchrepro_lint.wording import STATUSES, when
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

@@ -9,7 +9,7 @@ import pytest
 
 import browser
 from browser import Browser
-from torchrepro_lint.history import histories
+from torchrepro_lint.catalogue.release_history import histories
 from torchrepro_lint.report.ops_html import render
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.happenings import Step, Target
 from torchrepro_lint.project import Project

@@ -13,7 +13,10 @@ import pytest
 from one_file import project_of
 from page_examples import Example, examples
 from table_lines import LINES
-from torchrepro_lint import catalogue, frameworks, tables, third_party
+from torchrepro_lint import frameworks
+from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.catalogue import catalogue as tables
+from torchrepro_lint.catalogue import catalogue as third_party
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.context import Context
 from torchrepro_lint.settings import Settings

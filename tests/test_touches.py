@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from one_file import NAME, project_of
-from torchrepro_lint.signatures import OPEN
+from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.touches import Touch
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from one_file import NAME, project_of
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.cli import main
 from torchrepro_lint.context import Context
 from torchrepro_lint.moments import timeline

@@ -8,7 +8,8 @@ import pytest
 
 from one_file import project_of
 from page_examples import Example, examples
-from torchrepro_lint import catalogue, operations
+from torchrepro_lint import operations
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.context import Context
 from torchrepro_lint.operations import cases
 from torchrepro_lint.settings import Settings

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import Argument, arguments, is_hidden
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.passed_on import handed_on, not_passed
-from torchrepro_lint.signatures import Argument, arguments, is_hidden
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entries import Spelling
+    from torchrepro_lint.catalogue.rows import Spelling
     from torchrepro_lint.sites import Site
     from torchrepro_lint.value_flow import ValueFlow
 

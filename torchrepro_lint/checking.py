@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.catalogue.loaders import Libraries
 from torchrepro_lint.exclusion import globs
 from torchrepro_lint.files import Tree
 from torchrepro_lint.libraries import libraries
-from torchrepro_lint.library_versions import Libraries
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.selection import Selection, matching, require_known, selected
@@ -19,7 +19,7 @@ from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.link import Link
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.project import Project

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.project import Project
     from torchrepro_lint.settings import Settings
     from torchrepro_lint.source.text import Lines

@@ -10,23 +10,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.beginnings import in_parts
-from torchrepro_lint.catalogue import canonical
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.catalogue import canonical
+from torchrepro_lint.catalogue.conditions import Argument, Truth, arguments, evaluate, is_hidden
+from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.flags import items
 from torchrepro_lint.happenings import Happening, Step, guards
-from torchrepro_lint.index import plain
-from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
 from torchrepro_lint.names import ANYTHING, Names
 from torchrepro_lint.runs import Run, fetches
 from torchrepro_lint.seeding import families, from_entropy, seed_given
-from torchrepro_lint.signatures import Argument, arguments, is_hidden
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.entries import Consumer, Scalar, Seeder
+    from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.catalogue.rows import Consumer, Scalar, Seeder
     from torchrepro_lint.query.memo_tables import Kept
 
 # A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.

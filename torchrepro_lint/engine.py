@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from torchrepro_lint import catalogue
 from torchrepro_lint.baseline import Baseline
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.check_tree import check_tree
 from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES

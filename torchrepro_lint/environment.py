@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import Literal
 from torchrepro_lint.flags import Setting, items
-from torchrepro_lint.signatures import Literal
 from torchrepro_lint.spoken import constant
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Leave, Subscript
 

@@ -7,14 +7,13 @@ import sys
 from collections.abc import Sequence
 
 from torchrepro_lint import terminal
-from torchrepro_lint.explain import Explanation, explain
+from torchrepro_lint.catalogue.catalogue import error_names
+from torchrepro_lint.catalogue.errors import Explanation, Message, explain, read
 from torchrepro_lint.files import Plan, plan
-from torchrepro_lint.messages import Message, read
 from torchrepro_lint.places import Place, find
 from torchrepro_lint.report import explanation
 from torchrepro_lint.requested import options, target_here, target_of, warning
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.tables import error_names
 
 
 def run_explain(message: str | None, paths: Sequence[str], torch_version: str | None, output_format: str) -> int:

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.entries import Spelling
-from torchrepro_lint.index import plain
-from torchrepro_lint.signatures import OPEN, Argument, Literal, arguments
+from torchrepro_lint.catalogue.conditions import OPEN, Argument, Literal, Truth, arguments, evaluate
+from torchrepro_lint.catalogue.rows import Spelling, plain
 from torchrepro_lint.spoken import constant
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.names import Names
     from torchrepro_lint.syntax.events import Event
 

@@ -8,15 +8,14 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.index import plain
-from torchrepro_lint.signatures import arguments
+from torchrepro_lint.catalogue.catalogue import frameworks
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.source.globs import starred
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
-from torchrepro_lint.tables import frameworks
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entries import Framework
+    from torchrepro_lint.catalogue.rows import Framework
     from torchrepro_lint.names import Names
 
 

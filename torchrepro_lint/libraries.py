@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchrepro_lint.library_versions import Libraries
+from torchrepro_lint.catalogue.loaders import Libraries
 from torchrepro_lint.requirements import Demand, declared, locked
 
 # The libraries of which some rows of transforms.toml hold for some releases only; a run that answers from its record does not

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.loader_kinds import loader_kinds
+from torchrepro_lint.catalogue.loaders import loader_kinds
 from torchrepro_lint.names import Names
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.fetching import Fetching
-from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.loaders import Loader, find_loaders
 from torchrepro_lint.mentions import paths_constructing
 from torchrepro_lint.program_effects import ProgramEffects

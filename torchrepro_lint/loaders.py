@@ -7,13 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.branches import truth
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.conditions import HIDDEN, Truth, evaluate
+from torchrepro_lint.catalogue.loaders import LoaderKind, loader_kinds
+from torchrepro_lint.catalogue.rows import Spelling
 from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.entries import Spelling
-from torchrepro_lint.loader_kinds import LoaderKind, loader_kinds
 from torchrepro_lint.passing import constants, passes, read_arguments, values
 from torchrepro_lint.scoped import Arguments, Scope, Scoped
-from torchrepro_lint.signatures import HIDDEN
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 from torchrepro_lint.tested import is_off
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.frameworks import matters
-from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.visitor import within
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.flags import FLAG_WORDS
 from torchrepro_lint.happenings import guards
 from torchrepro_lint.reached import device_of, on_request, raising
 from torchrepro_lint.routes import entry_statement, steps_to
-from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.spoken import spoken
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression

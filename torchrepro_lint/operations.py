@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.candidates import readings
-from torchrepro_lint.conditions import NOTHING, Known, Truth, applicable, refuted
+from torchrepro_lint.catalogue.conditions import NOTHING, Argument, Known, Truth, applicable, arguments, refuted
 from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
@@ -16,15 +16,14 @@ from torchrepro_lint.only_weights import gives_only_weights
 from torchrepro_lint.operation_names import is_other, operation_names
 from torchrepro_lint.order_free import order_free
 from torchrepro_lint.pipelines import made_for_inference
-from torchrepro_lint.signatures import Argument, arguments
 from torchrepro_lint.subjects import of_call, of_module, tensor
 from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Ref
 from torchrepro_lint.syntax.visitor import last_word
 from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Row, Spelling
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Row, Spelling
     from torchrepro_lint.sites import Site
 
 # Parameters through which a gradient may flow back.

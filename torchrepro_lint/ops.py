@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchrepro_lint import terminal
-from torchrepro_lint.history import History, histories, history
-from torchrepro_lint.lookup import operations_named
+from torchrepro_lint.catalogue.release_history import History, histories, history, operations_named
 from torchrepro_lint.requested import target_here, warning
 from torchrepro_lint.source.errors import UsageError
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import OPEN, Literal, literal
 from torchrepro_lint.distinct import distinct, own_values
 from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.signatures import OPEN, Literal, literal
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Operation, Subscript
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.conditions import Known
-    from torchrepro_lint.entries import Row
+    from torchrepro_lint.catalogue.conditions import Known
+    from torchrepro_lint.catalogue.rows import Row
     from torchrepro_lint.project import Project
     from torchrepro_lint.syntax.nodes import Expression
 

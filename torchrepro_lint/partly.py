@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.effects import Draw, Effects, Seed
-from torchrepro_lint.families import FAMILIES, Family
 
 if TYPE_CHECKING:
     from torchrepro_lint.program_effects import ProgramEffects

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.touches import set_by
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.names import Names
     from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event

@@ -6,20 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.catalogue.catalogue import spellings
+from torchrepro_lint.catalogue.conditions import Truth
+from torchrepro_lint.catalogue.errors import Explanation, Frame, orphans
+from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
 from torchrepro_lint.checking import Checker, read_papers
-from torchrepro_lint.conditions import Truth
 from torchrepro_lint.context import Context
-from torchrepro_lint.entries import Condition, Row, Scalar, Spelling
-from torchrepro_lint.explain import Explanation, orphans
 from torchrepro_lint.files import Tree
-from torchrepro_lint.messages import Frame
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.operations import cases
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.tables import spellings
 from torchrepro_lint.trees import Readings, read_tree
 
 # Of a size or a number of dimensions any value that fits will do.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.entering import Entering, used_by
 from torchrepro_lint.frameworks import calls_method
-from torchrepro_lint.loader_kinds import loader_names
 from torchrepro_lint.loaders import kind_of, shuffles
 from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.query.fixpoint import ring

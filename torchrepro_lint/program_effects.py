@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
 from torchrepro_lint.beginnings import in_parts
+from torchrepro_lint.catalogue.catalogue import seeding_words
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.frameworks import accelerates
-from torchrepro_lint.index import plain
 from torchrepro_lint.link import Link
 from torchrepro_lint.mentions import Mentions, mentions
 from torchrepro_lint.module_tree import ModuleTree
@@ -19,17 +20,16 @@ from torchrepro_lint.programs import Program, Reached, Work, reached
 from torchrepro_lint.seeding import seeding_functions
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.tables import seeding_words
 from torchrepro_lint.touches import Touch, switching
 from torchrepro_lint.traces import Traces
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from torchrepro_lint.catalogue import Catalogue
+    from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.catalogue.loaders import Libraries
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.runs import Run
     from torchrepro_lint.settings import Settings
     from torchrepro_lint.syntax.nodes import Facts

@@ -21,8 +21,8 @@ from torchrepro_lint.torch_scope import torch_modules
 
 if TYPE_CHECKING:
     from torchrepro_lint.all_calls import AllCalls
+    from torchrepro_lint.catalogue.loaders import Libraries
     from torchrepro_lint.index_tables import IndexTables
-    from torchrepro_lint.library_versions import Libraries
     from torchrepro_lint.source.text import Position
 
 _Answer = TypeVar("_Answer")

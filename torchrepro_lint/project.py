@@ -6,24 +6,23 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.catalogue import worker_seeding_words
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.filled import filled_words
-from torchrepro_lint.index import plain
 from torchrepro_lint.loader_queries import LoaderQueries
 from torchrepro_lint.mentions import mentions
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.scripted import scripting
 from torchrepro_lint.seeding import seed_given
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of
 from torchrepro_lint.syntax.visitor import within
-from torchrepro_lint.tables import worker_seeding_words
 from torchrepro_lint.worker_draws import WorkerDraw, numpy_draws
 from torchrepro_lint.worker_functions import handed_words, worker_functions
 from torchrepro_lint.worker_seeds import WorkerSeed, WorkerSeedPlace, worker_seeds
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entries import Condition, Spelling
+    from torchrepro_lint.catalogue.rows import Condition, Spelling
 
 
 class Project(LoaderQueries):

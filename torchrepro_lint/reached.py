@@ -16,8 +16,8 @@ from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Row
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Row
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.conditions import Truth, evaluate
-from torchrepro_lint.index import plain
-from torchrepro_lint.signatures import arguments
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.syntax.nodes import Constant
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.entries import Seeder
+    from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Call, Expression
 

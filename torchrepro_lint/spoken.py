@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.signatures import OPEN, Literal, literal
+from torchrepro_lint.catalogue.conditions import OPEN, Literal, literal
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 
 if TYPE_CHECKING:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.conditions import Between
+from torchrepro_lint.catalogue.conditions import Between, arguments
 from torchrepro_lint.infer.what import UNKNOWN, What
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entries import Scalar, Spelling
+    from torchrepro_lint.catalogue.rows import Scalar, Spelling
     from torchrepro_lint.tensors import Tensors
 
 

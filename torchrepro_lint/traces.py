@@ -14,7 +14,7 @@ from torchrepro_lint.run_tables import RunTables
 from torchrepro_lint.runs import Run
 
 if TYPE_CHECKING:
-    from torchrepro_lint.library_versions import Libraries
+    from torchrepro_lint.catalogue.loaders import Libraries
     from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.syntax.nodes import Facts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 
-from torchrepro_lint import catalogue, terminal
+from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Over
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.context import Context
 from torchrepro_lint.files import Plan, Tree, plan

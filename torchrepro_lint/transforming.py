@@ -7,14 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.arrivals import Arrivals
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.loaders import dataset, transforms
 from torchrepro_lint.effects import called_value
 from torchrepro_lint.happenings import Happening
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.same_scopes import SameScopes
-from torchrepro_lint.samples import dataset, transforms
 from torchrepro_lint.scoped import Scope, Scoped
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.syntax.events import mark
 from torchrepro_lint.syntax.nodes import (
     Call,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.catalogue.rows import FAMILIES, NOT_NEEDED_SINCE, VALUES, VARIABLE
 from torchrepro_lint.determinism import enables, set_in
-from torchrepro_lint.families import FAMILIES
 from torchrepro_lint.flags import (
     CUDNN_BENCHMARK,
     CUDNN_DETERMINISTIC,
@@ -16,11 +17,9 @@ from torchrepro_lint.flags import (
     is_off,
 )
 from torchrepro_lint.reached import device_of, is_convolution, on_request
-from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.source.files import release
 from torchrepro_lint.timeline import Trouble
 from torchrepro_lint.work import first_work
-from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VALUES, VARIABLE
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

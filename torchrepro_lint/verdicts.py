@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.conditions import Truth
+from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.operations import Case, cases
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Row
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Row
     from torchrepro_lint.project import Project
 
 # TRL401 speaks of it, in every torch.

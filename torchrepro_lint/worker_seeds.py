@@ -14,8 +14,8 @@ from torchrepro_lint.syntax.visitor import is_none, within
 from torchrepro_lint.worker_functions import WORD, WorkerFunction, handed_words, worker_functions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue import Catalogue
-    from torchrepro_lint.entries import Seeder
+    from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.loader_queries import LoaderQueries
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchrepro_lint import catalogue
+from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.diagnostic import Diagnostic

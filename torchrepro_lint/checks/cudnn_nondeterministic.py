@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC, is_off
 from torchrepro_lint.placed import may_set, other_branches, undoes
 from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:

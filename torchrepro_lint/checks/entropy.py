@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
-from torchrepro_lint.index import plain
 from torchrepro_lint.rewrites.fix_entropy import (
     fix_generator,
     fix_own_generator,
@@ -23,8 +23,8 @@ from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.tested import is_given
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Seeder
     from torchrepro_lint.project import Project
     from torchrepro_lint.sites import Site
     from torchrepro_lint.source.text import Fix

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.alternatives import instead
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.catalogue import error_names, instead
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.effects import label
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.switches import reported_warning
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.tables import error_names
 from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Condition
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Condition
     from torchrepro_lint.operations import Case
 
 _NO_CURE = "no setting makes it repeatable"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.attribution import belongs_elsewhere
-from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.happenings import guards
 from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_late import fix_late

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.candidates import readings
-from torchrepro_lint.conditions import Truth, evaluate
+from torchrepro_lint.catalogue.catalogue import Foreign, foreign
+from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.signatures import arguments
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Constant, span
-from torchrepro_lint.third_party import Foreign, foreign
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

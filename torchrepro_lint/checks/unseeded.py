@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.attribution import belongs_elsewhere
-from torchrepro_lint.families import FAMILIES, NUMPY, PYTHON, TORCH, Family
+from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.rewrites.seed_calls import spawning

@@ -10,8 +10,8 @@ from torchrepro_lint.reached import device_of
 from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Row
     from torchrepro_lint.context import Context
-    from torchrepro_lint.entries import Row
     from torchrepro_lint.programs import Program
     from torchrepro_lint.source.text import Span
 

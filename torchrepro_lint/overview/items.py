@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.rows import FAMILIES, plain
 from torchrepro_lint.exclusion import relative
-from torchrepro_lint.families import FAMILIES
-from torchrepro_lint.index import plain
 from torchrepro_lint.overview.concern import concerns
 from torchrepro_lint.overview.controls import CONTROL_OF, WORDS
 from torchrepro_lint.overview.records import Change, Code, Item, Place, Repair, Way

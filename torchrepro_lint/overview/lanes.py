@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.catalogue.rows import VARIABLE
 from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
-from torchrepro_lint.workspace import VARIABLE
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.families import FAMILIES, Family
+from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.overview.controls import SEEDS
 from torchrepro_lint.overview.records import Cell, Place
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.catalogue.rows import NOT_NEEDED_SINCE, VARIABLE
 from torchrepro_lint.determinism import enables, set_in
 from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.overview.records import Cell
 from torchrepro_lint.overview.seed_cells import NOT_REPORTED, at
 from torchrepro_lint.reached import is_convolution, on_request
-from torchrepro_lint.signatures import OPEN
 from torchrepro_lint.source.files import release
-from torchrepro_lint.workspace import NOT_NEEDED_SINCE, VARIABLE
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

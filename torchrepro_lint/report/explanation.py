@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Any
 
-from torchrepro_lint.explain import Explanation
-from torchrepro_lint.history import ranges
-from torchrepro_lint.messages import ATTENTION, CUBLAS
+from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Explanation
+from torchrepro_lint.catalogue.release_history import ranges, when, where
 from torchrepro_lint.places import Place
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.source.errors import shown, told
 from torchrepro_lint.source.files import release
 from torchrepro_lint.target import Target
-from torchrepro_lint.wording import when, where
 
 _WARN_ONLY = (1, 11)
 _LABEL = 10

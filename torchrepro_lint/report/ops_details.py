@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from torchrepro_lint.history import Case, History, Period, ranges
+from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, ranges, when, where
 from torchrepro_lint.report.ops_table import documented, evidence
-from torchrepro_lint.wording import STATUSES, when, where
 
 
 def articles(histories: Iterable[History]) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from torchrepro_lint.history import History, Period, ranges
+from torchrepro_lint.catalogue.release_history import STATUSES, History, Period, on, ranges
 from torchrepro_lint.report.html_document import document, resource
 from torchrepro_lint.report.ops_details import articles
 from torchrepro_lint.source.files import documented_versions
-from torchrepro_lint.wording import STATUSES, on
 
 _TITLE = "PyTorch determinism, operation by release"
 _DEVICES = ("cuda", "cpu", "mps")

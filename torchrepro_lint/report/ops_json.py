@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchrepro_lint.history import Case, History, Period
+from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, when
 from torchrepro_lint.report.json import dumps
-from torchrepro_lint.wording import STATUSES, when
 
 
 def render(histories: Sequence[History], version: str, *, every: bool) -> str:

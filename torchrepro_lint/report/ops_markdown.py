@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchrepro_lint.history import History, ranges
+from torchrepro_lint.catalogue.release_history import STATUSES, History, ranges, when, where
 from torchrepro_lint.report.ops_table import NOTHING, details, lines
-from torchrepro_lint.wording import STATUSES, when, where
 
 
 def render(histories: Sequence[History], version: str) -> str:

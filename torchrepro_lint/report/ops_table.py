@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchrepro_lint.history import Case, History, Period, ranges
-from torchrepro_lint.wording import STATUSES, when, where
+from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, ranges, when, where
 
 NOTHING = "not listed"
 

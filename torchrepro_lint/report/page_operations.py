@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.history import ranges
+from torchrepro_lint.catalogue.release_history import STATUSES, ranges
 from torchrepro_lint.report.page_words import code, counted, place, words
-from torchrepro_lint.wording import STATUSES
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Overview, Shift, Use

@@ -1,4 +1,9 @@
-"""What libraries' datasets and transforms draw where a sample is made, as ``datasets.toml`` and ``transforms.toml`` have it."""
+"""Version ranges of libraries: whether what a project asks for admits the releases that a row of a table holds for.
+
+The classes that construct a DataLoader, torch's and those of libraries, as ``rules/catalogue/loaders.toml`` has them.
+
+What libraries' datasets and transforms draw where a sample is made, as ``datasets.toml`` and ``transforms.toml`` have it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,75 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.entries import Condition, Spelling, conditions, spelling
-from torchrepro_lint.library_versions import Libraries, comes_to
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from torchrepro_lint.catalogue.rows import Condition, Spelling, conditions, spelling
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.globs import starred
+
+# What is asked for of each library, as specifiers (``>=1.2,<2``); those of which nothing is asked are left out.
+Libraries: TypeAlias = "tuple[tuple[str, str], ...]"
+_NEWEST = Version("999999")
+
+
+@lru_cache(maxsize=1024)
+def comes_to(specifiers: str, release: str) -> bool:
+    """Whether specifiers admit a release or a later one. None at all admit the newest."""
+    admitted, first = SpecifierSet(specifiers), Version(release)
+    versions = [Version(one.version.removesuffix(".*")) for one in admitted if one.operator != "==="]
+    tried = [
+        first,
+        _NEWEST,
+        *versions,
+        *(Version(f"{each}.1") for each in versions if not each.local and not each.is_prerelease),
+    ]
+    return any(each >= first and admitted.contains(each, prereleases=True) for each in tried)
+
+
+class LoaderKind(NamedTuple):
+    """A class whose other arguments are those of torch's DataLoader.
+
+    ``dataset`` is the parameter whose samples workers fetch (empty: they draw nothing), ``draws`` the family that making a
+    sample draws from whatever the dataset does, where ``when`` holds. ``shuffles`` is false where the order is never drawn.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    dataset: str
+    draws: str
+    when: tuple[Condition, ...]
+    seeds_workers: bool
+    shuffles: bool
+    evidence: str
+
+
+@lru_cache(maxsize=1)
+def loader_kinds() -> dict[str, LoaderKind]:
+    """The kinds by each of their names."""
+    return {
+        name: LoaderKind(
+            name,
+            tuple(table["parameters"]),
+            table.get("dataset", "dataset"),
+            table.get("draws", ""),
+            conditions(table.get("when", ())),
+            table.get("workers") == "seeded",
+            table.get("shuffle", True),
+            table["evidence"],
+        )
+        for table in read_table("loaders.toml")["loader"]
+        for name in table["names"]
+    }
+
+
+@lru_cache(maxsize=1)
+def loader_names() -> frozenset[str]:
+    """The names of all of them."""
+    return frozenset(loader_kinds())
+
 
 # The rows of so many names are remembered: the same few are asked for at every call.
 _MOST_NAMES = 1024

@@ -1,0 +1,382 @@
+"""The tables of the catalogue that are the same for every torch release; each is read once.
+
+What to write instead of an operation, as ``rules/catalogue/alternatives.toml`` has it.
+
+Nondeterministic operations of other libraries, as ``rules/catalogue/third_party.toml`` has them.
+
+The catalogue for one torch release: what operations do, what draws random numbers, what seeds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchrepro_lint.catalogue.rows import (
+    Condition,
+    Consumer,
+    ErrorName,
+    Framework,
+    Index,
+    Row,
+    Seeder,
+    Setting,
+    Spelling,
+    Table,
+    compatible,
+    conditions,
+    spelling,
+)
+from torchrepro_lint.source.files import documented_versions, read_table, release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+# Of so many callables it is remembered whether they seed: it is asked at every call.
+_MOST_NAMES = 4096
+
+
+@lru_cache(maxsize=1)
+def spellings() -> dict[str, tuple[Spelling, ...]]:
+    """The spellings of each operation, by the operation's name."""
+    return {
+        table["name"]: tuple(spelling(one) for one in table["spelling"])
+        for table in read_table("operations.toml")["operation"]
+    }
+
+
+@lru_cache(maxsize=1)
+def consumers() -> Index[Consumer]:
+    """What draws."""
+    return Index((table, _consumer) for table in read_table("consumers.toml")["consumer"])
+
+
+@lru_cache(maxsize=1)
+def seeders() -> Index[Seeder]:
+    """What seeds."""
+    return Index((table, _seeder) for table in read_table("seeders.toml")["seeder"])
+
+
+@lru_cache(maxsize=1)
+def frameworks() -> Index[Framework]:
+    """What calls of libraries do besides."""
+    return Index((table, _framework) for table in read_table("frameworks.toml")["framework"])
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def seeder_of(name: str) -> Seeder | None:
+    """What a callable seeds, itself or as the first that a library's row says of it."""
+    found = seeders().of(name) or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
+    return found[0] if found else None
+
+
+def seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+    """The last words of what seeds generators, as far as ``named`` says that it occurs (see ``Index.words``)."""
+    return _words_of(lambda table: "families" in table or "seeds" in table, named)
+
+
+def worker_seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+    """The same of what makes a framework seed the workers of all loaders."""
+    return _words_of(lambda table: any(each.flag == "worker-seeds" for each in _settings(table)), named)
+
+
+def _words_of(wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
+    return seeders().words(wanted, named) | frameworks().words(wanted, named)
+
+
+def _consumer(table: Table, name: str) -> Consumer:
+    return Consumer(
+        spelling({key: value for key, value in table.items() if key != "when"}, name),
+        table["family"],
+        table["phase"],
+        (table["generator"],) if isinstance(table.get("generator"), str) else tuple(table.get("generator", ())),
+        conditions(table.get("when", ())),
+        table["source"],
+        table["evidence"],
+    )
+
+
+def _seeder(table: Table, name: str) -> Seeder:
+    default = str(table.get("default", "required"))
+    seed = str(table.get("seed", "seed"))
+    known = {"parameters": [seed], **{key: value for key, value in table.items() if key != "when"}}
+    return Seeder(
+        spelling(known, name),
+        tuple(table.get("families", ())),
+        seed,
+        default,
+        table.get("none", default),
+        conditions(table.get("when", ())),
+        table.get("holds", False),
+        table.get("within", False),
+        tuple(_settings(table)),
+        table["source"],
+        table["evidence"],
+    )
+
+
+def _settings(table: Table) -> Iterator[Setting]:
+    for each in table.get("sets", ()):
+        for flag, value in each["to"].items():
+            yield Setting(flag, value, conditions(each.get("when", ())))
+
+
+def _framework(table: Table, name: str) -> Framework:
+    draws = ({**table, **each} for each in table.get("draws", ()))
+    seeds = (
+        {**table, "parameters": table.get("parameters", ()), **table["seeds"], "sets": ()} if "seeds" in table else None
+    )
+    return Framework(
+        spelling(table, name),
+        tuple(_settings(table)),
+        None if seeds is None else _seeder(seeds, name),
+        tuple(_consumer(each, name) for each in draws),
+        tuple(table.get("runs", ())),
+        tuple(table.get("calls", ())),
+        conditions(table["accelerates"]) if "accelerates" in table else None,
+        table.get("matters", False),
+        table.get("keeps", False),
+        table.get("makes", ""),
+        table.get("wraps", ""),
+        table.get("gives", ""),
+        table["source"],
+        table["evidence"],
+    )
+
+
+@lru_cache(maxsize=1)
+def error_names() -> tuple[ErrorName, ...]:
+    """All run-time error names, of every release."""
+    return tuple(
+        ErrorName(
+            table["name"],
+            table["since"],
+            table.get("until"),
+            tuple(table["operations"]),
+            tuple(table["calls"]),
+            tuple(table["device"]),
+            table["phase"],
+            conditions(table.get("when", ())),
+            table["evidence"],
+        )
+        for table in read_table("error_names.toml")["error"]
+    )
+
+
+class Alternative(NamedTuple):
+    """``write`` is advice in a few words, good from torch ``since`` on, for the case ``when`` of the operations."""
+
+    operations: tuple[str, ...]
+    write: str
+    since: str
+    when: tuple[Condition, ...]
+
+
+def instead(row: Row, version: str) -> tuple[str, ...]:
+    """What is known to be deterministic in a torch version in the stead of a row's operation; best first.
+
+    Nothing is known of MPS.
+    """
+    if row.devices == ("mps",):
+        return ()
+    return tuple(
+        one.write
+        for one in alternatives()
+        if row.operation in one.operations and release(one.since) <= release(version) and compatible(one.when, row.when)
+    )
+
+
+@lru_cache(maxsize=1)
+def alternatives() -> tuple[Alternative, ...]:
+    """All rows of the table."""
+    return tuple(
+        Alternative(tuple(table["operations"]), table["write"], table["since"], conditions(table.get("when", ())))
+        for table in read_table("alternatives.toml")["alternative"]
+    )
+
+
+class Foreign(NamedTuple):
+    """An operation that torch's flag neither changes nor reports.
+
+    ``argument`` makes it deterministic where it is true, from release ``since`` of the library (empty: not known);
+    ``instead`` is what to write where no argument helps. ``source`` is the version that the row was read from.
+    """
+
+    spelling: Spelling
+    library: str
+    phase: str
+    when: tuple[Condition, ...]
+    cause: str
+    argument: str
+    since: str
+    instead: str
+    source: str
+    evidence: str
+
+
+@lru_cache(maxsize=1)
+def foreign() -> dict[str, tuple[Foreign, ...]]:
+    """The rows of the table by each of their names."""
+    found: dict[str, tuple[Foreign, ...]] = {}
+    for table in read_table("third_party.toml")["operation"]:
+        for name in table["names"]:
+            row = Foreign(
+                spelling({key: value for key, value in table.items() if key != "when"}, name),
+                table["library"],
+                table["phase"],
+                conditions(table.get("when", ())),
+                table["cause"],
+                table.get("argument", ""),
+                table.get("since", ""),
+                table.get("instead", ""),
+                table["source"],
+                table["evidence"],
+            )
+            found[name] = (*found.get(name, ()), row)
+    return found
+
+
+_LONG_NAME = re.compile(
+    r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
+    r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
+)
+_NONDETERMINISTIC = ("raises", "silent", "warns")
+
+
+@lru_cache(maxsize=32)
+def load(version: str) -> Catalogue:
+    """The catalogue for a torch version, ``2.13`` or ``2.13.0+cpu``; a newer one gets the newest release, an older one
+    the oldest, and one between the release before it.
+    """
+    return Catalogue(version)
+
+
+def canonical(name: str) -> str:
+    """The public name of what torch's layers and loaders are named by through their modules (``torch.nn.modules.conv.Conv2d``)."""
+    if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # as nearly all do
+        return name
+    match = _LONG_NAME.fullmatch(name)
+    return ".".join(filter(None, match.groups())) if match else name
+
+
+class Catalogue:
+    """What holds in ``version``. ``exact`` is false when that is only the release nearest to the one asked for.
+
+    Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read when first asked of.
+    """
+
+    def __init__(self, version: str) -> None:
+        known = documented_versions()
+        self.version = max((one for one in known if release(one) <= release(version)), key=release, default=known[0])
+        self.exact = release(self.version) == release(version)
+
+    def operation(self, name: str) -> tuple[Row, ...]:
+        """The rows of a public call in the order in which they are to be tried: the first that holds decides."""
+        return self._rows.get(canonical(name), ())
+
+    def consumer(self, name: str) -> tuple[Consumer, ...]:
+        """How a callable draws from a random generator; empty when it does not."""
+        name = canonical(name)
+        return consumers().of(name) + tuple(draw for row in frameworks().of(name) for draw in row.draws)
+
+    def seeder(self, name: str) -> Seeder | None:
+        """What a callable seeds."""
+        return seeder_of(name)
+
+    def framework(self, name: str) -> tuple[Framework, ...]:
+        """What a callable of a library does with the program, by each row that tells of it."""
+        return frameworks().of(name)
+
+    def settings(self, name: str) -> tuple[tuple[Spelling, Setting], ...]:
+        """The flags and environment variables that a callable sets, with the spelling that its conditions speak of."""
+        rows: tuple[Seeder | Framework, ...] = (*seeders().of(name), *frameworks().of(name))
+        return tuple((row.spelling, setting) for row in rows for setting in row.settings)
+
+    def errors(self, row: Row) -> tuple[str, ...]:
+        """The names that torch's error may carry where this row raises."""
+        return tuple(
+            error.name
+            for error in error_names()
+            if row.operation in error.operations
+            and row.phase == error.phase
+            and _covers(error.since, error.until, self.version)
+            and _meet(row.devices, error.devices)
+            and compatible(row.when, error.when)
+        )
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The public names of all operations, sorted."""
+        return tuple(sorted(self._rows))
+
+    @cached_property
+    def _rows(self) -> dict[str, tuple[Row, ...]]:
+        spelt = spellings()
+        entry = {one.name: operation for operation, ones in spelt.items() for one in ones if not one.when}
+        documented = [_documented(table, entry) for table in read_table(f"torch-{self.version}.toml")["operation"]]
+        rows = _override(documented, list(_effective(self.version, documented)))
+        found: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            for one in spelt[row.operation]:
+                found[one.name].append(row._replace(spelling=one, when=one.when + row.when))
+        return {name: tuple(rows) for name, rows in found.items()}
+
+
+def _override(documented: list[Row], effective: list[Row]) -> list[Row]:
+    """An operation's effective rows replace the documented ones of the devices that they speak of."""
+    spoken: dict[str, set[str]] = defaultdict(set)
+    for row in effective:
+        spoken[row.operation].update(row.devices)
+    kept = [
+        row for row in documented if not ("any" in spoken[row.operation] or set(row.devices) <= spoken[row.operation])
+    ]
+    return effective + kept
+
+
+def _documented(table: dict[str, Any], entry: dict[str, str]) -> Row:
+    operation = entry[table["name"]]
+    when = conditions(table.get("when", ()))
+    return Row(
+        operation, table["behaviour"], tuple(table["device"]), table["phase"], when, True, Spelling(table["name"])
+    )
+
+
+def _effective(version: str, documented: list[Row]) -> Iterable[Row]:
+    for table in read_table("effective.toml")["row"]:
+        for span in table["versions"]:
+            if _covers(span["since"], span.get("until"), version):
+                for operation in table["operations"]:
+                    row = Row(
+                        operation,
+                        span["behaviour"],
+                        tuple(table["device"]),
+                        table["phase"],
+                        conditions(table.get("when", ())),
+                        False,
+                        Spelling(operation),
+                        table["kind"],
+                        table["evidence"],
+                    )
+                    yield row._replace(listed=any(_tells(other, row) for other in documented))
+
+
+def _tells(documented: Row, row: Row) -> bool:
+    """Whether a documented row says of the same case that it can not be made deterministic, or that it is made so."""
+    return (
+        documented.operation == row.operation
+        and (documented.behaviour == "raises" or row.behaviour not in _NONDETERMINISTIC)
+        and _meet(documented.devices, row.devices)
+        and compatible(documented.when, row.when)
+    )
+
+
+def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return "any" in one or "any" in other or bool(set(one) & set(other))
+
+
+def _covers(since: str, until: str | None, version: str) -> bool:
+    return release(since) <= release(version) and (until is None or release(version) <= release(until))

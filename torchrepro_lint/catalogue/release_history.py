@@ -1,0 +1,291 @@
+"""Find operations by any name that people write for them.
+
+The catalogue in words: what a row says happens, and when.
+
+What becomes of each operation from release to release: the catalogue turned on its side.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from torchrepro_lint.catalogue.catalogue import canonical, error_names, instead, load, spellings
+from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import documented_versions
+
+_SHORT = (
+    ("F.", "torch.nn.functional."),
+    ("nn.", "torch.nn."),
+    ("Tensor.", "torch.Tensor."),
+    ("functional.", "torch.nn.functional."),
+)
+
+
+def operations_named(wanted: str) -> tuple[str, ...]:
+    """The operations that a name stands for, sorted: ``F.interpolate``, ``nn.Upsample``, ``index_select``.
+
+    A public name is taken as it is, a shorter one fits every name that ends in it. Raises ``UsageError`` with near names.
+    """
+    name = canonical(_long(wanted.strip().removesuffix("()")))
+    known = _operations()
+    found = known.get(name) or _ending(name, known)
+    if not found:
+        near = nearest(wanted, known)
+        raise UsageError(f"no operation {wanted!r} in the catalogue" + (f"; did you mean {near}?" if near else ""))
+    return tuple(sorted(found))
+
+
+def nearest(wanted: str, names: Iterable[str]) -> str:
+    """Up to three names near to one, by their last words; empty where none is near."""
+    last = {}
+    for name in sorted(names, reverse=True):
+        last[name.rpartition(".")[2].lower()] = name
+    close = difflib.get_close_matches(wanted.rpartition(".")[2].lower(), last, 3, cutoff=0.6)
+    return " or ".join(last[word] for word in close)
+
+
+def _long(name: str) -> str:
+    return next((long + name[len(short) :] for short, long in _SHORT if name.startswith(short)), name)
+
+
+def _ending(name: str, known: dict[str, set[str]]) -> set[str]:
+    """The operations with a name that ends in these words, in this spelling if any has it, else in any."""
+    for same in (str, str.lower):
+        end = same(f".{name}")
+        found = set().union(*(known[each] for each in known if same(each).endswith(end)))
+        if found:
+            return found
+    return set()
+
+
+@lru_cache(maxsize=1)
+def _operations() -> dict[str, set[str]]:
+    """All public names: the spellings, and calls that only end where an operation does."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for operation, ones in spellings().items():
+        for one in ones:
+            found[one.name].add(operation)
+    for error in error_names():
+        for call in error.calls:
+            if call not in found:
+                found[call].update(error.operations)
+    return dict(found)
+
+
+class Status(NamedTuple):
+    """A behaviour for readers: a label, a mark that stands for it, and one sentence."""
+
+    label: str
+    mark: str
+    meaning: str
+
+
+# From what hurts most to what hurts least.
+STATUSES: Mapping[str, Status] = {
+    "raises": Status("raises", "✕", "Raises an error when the flag is on."),
+    "silent": Status("silently nondeterministic", "≁", "Results differ from run to run, and nothing says so."),
+    "warns": Status("warns only", "!", "Stays nondeterministic and warns."),
+    "ties": Status("order of ties open", "≈", "Equal elements may come in any order."),
+    "deterministic": Status("needs the flag", "⚑", "Deterministic when the flag is on, and only then."),
+    "fills": Status("filled with the flag", "▦", "Fresh memory is filled with a known value when the flag is on."),
+    "none": Status("deterministic", "✓", "Deterministic, with and without the flag."),
+}
+
+_SUBJECTS: Mapping[tuple[str, str], str] = {
+    ("input.dtype", "floating"): "floating-point input",
+    ("input.dtype", "complex"): "complex input",
+    ("input.dtype", "integer"): "integer input",
+    ("input.divisible", "False"): "output size does not divide the input size",
+    ("input.index", "tensors"): "indexed by tensors",
+    ("input.layout", "sparse"): "sparse input",
+    ("input.quantized", "True"): "quantised input",
+    ("input.quantized", "False"): "input not quantised",
+    ("input.some_cases", "True"): "some cases (torch does not say which)",
+    ("input.target", "class indices"): "target of class indices",
+    ("program.cudnn_ctc", "True"): "cuDNN's implementation is used",
+    ("program.warn_only", "True"): "under warn_only=True",
+    ("src", "tensor"): "src is a tensor",
+}
+_COMPARED: Mapping[str, str] = {"one_of": "", "at_least": " or more", "at_most": " or fewer", "above": " exceeded"}
+
+
+def when(conditions: Iterable[Condition]) -> str:
+    """All conditions of a row, ``mode="bilinear", antialias=False``; empty where there are none.
+
+    That a mode goes with so many dimensions says torch itself.
+    """
+    return ", ".join(dict.fromkeys(condition(one) for one in conditions if one.of != "spatial"))
+
+
+def condition(one: Condition) -> str:
+    """One condition in a few words."""
+    values = _either(one.values)
+    if one.of == "input.ndim":
+        return _dimensions(one)
+    if one.of.startswith("program.") and one.test == "none_of":
+        return f"{one.of.partition('.')[2]} is neither {' nor '.join(map(str, one.values))}"
+    if (one.of, str(one.values[0])) in _SUBJECTS and one.test == "one_of":
+        subjects = [_SUBJECTS[one.of, str(value)] for value in one.values]
+        return " or ".join((*(each.removesuffix(" input") for each in subjects[:-1]), subjects[-1]))
+    return _argument(one, values)
+
+
+def _argument(one: Condition, values: str) -> str:
+    match one.test:
+        case "one_of":
+            return f"{one.of}={values}"
+        case "none_of":
+            return f"{one.of} is not {values}"
+        case "all":
+            return f"{one.of}={values}"
+        case "not_all":
+            return f"{one.of} is not {values}"
+        case "given":
+            return f"{one.of} given" if one.values[0] else f"without {one.of}"
+        case "constant":
+            return f"{one.of} is a constant"
+        case "length":
+            return f"{one.of} of {values} numbers"
+    return f"{one.of} {one.test.replace('_', ' ')} {values}"
+
+
+def _dimensions(one: Condition) -> str:
+    value = one.values[0]
+    if isinstance(value, str):
+        return f"dimensions: {value}"
+    return f"input of {value}{_COMPARED.get(one.test, '')} dimension{'s' * (value != 1 or one.test != 'one_of')}"
+
+
+def _either(values: tuple[Scalar, ...]) -> str:
+    return " or ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in values)
+
+
+def where(devices: Iterable[str], phase: str) -> str:
+    """Devices and phase: ``CUDA backward``, ``every device, forward``."""
+    return f"{on(devices)} {phase}"
+
+
+def on(devices: Iterable[str]) -> str:
+    """Devices as people write them."""
+    return " and ".join("every device," if device == "any" else device.upper() for device in devices)
+
+
+_SEVERITY = tuple(STATUSES)
+_FINE = ("deterministic", "fills", "none")
+_DASH = "\u2013"
+
+
+class Case(NamedTuple):
+    """What one case of an operation does, in all ``releases`` of a period in which it does that.
+
+    ``errors`` are the names that torch's error may carry and the releases that know them, ``documented`` the releases
+    whose documentation says the same, ``instead`` what to write, as of the last of the releases.
+    """
+
+    behaviour: str
+    devices: tuple[str, ...]
+    phase: str
+    when: tuple[Condition, ...]
+    releases: tuple[str, ...]
+    documented: tuple[str, ...]
+    errors: tuple[tuple[str, tuple[str, ...]], ...]
+    evidence: tuple[str, ...]
+    instead: tuple[str, ...]
+
+
+class Period(NamedTuple):
+    """Neighbouring releases in which an operation's cases behave alike; no cases: the catalogue says nothing.
+
+    ``shown`` are the behaviours with the devices that they are of, worst first.
+    """
+
+    releases: tuple[str, ...]
+    shown: tuple[tuple[str, tuple[str, ...]], ...]
+    cases: tuple[Case, ...]
+
+
+class History(NamedTuple):
+    """An operation from the oldest release to the newest."""
+
+    operation: str
+    spellings: tuple[Spelling, ...]
+    periods: tuple[Period, ...]
+
+    def at(self, release: str) -> Period:
+        """The period of a release."""
+        return next(period for period in self.periods if release in period.releases)
+
+
+@lru_cache(maxsize=1)
+def histories() -> tuple[History, ...]:
+    """The history of every operation of the catalogue, by name without regard to case."""
+    return tuple(history(operation) for operation in sorted(spellings(), key=lambda name: (name.lower(), name)))
+
+
+@lru_cache(maxsize=128)
+def history(operation: str) -> History:
+    """The history of one operation; ``operation`` is the name of its entry in the catalogue."""
+    rows = {version: load(version).operation(operation) for version in documented_versions()}
+    runs = groupby(rows, key=lambda version: _shown(rows[version]))
+    periods = [(shown, tuple(versions)) for shown, versions in runs]
+    return History(
+        operation,
+        spellings()[operation],
+        tuple(Period(versions, shown, _cases({each: rows[each] for each in versions})) for shown, versions in periods),
+    )
+
+
+def _shown(rows: Sequence[Row]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    devices: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        devices[row.behaviour].update(row.devices)
+    return tuple((behaviour, tuple(sorted(devices[behaviour]))) for behaviour in _SEVERITY if behaviour in devices)
+
+
+def _cases(rows: dict[str, tuple[Row, ...]]) -> tuple[Case, ...]:
+    """The cases of a period, worst first, else in the order in which they are tried."""
+    found: dict[tuple[str, tuple[str, ...], str, tuple[Condition, ...]], list[tuple[str, Row]]] = defaultdict(list)
+    for version in reversed(rows):
+        for row in rows[version]:
+            found[row.behaviour, row.devices, row.phase, row.when].append((version, row))
+    cases = [
+        Case(
+            *key,
+            _ordered(rows, (version for version, _ in each)),
+            _ordered(rows, (version for version, row in each if row.listed)),
+            _errors(rows, each),
+            tuple(dict.fromkeys(row.evidence for _, row in each if row.evidence)),
+            instead(each[0][1], each[0][0]) if key[0] not in _FINE else (),
+        )
+        for key, each in found.items()
+    ]
+    return tuple(sorted(cases, key=lambda case: _SEVERITY.index(case.behaviour)))
+
+
+def _errors(order: Iterable[str], rows: Iterable[tuple[str, Row]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    known: dict[str, list[str]] = defaultdict(list)
+    for version, row in rows:
+        if row.behaviour == "raises":
+            for name in load(version).errors(row):
+                known[name].append(version)
+    return tuple((name, _ordered(order, known[name])) for name in sorted(known))
+
+
+def _ordered(order: Iterable[str], versions: Iterable[str]) -> tuple[str, ...]:
+    wanted = set(versions)
+    return tuple(version for version in order if version in wanted)
+
+
+def ranges(versions: Iterable[str]) -> str:
+    """Releases as ranges with en dashes: ``1.7-2.0, 2.5``."""
+    every = documented_versions()
+    places = sorted(every.index(version) for version in versions)
+    runs = (list(run) for _, run in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]))
+    ends = ((every[run[0][1]], every[run[-1][1]]) for run in runs)
+    return ", ".join(first if first == last else f"{first}{_DASH}{last}" for first, last in ends)
