@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.untouched import compare
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Selection, Settings
 from torchrepro_lint.engine import collector_off, prepare
-from torchrepro_lint.files import plan
 from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.report import diff
-from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.source.text import Edit, apply_edits
 from torchrepro_lint.trees import read_tree
 from torchrepro_lint.writing import write_all

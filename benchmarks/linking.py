@@ -17,11 +17,11 @@ from typing import Any
 
 from benchmarks.packages import joined
 from torchrepro_lint.checking import Checker, check
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.files import plan
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.roots import Options
 from torchrepro_lint.trees import read_tree
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checked, check
+from torchrepro_lint.config.discovery import Tree, plan
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.files import Tree, plan
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.roots import Options
 from torchrepro_lint.trees import read_tree
 
 

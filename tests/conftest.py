@@ -53,7 +53,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mappin
 def lint(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Run the command line as the console script does."""
     from torchrepro_lint.cli import main
-    from torchrepro_lint.settings import table
+    from torchrepro_lint.config.settings import table
 
     def run(*arguments: str, stdin: bytes | None = None) -> Ran:
         table.cache_clear()

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from torchrepro_lint.files import Given
+from torchrepro_lint.config.discovery import Given
 from torchrepro_lint.source.decoding import Source, decode
 from torchrepro_lint.writing import Change, write_all
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.context import Context
 from torchrepro_lint.project import Project
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.source.text import Lines, apply_fixes
 from torchrepro_lint.syntax.nodes import Facts
 from torchrepro_lint.syntax.parse import collect

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchrepro_lint.files import plan
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.overview.records import Cell, Overview
 from torchrepro_lint.overview.survey import Survey, survey
-from torchrepro_lint.roots import Options
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.trees import ALONE
 
 # A training program with something of every kind: a helper that misses NumPy, a switch, a loader, a listing.

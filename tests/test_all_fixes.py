@@ -9,12 +9,11 @@ import pytest
 
 from benchmarks.untouched import compare
 from page_examples import Example, examples
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Selection, Settings, table
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.files import plan
 from torchrepro_lint.fixer import Fixed, fix_tree
-from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import Settings, table
 from torchrepro_lint.source.text import apply_edits
 from torchrepro_lint.trees import read_tree
 from torchrepro_lint.writing import write_all

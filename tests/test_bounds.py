@@ -11,15 +11,15 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint import check_tree, event_cache, index_tables, names, uses
 from torchrepro_lint.checking import Checked, Checker
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.files import plan
 from torchrepro_lint.infer import kinds
 from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import Recent
 from torchrepro_lint.reading import Reading, read
-from torchrepro_lint.roots import Options
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.trees import Means, read_tree

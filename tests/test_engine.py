@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from torchrepro_lint import engine
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Selection, Settings
 from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.files import plan
-from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.writing import write
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

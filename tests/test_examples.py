@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.engine import run
-from torchrepro_lint.files import plan
-from torchrepro_lint.roots import Options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ROW = re.compile(r"^\| `(?P<path>[^`:]+):(?P<row>\d+)` \| (?P<code>TRL\d{3}) \|", re.MULTILINE)

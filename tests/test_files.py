@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.exclusion import globs
-from torchrepro_lint.files import Plan, plan, source_roots
-from torchrepro_lint.roots import Options
+from torchrepro_lint.config.discovery import Plan, globs, plan, source_roots
+from torchrepro_lint.config.roots import Options
 
 Maker = Callable[[Mapping[str, str]], Path]
 

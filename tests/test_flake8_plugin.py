@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.roots import Options
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.session import WORDS, Session
 from torchrepro_lint.source.files import loads
 

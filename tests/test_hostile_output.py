@@ -246,7 +246,7 @@ PATCHED = [
 @pytest.mark.parametrize("text", PATCHED)
 @pytest.mark.parametrize("tool", [False, True])
 def test_a_diff_applied_is_the_fixed_text(tmp_path: Path, text: str, tool: bool) -> None:
-    from torchrepro_lint.files import Given
+    from torchrepro_lint.config.discovery import Given
     from torchrepro_lint.report.diff import render
     from torchrepro_lint.source.decoding import Source
     from torchrepro_lint.writing import Change

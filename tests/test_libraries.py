@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.catalogue.loaders import comes_to, transforms, versioned
-from torchrepro_lint.libraries import VERSIONED, libraries
+from torchrepro_lint.config.target import VERSIONED, libraries
 
 
 def test_the_libraries_with_versions_are_those_of_the_table() -> None:

@@ -276,7 +276,7 @@ def test_standard_input_may_be_a_notebook(project: Maker, lint: Lint) -> None:
 
 @toys
 def test_a_notebook_that_changed_meanwhile_is_left_alone(project: Maker) -> None:
-    from torchrepro_lint.files import Given
+    from torchrepro_lint.config.discovery import Given
     from torchrepro_lint.writing import Change, write
 
     folder = project({"a.ipynb": notebook("BAD")})

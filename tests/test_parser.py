@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Ran
 from notebooks import notebook
-from torchrepro_lint.roots import Options
+from torchrepro_lint.config.roots import Options
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.preferences import Preferences
 from torchrepro_lint.server.workspace import Workspace

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.settings import FAMILIES, parse
+from torchrepro_lint.config.settings import FAMILIES, parse
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,7 +60,7 @@ def test_the_configuration_is_accepted() -> None:
 
 
 def test_all_keys_are_named() -> None:
-    from torchrepro_lint.settings import _READERS
+    from torchrepro_lint.config.settings import _READERS
 
     section = README.partition("## Configuration")[2].partition("\n## ")[0]
     assert [key for key in _READERS if not re.search(rf"^\[?[\w.-]*{key}\b|`{key}`", section, re.MULTILINE)] == []

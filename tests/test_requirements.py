@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.libraries import libraries
-from torchrepro_lint.requirements import LOCKS, console_scripts, project_name
-from torchrepro_lint.settings import load
-from torchrepro_lint.target import find_target
+from torchrepro_lint.config.settings import load
+from torchrepro_lint.config.target import LOCKS, console_scripts, find_target, libraries, project_name
 
 KNOWN = ("1.8", "2.0", "2.1")
 WRONG = [

@@ -9,11 +9,11 @@ import pytest
 from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.entrypoints import Entry
 from torchrepro_lint.happenings import Step, Target
 from torchrepro_lint.project import Project
 from torchrepro_lint.runs import Run
-from torchrepro_lint.settings import Settings
 
 _ROOT = Path(__file__).parent.parent
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])

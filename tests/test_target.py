@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.target import Target, find_target
+from torchrepro_lint.config.target import Target, find_target
 
 KNOWN = ("1.7", "1.8", "1.13", "2.0", "2.1", "2.13")
 POETRY = "[tool.poetry.dependencies]\ntorch = {}\n"

@@ -10,9 +10,9 @@ from one_file import project_of
 from page_examples import Example, examples
 from torchrepro_lint import operations
 from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.context import Context
 from torchrepro_lint.operations import cases
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.verdicts import verdicts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.arguments import Arguments
-from torchrepro_lint.files import Plan
+from torchrepro_lint.config.discovery import Plan
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.report import summary
 from torchrepro_lint.source.errors import UsageError

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from torchrepro_lint.checking import SYNTAX_ERROR
+from torchrepro_lint.config.discovery import Given
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.files import Given
 from torchrepro_lint.source.decoding import Problem, decode, edited, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.suppressions import joined_rows

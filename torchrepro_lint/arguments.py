@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import Settings
+from torchrepro_lint.config.settings import Selection, Settings
 
 
 class Over(NamedTuple):

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import Libraries
-from torchrepro_lint.exclusion import globs
-from torchrepro_lint.files import Tree
-from torchrepro_lint.libraries import libraries
+from torchrepro_lint.config.discovery import Tree, globs
+from torchrepro_lint.config.settings import SEVERITIES, Selection, matching, require_known, selected
+from torchrepro_lint.config.target import console_scripts, libraries
 from torchrepro_lint.reading import Reading
-from torchrepro_lint.requirements import console_scripts
-from torchrepro_lint.selection import Selection, matching, require_known, selected
-from torchrepro_lint.settings import SEVERITIES
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint import adopting, terminal
 from torchrepro_lint.arguments import Arguments
-from torchrepro_lint.files import Given, Plan, plan
+from torchrepro_lint.config.discovery import Given, Plan, plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Settings, version
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.record import keep, recall, record_of
 from torchrepro_lint.report import diff, show, statistics, summary
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View, base
-from torchrepro_lint.roots import Options
-from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.source.errors import UsageError, shown_name
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores

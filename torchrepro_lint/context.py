@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.project import Project
-    from torchrepro_lint.settings import Settings
     from torchrepro_lint.source.text import Lines
     from torchrepro_lint.syntax.nodes import Facts
 

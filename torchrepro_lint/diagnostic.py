@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchrepro_lint.call_path import Step
-from torchrepro_lint.files import Given
+from torchrepro_lint.config.discovery import Given
 from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 

@@ -12,14 +12,13 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.check_tree import check_tree
 from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.config.discovery import Plan, Tree
+from torchrepro_lint.config.target import Target, target_of, warning
 from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
-from torchrepro_lint.files import Plan, Tree
 from torchrepro_lint.fixer import Fixed, Reported, fix_tree
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.requested import target_of, warning
 from torchrepro_lint.source.files import State
-from torchrepro_lint.target import Target
 from torchrepro_lint.trees import ALONE, Means, Readings, read_tree
 
 if TYPE_CHECKING:

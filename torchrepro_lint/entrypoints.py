@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.exclusion import globs
+from torchrepro_lint.config.discovery import globs
 from torchrepro_lint.names import Names
 from torchrepro_lint.query.memo_tables import Latest
 from torchrepro_lint.source.decoding import is_notebook

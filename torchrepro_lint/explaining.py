@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from torchrepro_lint import terminal
 from torchrepro_lint.catalogue.catalogue import error_names
 from torchrepro_lint.catalogue.errors import Explanation, Message, explain, read
-from torchrepro_lint.files import Plan, plan
+from torchrepro_lint.config.discovery import Plan, plan
+from torchrepro_lint.config.target import options, target_here, target_of, warning
 from torchrepro_lint.places import Place, find
 from torchrepro_lint.report import explanation
-from torchrepro_lint.requested import options, target_here, target_of, warning
 from torchrepro_lint.source.errors import UsageError
 
 

@@ -83,7 +83,7 @@ class Plugin:
     def _linked(cls) -> Session:
         """One session for all files of a process."""
         if cls._session is None:
-            from torchrepro_lint.roots import Options
+            from torchrepro_lint.config.roots import Options
             from torchrepro_lint.session import Session
 
             cls._session = Session(Options(cls._config, cls._isolated, cls._over.applied))
@@ -91,7 +91,7 @@ class Plugin:
 
 
 def _version(value: str) -> str:
-    from torchrepro_lint.settings import version
+    from torchrepro_lint.config.settings import version
 
     try:
         return version(value)

@@ -30,7 +30,7 @@ def _words(_context: click.Context, parameter: click.Parameter, values: tuple[st
 
 
 def _globs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    from torchrepro_lint.typed import require_glob
+    from torchrepro_lint.config.settings import require_glob
 
     words = _words(context, parameter, values)
     try:

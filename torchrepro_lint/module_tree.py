@@ -6,7 +6,7 @@ import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.folders import join, parents
+from torchrepro_lint.config.roots import join, parents
 from torchrepro_lint.syntax.nodes import Facts, Summary
 from torchrepro_lint.syspath import entries_of, path_entries
 

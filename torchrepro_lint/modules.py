@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchrepro_lint.folders import join, parents
+from torchrepro_lint.config.roots import join, parents
 from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.query.memo_tables import Kept, Reads

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchrepro_lint import terminal
 from torchrepro_lint.catalogue.release_history import History, histories, history, operations_named
-from torchrepro_lint.requested import target_here, warning
+from torchrepro_lint.config.target import target_here, warning
 from torchrepro_lint.source.errors import UsageError
 
 

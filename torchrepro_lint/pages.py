@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.selection import did_you_mean
+from torchrepro_lint.config.settings import did_you_mean
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import rules_dir
 

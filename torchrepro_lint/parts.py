@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.checking import Checker, link
-from torchrepro_lint.files import source_roots
-from torchrepro_lint.folders import join, top_folders
+from torchrepro_lint.config.discovery import source_roots
+from torchrepro_lint.config.roots import join, top_folders
 from torchrepro_lint.module_tree import ModuleTree, places_of
 from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, stay

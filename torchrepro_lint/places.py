@@ -12,8 +12,8 @@ from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.catalogue.errors import Explanation, Frame, orphans
 from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
 from torchrepro_lint.checking import Checker, read_papers
+from torchrepro_lint.config.discovery import Tree
 from torchrepro_lint.context import Context
-from torchrepro_lint.files import Tree
 from torchrepro_lint.operation_names import operation_names
 from torchrepro_lint.operations import cases
 from torchrepro_lint.parts import Parts

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.loaders import Libraries
+    from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.runs import Run
-    from torchrepro_lint.settings import Settings
     from torchrepro_lint.syntax.nodes import Facts
 
 

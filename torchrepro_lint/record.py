@@ -9,11 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.files import Plan, Tree, source_roots
-from torchrepro_lint.libraries import libraries
+from torchrepro_lint.config.discovery import Plan, Tree, source_roots
+from torchrepro_lint.config.target import console_scripts, libraries, target_of
 from torchrepro_lint.outcome_json import from_json, to_json
-from torchrepro_lint.requested import target_of
-from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.files import State, digest, program, state, unchanged
 from torchrepro_lint.stamps import tool_stamp

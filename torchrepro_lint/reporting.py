@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Over
-from torchrepro_lint.files import plan
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Settings, version
 from torchrepro_lint.overview import comparing
 from torchrepro_lint.overview.records import Overview
 from torchrepro_lint.overview.survey import survey
-from torchrepro_lint.roots import Options
-from torchrepro_lint.settings import Settings, version
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.trees import Means
 from torchrepro_lint.workers import cores

@@ -9,13 +9,13 @@ from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Over
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checking import Checker, read_papers
+from torchrepro_lint.config.discovery import Plan, Tree, plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.target import options, target_of, warning
 from torchrepro_lint.context import Context
-from torchrepro_lint.files import Plan, Tree, plan
 from torchrepro_lint.moments import timeline
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.report import timeline_json, timeline_text
-from torchrepro_lint.requested import options, target_of, warning
-from torchrepro_lint.roots import Options
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import read_tree

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.config.discovery import Tree
+from torchrepro_lint.config.roots import falls_apart
 from torchrepro_lint.deadline import Late, deadline
-from torchrepro_lint.files import Tree
-from torchrepro_lint.folders import falls_apart
 from torchrepro_lint.pack import Pack, Packed, packed
 from torchrepro_lint.query.memo_tables import forget
 from torchrepro_lint.reading import Reading, read, too_large

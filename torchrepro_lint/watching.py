@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from torchrepro_lint import terminal
-from torchrepro_lint.settings import table
+from torchrepro_lint.config.settings import table
 from torchrepro_lint.source.errors import UsageError
 
 # Python, settings, and what says which torch will run.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchrepro_lint.files import Given
+from torchrepro_lint.config.discovery import Given
 from torchrepro_lint.interrupts import uninterrupted
 from torchrepro_lint.saving import forget, refusal, stage, sweep
 from torchrepro_lint.source.decoding import Source, decode, encode

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.cli import main
-from torchrepro_lint.settings import table
+from torchrepro_lint.config.settings import table
 
 
 class Ran(NamedTuple):

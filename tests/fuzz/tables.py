@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from random import Random
 
-from torchrepro_lint.settings import _READERS
+from torchrepro_lint.config.settings import _READERS
 
 from .commands import folder, run
 from .corpus import Corpus

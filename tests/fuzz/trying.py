@@ -15,17 +15,16 @@ from typing import Any, NamedTuple
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.config.discovery import Given, Tree
+from torchrepro_lint.config.roots import Root
+from torchrepro_lint.config.settings import FORMATS, Selection, Settings
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.engine import report_on
-from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import fix_tree
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View
-from torchrepro_lint.roots import Root
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import FORMATS, Settings
 from torchrepro_lint.source.decoding import Source, encode
 from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
 from torchrepro_lint.syntax.nodes import Facts

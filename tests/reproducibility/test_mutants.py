@@ -12,12 +12,11 @@ import mutations
 from mutating import Files, Mutant
 from mutations import mutants
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Selection, Settings, table
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.engine import run
-from torchrepro_lint.files import plan
-from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import Selection
-from torchrepro_lint.settings import Settings, table
 
 PROGRAMS = sorted(Path(__file__).parent.joinpath("steady").iterdir())
 CODES = {rule.code for rule in RULES}

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import installed
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.files import plan
-from torchrepro_lint.roots import Options
-from torchrepro_lint.settings import Settings
 from torchrepro_lint.writing import write_all
 
 HERE = Path(__file__).parent

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.config.discovery import Exclusion, relative
+from torchrepro_lint.config.target import console_scripts
 from torchrepro_lint.entrypoints import is_test
-from torchrepro_lint.exclusion import Exclusion, relative
 from torchrepro_lint.overview.records import Gap, Place
-from torchrepro_lint.requirements import console_scripts
 from torchrepro_lint.spoken import spoken
 from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker
-    from torchrepro_lint.files import Tree
+    from torchrepro_lint.config.discovery import Tree
     from torchrepro_lint.parts import Parts
 
 # The kinds, in the order in which they matter to a reader, and what each means.

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.config.discovery import Plan, Tree
+from torchrepro_lint.config.target import project_name, warning
 from torchrepro_lint.context import Context
 from torchrepro_lint.engine import collector_off, prepare, report_on
-from torchrepro_lint.files import Plan, Tree
 from torchrepro_lint.overview.gaps import KINDS, gaps, rules_off
 from torchrepro_lint.overview.items import Describer
 from torchrepro_lint.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
 from torchrepro_lint.overview.started import started
 from torchrepro_lint.overview.uses import shifts, uses
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.requested import warning
-from torchrepro_lint.requirements import project_name
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.trees import Means, read_tree
 

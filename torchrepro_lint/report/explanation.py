@@ -8,11 +8,11 @@ from typing import Any
 
 from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Explanation
 from torchrepro_lint.catalogue.release_history import ranges, when, where
+from torchrepro_lint.config.target import Target
 from torchrepro_lint.places import Place
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.source.errors import shown, told
 from torchrepro_lint.source.files import release
-from torchrepro_lint.target import Target
 
 _WARN_ONLY = (1, 11)
 _LABEL = 10

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from torchrepro_lint.check_tree import not_checked
 from torchrepro_lint.checking import Checked, Checker, check
+from torchrepro_lint.config.discovery import Given, Tree
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.engine import collector_off, prepare
-from torchrepro_lint.files import Given, Tree
 from torchrepro_lint.fixer import Fixed, fix_tree
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-from torchrepro_lint.files import Tree
+from torchrepro_lint.config.discovery import Tree
 from torchrepro_lint.reading import Reading, read, too_large
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.files import State, TooLarge, program, state

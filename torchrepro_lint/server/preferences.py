@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchrepro_lint.arguments import Over
-from torchrepro_lint.roots import Options
-from torchrepro_lint.selection import did_you_mean
-from torchrepro_lint.settings import DEVICES, SEVERITIES, version
-from torchrepro_lint.typed import flag, one_of, string, strings
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.settings import DEVICES, SEVERITIES, did_you_mean, flag, one_of, string, strings, version
 
 SECTION = "torchrepro-lint"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from torchrepro_lint.roots import Unmarked, unmarked
+from torchrepro_lint.config.roots import Unmarked, unmarked
 
 
 def surroundings(path: str, folder: str) -> Unmarked:

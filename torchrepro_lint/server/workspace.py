@@ -12,14 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
-from torchrepro_lint.exclusion import relative
-from torchrepro_lint.files import Given, Tree, plan
-from torchrepro_lint.roots import Roots
+from torchrepro_lint.config.discovery import Given, Tree, plan, relative
+from torchrepro_lint.config.roots import Roots
+from torchrepro_lint.config.settings import table
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences
 from torchrepro_lint.server.surroundings import surroundings
-from torchrepro_lint.settings import table
 from torchrepro_lint.source.errors import UsageError
 
 _T = TypeVar("_T")

@@ -1,9 +1,17 @@
-"""What a project's files say about it: the releases it needs (lock files, pins, specifiers) and its commands."""
+"""What a project's files say about it: the releases it needs (lock files, pins, specifiers) and its commands.
+
+Which releases of libraries a project runs, where rows of the tables hold for some releases only.
+
+The torch version that a project will run, and what says so.
+
+The target torch of a command that is about torch itself: what ``--torch-version`` asks for, else the project here.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +19,15 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchrepro_lint.source.files import listing, load, paper
+from torchrepro_lint.catalogue.loaders import Libraries
+from torchrepro_lint.config.roots import Options, Root, Roots, unmarked
+from torchrepro_lint.config.settings import Settings, version
+from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.files import documented_versions, listing, load, paper
 
 if TYPE_CHECKING:
     from typing import TypeGuard
+
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
@@ -177,3 +190,112 @@ def _version(text: object) -> Version | None:
         return Version(text) if _is_statement(text) else None
     except InvalidVersion:
         return None
+
+
+# The libraries of which some rows of transforms.toml hold for some releases only; a run that answers from its record does not
+# read the tables.
+VERSIONED = ("albumentations",)
+
+
+def libraries(root: Path) -> Libraries:
+    """What a project asks for of ``VERSIONED``: the first of a lock file, an exact pin, any specifiers."""
+    return tuple((name, found) for name in VERSIONED if (found := _asked(root, name)))
+
+
+def _asked(root: Path, name: str) -> str:
+    demands: list[Demand] = list(declared(root, name))
+    for demand in (*locked(root, name), *demands):
+        if demand.exact is not None:
+            return f"=={demand.exact}"
+    return next((str(demand.specifiers) for demand in demands if demand.specifiers), "")
+
+
+_MINIMUM = "minimum"
+_PATCHES = range(20)
+
+
+class Target(NamedTuple):
+    """``version`` is one that the catalogue has (``"2.1"``), ``decided_by`` the file or option that decided.
+
+    ``asked`` is the version that was asked for where the catalogue lacks it and has a nearer one, else ``None``.
+    """
+
+    version: str
+    decided_by: str
+    asked: str | None = None
+
+
+def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
+    """The target of a project among the ``known`` releases (oldest first).
+
+    First of: the setting; a lock file or an exact pin; the newest release that the specifiers admit; the newest one.
+    ``"minimum"`` asks for the oldest release that the specifiers admit.
+    """
+    if asked == _MINIMUM:
+        return _minimum(list(declared(root)) or list(locked(root)), known)
+    if asked is not None:
+        return _nearest(Version(asked), "the torch-version setting", known)
+    demands = list(declared(root))
+    for demand in (*locked(root), *demands):
+        if demand.exact is not None:
+            return _nearest(demand.exact, demand.file, known)
+    for demand in demands:
+        if demand.specifiers and (admitted := _admitted(demand, known)):
+            return Target(admitted[-1], demand.file)
+    return Target(known[-1], "the newest release known")
+
+
+def _minimum(demands: list[Demand], known: Sequence[str]) -> Target:
+    for demand in demands:
+        if demand.specifiers and (admitted := _admitted(demand, known)):
+            return Target(admitted[0], demand.file)
+    return Target(known[-1], "the newest release known")
+
+
+def _admitted(demand: Demand, known: Sequence[str]) -> list[str]:
+    """The releases of which at least one patch fits."""
+    return [
+        release
+        for release in known
+        if any(demand.specifiers.contains(f"{release}.{patch}", prereleases=True) for patch in _PATCHES)
+    ]
+
+
+def _nearest(version: Version, decided_by: str, known: Sequence[str]) -> Target:
+    wanted = f"{version.major}.{version.minor}"
+    if wanted in known:
+        return Target(wanted, decided_by)
+    older = [release for release in known if Version(release) < version]
+    return Target(older[-1] if older else known[0], decided_by, asked=wanted)
+
+
+def options(torch_version: str | None) -> Options:
+    """The settings' override by ``--torch-version``. Raises ``UsageError`` for what is no version."""
+    if torch_version is None:
+        return Options()
+    try:
+        version(torch_version)
+    except ValueError as error:
+        raise UsageError(f"--torch-version: {error}") from None
+
+    def override(settings: Settings) -> Settings:
+        return settings._replace(torch_version=torch_version)
+
+    return Options(overrides=override)
+
+
+def target_here(torch_version: str | None) -> Target:
+    """The torch of the project around the current directory, or the one asked for."""
+    return target_of(Roots(options(torch_version), unmarked(())).of(os.getcwd()))
+
+
+def target_of(root: Root) -> Target:
+    """The torch that a project will run."""
+    return find_target(Path(root.path), root.settings.torch_version, documented_versions())
+
+
+def warning(target: Target) -> str | None:
+    """What to tell where another release stands in for the one asked for."""
+    if target.asked is None:
+        return None
+    return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"
