@@ -9,7 +9,7 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, event_cache, index_tables, names, uses
+from torchrepro_lint import check_tree, uses
 from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
@@ -20,6 +20,7 @@ from torchrepro_lint.parts import Parts
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import Recent
 from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.resolve import names, program_index, symbols
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.trees import Means, read_tree
@@ -30,8 +31,8 @@ _ROOT = Path(__file__).parent.parent
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
 # What holds no more than so much: by module and name.
 BOUNDS = {
-    (event_cache, "_MOST_BODIES"): 1,
-    (index_tables, "_MOST_FILES"): 1,
+    (symbols, "_MOST_BODIES"): 1,
+    (program_index, "_MOST_FILES"): 1,
     (names, "_MOST_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
     (kinds, "_MOST_FILES"): 0,
@@ -74,7 +75,7 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_tables, "_MOST_FILES", 5)
+    monkeypatch.setattr(program_index, "_MOST_FILES", 5)
     checker, files = _tree(everything)
     project = Parts(checker, files).of("whole.py")
     for path in files:

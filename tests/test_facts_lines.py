@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.definitions import Definitions
-from torchrepro_lint.event_cache import EventCache
 from torchrepro_lint.query.memo_tables import Reads
+from torchrepro_lint.resolve.symbols import Definitions, EventCache
 from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
 from torchrepro_lint.syntax.nodes import Assign, Call, Define, Facts
 from torchrepro_lint.syntax.parse import collect

@@ -6,11 +6,11 @@ import pytest
 
 from one_file import project_of
 from torchrepro_lint.catalogue.catalogue import seeding_words
-from torchrepro_lint.mentions import mentions, paths_constructing
-from torchrepro_lint.module_tree import ModuleTree
-from torchrepro_lint.modules import Modules
-from torchrepro_lint.names import Names
 from torchrepro_lint.reading import read
+from torchrepro_lint.resolve.call_sites import mentions, paths_constructing
+from torchrepro_lint.resolve.imports import Modules
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.search_path import ModuleTree
 
 LOADER = "torch.utils.data.DataLoader"
 OTHERS = {"other.py": "import torch\n\nfor x in range(3):\n    torch.save(x, 'x')\n"}

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from torchrepro_lint.module_tree import ModuleTree
-from torchrepro_lint.modules import Modules
+from torchrepro_lint.resolve.imports import Modules
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.parse import collect
 
 
@@ -84,7 +84,7 @@ def test_of_many_star_imports_those_are_asked_that_may_have_a_name(monkeypatch: 
     few = found()
     in_impl = [path for path, word in asked if word == "f9" and path.endswith("impl.py")]
     assert len(in_impl) < 5, in_impl
-    monkeypatch.setattr("torchrepro_lint.modules._MANY_STARS", 1000)
+    monkeypatch.setattr("torchrepro_lint.resolve.imports._MANY_STARS", 1000)
     assert few == found()
     assert few["both"] == ("p/m0/impl.py:both", "p/m1/impl.py:both", "torch.nn.both")
     assert few["deep"] == ("p/m5/deep.py:", "torch.nn.deep")

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, 
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")

@@ -7,10 +7,9 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.all_calls import Calls, Place
 from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.mentions import Mentions
 from torchrepro_lint.programs import reached
+from torchrepro_lint.resolve.call_sites import Calls, Mentions, Place
 from torchrepro_lint.run_tables import Outcome, Outcomes
 from torchrepro_lint.syntax.nodes import fields
 

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.use_def import targets
 from torchrepro_lint.syntax.visitor import blocks, expressions, parts
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Summary
 
 

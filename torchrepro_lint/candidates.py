@@ -14,7 +14,7 @@ from torchrepro_lint.syntax.nodes import Collection as Display
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Spelling
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.value_flow import ValueFlow
 
 # Variables with several values each multiply; beyond these counts an argument stays unknown.

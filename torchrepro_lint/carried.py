@@ -20,7 +20,7 @@ from torchrepro_lint.stamps import tool_stamp
 if TYPE_CHECKING:
     from torchrepro_lint.cache import Cache
     from torchrepro_lint.checking import Checker
-    from torchrepro_lint.module_tree import ModuleTree
+    from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.syntax.nodes import Facts
     from torchrepro_lint.trees import Readings
 

@@ -18,8 +18,8 @@ from torchrepro_lint.source.text import Fix, Lines, Position, Span
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.link import Link
-    from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.project import Project
+    from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.rule import Finding, Rule
 
 SYNTAX_ERROR = "TRL001"

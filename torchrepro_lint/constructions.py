@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataclass_fields import fields
 from torchrepro_lint.passing import bind, read_arguments
+from torchrepro_lint.resolve.registries import fields
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of
 from torchrepro_lint.value_context import Construction

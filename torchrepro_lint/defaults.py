@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchrepro_lint.syntax.nodes import Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "is": lambda one, other: one is other,

@@ -8,7 +8,7 @@ from torchrepro_lint.syntax.nodes import Call, Ref, With
 from torchrepro_lint.syntax.visitor import bodies, last_word, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Expression
 
 

@@ -18,7 +18,7 @@ from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.flags import items
 from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
-from torchrepro_lint.names import ANYTHING, Names
+from torchrepro_lint.resolve.names import ANYTHING, Names
 from torchrepro_lint.runs import Run, fetches
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref

@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation
 from torchrepro_lint.syntax.visitor import is_none, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _SOURCES = re.compile(
     r"time\.(time|time_ns|perf_counter|perf_counter_ns|monotonic|monotonic_ns|process_time|clock)|os\.(urandom|getpid)|"

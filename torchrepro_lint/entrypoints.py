@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import globs
-from torchrepro_lint.names import Names
 from torchrepro_lint.query.memo_tables import Latest
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Facts, Function, Ref, path_of
 

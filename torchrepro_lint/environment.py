@@ -11,7 +11,7 @@ from torchrepro_lint.spoken import constant
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Leave, Subscript
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.events import Event
 
 _ENVIRONMENT = "os.environ"

@@ -10,7 +10,7 @@ from torchrepro_lint.syntax.visitor import blocks, last_word
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Guard
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.mentions import mentions
+from torchrepro_lint.resolve.call_sites import mentions
 from torchrepro_lint.syntax.nodes import Call, Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 # The functions of torch.nn.init, and those that it still has under their old names, too.
 _OLD = (

@@ -13,7 +13,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Exp
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.events import Event
 
 DETERMINISTIC = "deterministic-algorithms"

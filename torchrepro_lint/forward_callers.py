@@ -11,8 +11,8 @@ from torchrepro_lint.pipelines import trains_nothing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchrepro_lint.all_calls import Place
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.call_sites import Place
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
 # A name that more methods have says little of whose it is.

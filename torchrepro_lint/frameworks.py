@@ -16,7 +16,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehens
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Framework
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 
 def rows_of(names: Iterable[str]) -> Iterator[Framework]:

@@ -28,8 +28,8 @@ from torchrepro_lint.syntax.visitor import expressions, statements, within
 if TYPE_CHECKING:
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.runs import Run
-    from torchrepro_lint.sites import Site
 
 _SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20

@@ -10,7 +10,7 @@ from torchrepro_lint.syntax.nodes import path_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Guard
 
 _STEPS = (".forward", ".backward")

@@ -8,7 +8,7 @@ from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Leave, Oper
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 _OFF = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchrepro_lint.program_effects import ProgramEffects
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
     from torchrepro_lint.runs import Run
-    from torchrepro_lint.sites import Site
     from torchrepro_lint.syntax.events import Event
 
 _CUT = frozenset({"detach", "detach_", "data"})

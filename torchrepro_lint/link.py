@@ -11,9 +11,9 @@ from torchrepro_lint.traces import TraceTables
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
     from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.index_tables import Table
-    from torchrepro_lint.module_tree import ModuleTree
     from torchrepro_lint.programs import Program, Reached
+    from torchrepro_lint.resolve.program_index import Table
+    from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.syntax.nodes import Facts
 
 

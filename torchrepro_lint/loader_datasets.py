@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.catalogue.loaders import loader_kinds
-from torchrepro_lint.names import Names
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 
 _WORD = "dataset"

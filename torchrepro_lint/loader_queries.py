@@ -8,8 +8,8 @@ from functools import cached_property
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.fetching import Fetching
 from torchrepro_lint.loaders import Loader, find_loaders
-from torchrepro_lint.mentions import paths_constructing
 from torchrepro_lint.program_effects import ProgramEffects
+from torchrepro_lint.resolve.call_sites import paths_constructing
 
 
 class LoaderQueries(ProgramEffects):

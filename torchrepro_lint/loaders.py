@@ -17,7 +17,7 @@ from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.value_context import ValueSources
     from torchrepro_lint.value_flow import ValueFlow
 

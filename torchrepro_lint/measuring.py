@@ -12,7 +12,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, 
 from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _SAVERS = re.compile(
     r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"

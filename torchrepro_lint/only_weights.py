@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.visitor import bodies, expressions, parts, statement
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.syntax.nodes import Facts
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})

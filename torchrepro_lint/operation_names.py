@@ -11,7 +11,7 @@ from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 # Methods that numpy, pandas or containers have too: they count on what is known to be a tensor.
 _SHARED = frozenset(

@@ -24,7 +24,7 @@ from torchrepro_lint.tensors import Tensors
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Row, Spelling
     from torchrepro_lint.context import Context
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 # Parameters through which a gradient may flow back.
 _DIFFERENTIABLE = ("grid", "weight", "offset", "log_probs", "src", "source")

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.value_context import Construction, Step
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 from torchrepro_lint.checking import Checker, link
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.config.roots import join, top_folders
-from torchrepro_lint.module_tree import ModuleTree, places_of
 from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, stay
 from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.reading import Reading
+from torchrepro_lint.resolve.search_path import ModuleTree, places_of
 from torchrepro_lint.syntax.nodes import Constant, Facts
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 

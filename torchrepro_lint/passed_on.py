@@ -9,8 +9,7 @@ from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Functi
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
 
 # So many calls are looked at.
 _MOST = 100

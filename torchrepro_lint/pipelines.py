@@ -9,8 +9,7 @@ from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, parted,
 from torchrepro_lint.syntax.visitor import expressions, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
     from torchrepro_lint.syntax.nodes import Expression
 
 # Short names of base classes, the project's or a library's. Modules among them belong to a network.

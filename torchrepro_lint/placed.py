@@ -12,8 +12,8 @@ from torchrepro_lint.touches import set_by
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.names import Names
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.names import Names
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
 
 

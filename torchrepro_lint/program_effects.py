@@ -13,10 +13,10 @@ from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.effects import Effects, seeded
 from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.link import Link
-from torchrepro_lint.mentions import Mentions, mentions
-from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.programs import Program, Reached, Work, reached
+from torchrepro_lint.resolve.call_sites import Mentions, mentions
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.seeding import seeding_functions
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call

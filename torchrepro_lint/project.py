@@ -11,8 +11,8 @@ from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.filled import filled_words
 from torchrepro_lint.loader_queries import LoaderQueries
-from torchrepro_lint.mentions import mentions
 from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.resolve.call_sites import mentions
 from torchrepro_lint.scripted import scripting
 from torchrepro_lint.seeding import seed_given
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of

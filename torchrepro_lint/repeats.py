@@ -10,7 +10,7 @@ from torchrepro_lint.syntax.nodes import Call, Comprehension, Statement
 from torchrepro_lint.syntax.visitor import expressions, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 _OFTEN = re.compile(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"

@@ -11,8 +11,8 @@ from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, Do, Functi
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.event_cache import EventCache
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
+    from torchrepro_lint.resolve.symbols import EventCache
 
 # What functions of a project are called that load the weights of a model.
 _LOADING = re.compile(r"(?i).*(load|restore|resume).*")

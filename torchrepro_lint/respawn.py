@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, 
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 _STARTERS = re.compile(
     r"os\.(exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|system|popen)|"

@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.nodes import Assign, Attribute, Collection, Constant
 from torchrepro_lint.syntax.visitor import expressions, parts, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
 
 _PARTS = ("values", "indices")

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.nodes import parted
 if TYPE_CHECKING:
     from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.happenings import Happening, Step
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
     from torchrepro_lint.syntax.nodes import Statement
 

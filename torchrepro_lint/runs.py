@@ -9,15 +9,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from torchrepro_lint.beginnings import Beginning
-from torchrepro_lint.call_targets import entered
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.entrypoints import Entry, is_test
 from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by, values_in
 from torchrepro_lint.happenings import Happening, Step, Target, Waiting
 from torchrepro_lint.loader_datasets import through_loader
-from torchrepro_lint.names import Names
 from torchrepro_lint.query.memo_tables import tight
 from torchrepro_lint.replaced import replaced
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import entered
 from torchrepro_lint.run_tables import Happens, Outcome, RunTables
 from torchrepro_lint.stretches import Entered, Stretch
 from torchrepro_lint.syntax.events import Event

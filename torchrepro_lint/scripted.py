@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.program_index import ProgramIndex
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call, path_of
 
 _DECORATORS = frozenset(

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.nodes import Constant
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Call, Expression
 
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from torchrepro_lint.program_index import ProgramIndex
-from torchrepro_lint.sites import Site
+from torchrepro_lint.resolve.program_index import ProgramIndex, Site
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Expression, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, statements, within
 

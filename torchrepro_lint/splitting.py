@@ -13,7 +13,7 @@ from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, 
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 _PLACES = ("torch.utils.data", "torch.utils.data.dataset", "torch.utils.data.sampler")
 PARAMETERS = {

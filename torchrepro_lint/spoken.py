@@ -8,7 +8,7 @@ from torchrepro_lint.catalogue.conditions import OPEN, Literal, literal
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 
 def constant(names: Names, path: str, expression: Expression | None) -> Literal:

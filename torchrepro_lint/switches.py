@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.context import Context
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 MODERN = "torch.use_deterministic_algorithms"
 OLD = "torch.set_deterministic"

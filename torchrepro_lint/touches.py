@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.effects import Effects
     from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.events import Event
 

@@ -7,15 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.entrypoints import Entry, EntryPoints
-from torchrepro_lint.index_tables import IndexTables, Table
 from torchrepro_lint.order_flow import OrderFlow
 from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.resolve.program_index import IndexTables, Table
 from torchrepro_lint.run_tables import RunTables
 from torchrepro_lint.runs import Run
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import Libraries
-    from torchrepro_lint.module_tree import ModuleTree
+    from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.syntax.nodes import Facts
 

@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.nodes import Function, Ref
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.scoped import Scope, Scoped
 
 

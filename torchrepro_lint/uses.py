@@ -16,7 +16,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, 
 from torchrepro_lint.syntax.use_def import Block, Reset, Spot, Spots
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Facts, Summary
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchrepro_lint.program_index import ProgramIndex
     from torchrepro_lint.query.fixpoint import Allowance
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.scoped import Arguments, Scope, Scoped
     from torchrepro_lint.syntax.definitions import Assignments, Change, Mutations
     from torchrepro_lint.syntax.nodes import Function, Operation

@@ -10,7 +10,7 @@ from functools import cached_property
 from torchrepro_lint.device_contexts import enters_device
 from torchrepro_lint.origins import Origins
 from torchrepro_lint.passing import bind
-from torchrepro_lint.program_index import ProgramIndex
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.uses import Uses
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.context import Context
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.source.text import Fix
     from torchrepro_lint.syntax.nodes import Expression
 

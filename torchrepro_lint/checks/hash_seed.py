@@ -13,7 +13,7 @@ from torchrepro_lint.syntax.visitor import bodies, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})

@@ -17,7 +17,7 @@ from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Subscript, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 _OF = {"str": "of a string ", "bytes": "of bytes ", "": "may be of a string and "}
 

@@ -10,10 +10,10 @@ from torchrepro_lint.determinism import enabled
 from torchrepro_lint.distinct import distinct
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.gradients import forward_only, without_gradient
+from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.rewrites.fix_index_select import Fixes
 from torchrepro_lint.rewrites.selecting import Selecting, selecting
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.sites import Site
 from torchrepro_lint.syntax.nodes import Constant, span
 from torchrepro_lint.tensors import Tensors
 

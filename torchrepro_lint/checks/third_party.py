@@ -17,7 +17,7 @@ from torchrepro_lint.syntax.nodes import Constant, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 CODE = "TRL405"
 

@@ -9,7 +9,7 @@ from torchrepro_lint.infer.library import RESULTS, of_numpy
 from torchrepro_lint.infer.modes import device_around
 from torchrepro_lint.infer.outside import instance_of
 from torchrepro_lint.infer.what import NOTHING, UNKNOWN, What, joined
-from torchrepro_lint.names import MODULE_WRAPPERS
+from torchrepro_lint.resolve.names import MODULE_WRAPPERS
 from torchrepro_lint.syntax.nodes import Call, Constant
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function,
 from torchrepro_lint.syntax.summary import has_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.all_calls import Place
+    from torchrepro_lint.resolve.call_sites import Place
     from torchrepro_lint.value_flow import ValueFlow
 
 # Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.

@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
 # What has more values may be anything; so many are looked at for one question, and in vain for all.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.program_index import ProgramIndex
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
 
 _FUNCTIONS = frozenset(
     {

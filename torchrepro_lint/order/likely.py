@@ -10,7 +10,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Expression
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 # What gives one of its operands, or a set of several.
 ALGEBRA = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})

@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Expression, Ref
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.value_flow import ValueFlow
 
 _FUNCTIONS = {

@@ -8,7 +8,7 @@ from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Expres
 from torchrepro_lint.syntax.visitor import last_word, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.names import Names
+    from torchrepro_lint.resolve.names import Names
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
 # Displays longer than this are tables of data: their first items tell.

@@ -10,8 +10,8 @@ from torchrepro_lint.syntax.nodes import Call, Expression
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.names import Names
     from torchrepro_lint.order.spelled import Spelled
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import Comprehension, Ref, Statement, Subscript
     from torchrepro_lint.syntax.use_def import Spot
     from torchrepro_lint.uses import Uses

@@ -18,7 +18,7 @@ from torchrepro_lint.syntax.visitor import last_word, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project
-    from torchrepro_lint.sites import Site
+    from torchrepro_lint.resolve.program_index import Site
 
 _WORD = re.compile(r"\w+")
 _MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}

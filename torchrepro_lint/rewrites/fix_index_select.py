@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.helpers import Helper, provide
+from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.rewrites.index_select import Wishes, rewrite
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.rewrites.views import Views
 from torchrepro_lint.scripted import scripted
-from torchrepro_lint.sites import Site
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix
 from torchrepro_lint.sparse_words import Variable, carriers, makes_sparse, sparse_variables

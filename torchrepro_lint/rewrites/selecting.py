@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from torchrepro_lint.project import Project
-from torchrepro_lint.sites import Site
+from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Ref
 
 _WORD = "index_select"

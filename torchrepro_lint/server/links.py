@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.link import Link
-from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
+from torchrepro_lint.resolve.search_path import ModuleTree
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.call_answers import QUESTION, CallAnswers, run
-from torchrepro_lint.handed_on import HandedOn
 from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.resolve.higher_order import QUESTION, CallAnswers, HandedOn, Through, run
 from torchrepro_lint.syntax.nodes import (
     Call,
     Expression,
@@ -25,12 +24,11 @@ from torchrepro_lint.syntax.nodes import (
     takes_object,
 )
 from torchrepro_lint.syntax.visitor import called_word
-from torchrepro_lint.through import Through
 
 if TYPE_CHECKING:
-    from torchrepro_lint.event_cache import EventCache
-    from torchrepro_lint.name_context import NameResolution
     from torchrepro_lint.query.fixpoint import Memo
+    from torchrepro_lint.resolve.context import NameResolution
+    from torchrepro_lint.resolve.symbols import EventCache
 
 
 # The calls of a project are numbered: the number of the file, that of the word, then that of the call among those by the

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from torchrepro_lint.definitions import Parameter
-    from torchrepro_lint.modules import Modules
+    from torchrepro_lint.resolve.imports import Modules
+    from torchrepro_lint.resolve.symbols import Parameter
     from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function, Param
 
 

@@ -1,7 +1,11 @@
-"""Which file an import means, and what a name of a module stands for across re-exports.
+"""The syntax trees of files as an input of queries: whoever looks into one depends on it.
+
+Which file an import means, and what a name of a module stands for across re-exports.
 
 Names of the project are ``path:qualified.name`` (``src/train.py:main``; ``src/train.py:`` is the module itself), the path with
 slashes and relative to the root; names of everything else are dotted as imports write them (``torch.nn``).
+
+The modules of a project that have to do with torch.
 """
 
 from __future__ import annotations
@@ -11,11 +15,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from torchrepro_lint.config.roots import join, parents
-from torchrepro_lint.module_tree import ModuleTree
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.query.memo_tables import Kept, Reads
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.nodes import Facts, Summary, parted, path_of
-from torchrepro_lint.tracked_files import Files
+
+
+class Files(dict[str, Facts]):
+    """The facts of files by path, which note that they are looked into."""
+
+    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
+        super().__init__(files)
+        self._reads = reads
+
+    def __getitem__(self, path: str) -> Facts:
+        self._reads.seen |= self._reads.bits.get(path, 0)
+        return super().__getitem__(path)
+
+    def get(self, path: str, default: Facts | None = None) -> Facts | None:  # type: ignore[override]
+        """The facts of a file, if it is there."""
+        self._reads.see(path)
+        return super().get(path, default)
+
+    def peek(self, path: str) -> Facts:
+        """The facts of a file, for whoever asks all files and so needs no note of it."""
+        return super().__getitem__(path)
+
 
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.
 _MANY_STARS = 8
@@ -339,3 +364,17 @@ class Modules:
                 yield from self._attributes(found, parts[1:])
             else:
                 yield ".".join((found, *parts[1:]))
+
+
+def torch_modules(modules: Modules) -> frozenset[str]:
+    """The modules that import torch, and those that such a module imports, as paths."""
+    with modules.reads.apart():  # by imports and what modules offer alone: that is noted at once, and not file by file
+        direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
+        imported = {file for path in sorted(direct) for file in modules.imported(path)}
+    modules.reads.see_word("imports", "")
+    modules.reads.see_word("exports", "")
+    return frozenset(direct | imported)
+
+
+def _is_torch(module: str) -> bool:
+    return module == "torch" or module.startswith("torch.")

@@ -13,16 +13,14 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import product
 
-from torchrepro_lint.callers import Callers
-from torchrepro_lint.dataclass_fields import passed
-from torchrepro_lint.definitions import Definitions, Parameter
-from torchrepro_lint.event_cache import EventCache
-from torchrepro_lint.module_tree import places_of
-from torchrepro_lint.modules import Modules
-from torchrepro_lint.options import Options
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.query.memo_tables import Kept, Recent
-from torchrepro_lint.registry import Registry
+from torchrepro_lint.resolve.call_graph import Callers
+from torchrepro_lint.resolve.cli_options import Options
+from torchrepro_lint.resolve.imports import Modules
+from torchrepro_lint.resolve.registries import Registry, passed
+from torchrepro_lint.resolve.search_path import places_of
+from torchrepro_lint.resolve.symbols import Definitions, EventCache, Parameter
 from torchrepro_lint.syntax.definitions import position
 from torchrepro_lint.syntax.nodes import (
     Attribute,

@@ -1,0 +1,362 @@
+"""The directories that a project puts on ``sys.path``.
+
+Where the modules of a project lie, and in which folders imports find them: paths alone, whatever the modules say.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from torchrepro_lint.config.roots import join, parents
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Do,
+    Expression,
+    Facts,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    Summary,
+    given,
+)
+from torchrepro_lint.syntax.visitor import statements
+
+_SYS = frozenset({"sys", "sys.path"})
+_METHODS = (("path", "append"), ("path", "insert"))
+# What leaves a path as it is.
+_SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
+# A path is followed through so many variables and calls, and goes so many levels up.
+_MOST_STEPS = 20
+_MOST_LEVELS = 20
+
+
+def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
+    """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
+    found: dict[str, None] = {}
+    for path in sorted(files):
+        found.update(dict.fromkeys(entries_of(path, files[path])))
+    return tuple(found)
+
+
+def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
+    """Those of one file."""
+    summary = facts.summary
+    if _SYS.isdisjoint(summary.imports) or not any(word in summary.calls for word in ("append", "insert")):
+        return ()
+    return tuple(entry for entry in _entries(path, facts) if not entry.startswith(".."))
+
+
+def _entries(path: str, facts: Facts) -> Iterator[str]:
+    functions = {function.name: function for function in facts.functions}
+    for call in _called(facts.body):
+        match call.func:
+            case Ref(roots=(root,), path=()) if root in functions:
+                passed = {f"{root}.<locals>.{word}": value for word, value in given(functions[root], call)}
+                read = _Paths(path, facts, passed)
+                for inner in _called(functions[root].body):
+                    yield from read.put(inner)
+            case _:
+                yield from _Paths(path, facts, {}).put(call)
+
+
+def _called(body: Sequence[Statement]) -> Iterator[Call]:
+    """The calls that are statements of their own."""
+    for statement in statements(body):
+        if isinstance(statement, Do) and isinstance(statement.value, Call):
+            yield statement.value
+
+
+class _Paths:
+    """What the paths that one file writes mean, in one call of a function what that was given."""
+
+    def __init__(self, path: str, facts: Facts, passed: Mapping[str, Expression]) -> None:
+        self._path = path
+        self._variables = facts.assigned
+        self._given = passed
+
+    def put(self, call: Call) -> Iterator[str]:
+        """The directories that a call puts on ``sys.path``."""
+        match call:
+            case Call(func=Ref(roots=("sys",), path=words), args=(*_, last)) if words in _METHODS:
+                for folder in self.folders(last.value):
+                    yield _normal(folder)
+
+    def folders(self, expression: Expression) -> Iterator[str]:
+        """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
+        here = self._from_file(expression)
+        if here is not None:
+            yield here
+            return
+        match self._written(expression):
+            case Constant(value=str(text)) if not text.startswith(("/", "~")):
+                yield posixpath.join(posixpath.dirname(self._path), text)
+                yield text
+            case Call(func=func, args=(arg,)) if _name(func) in _SAME:
+                yield from self.folders(arg.value)
+
+    def _written(self, expression: Expression) -> Expression:
+        """An expression, for a variable of the module that is assigned once what that is."""
+        for _ in range(_MOST_STEPS):
+            match expression:
+                case Ref(roots=(root,), path=()) if root.startswith(":"):
+                    values = tuple(self._variables.get(root, ()))
+                    if root in self._given and not values:
+                        expression = self._given[root]
+                    elif len(values) == 1 and values[0][0] == "=":
+                        expression = values[0][1]
+                    else:
+                        return expression
+                case _:
+                    return expression
+        return expression
+
+    def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
+        """A path that is built from ``__file__``."""
+        written = self._written(expression)
+        if isinstance(written, Ref) and not written.path and written.roots[0].endswith("__file__"):
+            return self._path
+        inner, rest = _taken(written)
+        if inner is None or depth > _MOST_STEPS:
+            return None
+        found = self._from_file(inner, depth + 1)
+        for step in rest if found is not None else ():
+            found = None if found is None else self._step(found, step)
+        return found
+
+    def _step(self, folder: str, step: Expression | str | int) -> str | None:
+        """A folder so many levels above another, below it by a name, or with a text behind it."""
+        match step:
+            case int(levels):
+                for _ in range(min(levels, _MOST_LEVELS)):
+                    folder = posixpath.dirname(_normal(folder))
+                return folder
+            case str(text):
+                return folder + text
+        name = self._written(step)
+        if isinstance(name, Constant) and isinstance(name.value, str):
+            return posixpath.join(folder, name.value)
+        return None
+
+
+def _taken(expression: Expression) -> tuple[Expression | None, Sequence[Expression | str | int]]:
+    """The path that an expression begins with, and what it does to it: levels up, texts behind, names below."""
+    match expression:
+        case Call(args=args) if args:
+            return _taken_by_call(_name(expression.func), [arg.value for arg in args])
+        case Call(func=Attribute(value=value, name="resolve" | "absolute" | "as_posix")):
+            return value, ()
+        case Call(func=Ref(path=(*_, "resolve" | "absolute" | "as_posix")) as func):
+            return _before(func), ()
+        case Attribute(value=value, name="parent"):
+            return value, (1,)
+        case Ref(path=(*_, "parent")):
+            return _before(expression), (1,)
+        case Subscript(value=value, indices=(Constant(value=int(index)),)):
+            return _picked(value, index)
+        case Operation(op="/", operands=(left, right)):
+            return left, (right,)
+        case Operation(op="+" | "f", operands=(left, Constant(value=str(text)))):
+            return left, (text,)
+        case Operation(op="%", operands=(Constant(value=str(text)), value)) if text[:2] == "%s" and "%" not in text[2:]:
+            return value, (text[2:],)
+    return None, ()
+
+
+def _taken_by_call(name: str, args: Sequence[Expression]) -> tuple[Expression | None, Sequence[Expression | int]]:
+    if name == "os.path.join":
+        return args[0], args[1:]
+    if name == "os.path.dirname":
+        return args[0], (1,)
+    return (args[0], ()) if name in _SAME and len(args) == 1 else (None, ())
+
+
+def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[int]]:
+    """``path.parents[1]``, and ``os.path.split(path)[0]``."""
+    match value:
+        case Attribute(value=inner, name="parents"):
+            return inner, (index + 1,)
+        case Ref(path=(*_, "parents")):
+            return _before(value), (index + 1,)
+        case Call(func=func, args=(arg,)) if _name(func) == "os.path.split" and index == 0:
+            return arg.value, (1,)
+    return None, ()
+
+
+def _before(ref: Ref) -> Ref:
+    """What the last attribute is read from."""
+    return ref._replace(path=ref.path[:-1])
+
+
+def _normal(folder: str) -> str:
+    normal = posixpath.normpath(folder) if folder else ""
+    return "" if normal == "." else normal
+
+
+def _name(func: Expression) -> str:
+    return ".".join((*func.roots[:1], *func.path)) if isinstance(func, Ref) else ""
+
+
+# Names of modules that projects have and no library offers for import.
+_OWN = frozenset(
+    {
+        "utils",
+        "util",
+        "utilities",
+        "helper",
+        "helpers",
+        "common",
+        "misc",
+        "tools",
+        "functions",
+        "ops",
+        "const",
+        "constants",
+    }
+    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers", "architectures"}
+    | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
+    | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
+    | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
+)
+
+
+class ModuleTree:
+    """The modules of a project by their places.
+
+    ``source_roots`` are directories in which absolute imports are looked up; those that the project puts on ``sys.path`` are
+    added. ``stems`` has the file of each module by its path without suffix; for a folder without ``__init__.py`` an empty one.
+    """
+
+    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str]) -> None:
+        roots = ("" if root == "." else root.strip("/") for root in source_roots)
+        self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
+        self.stems = _stems(files)
+        self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
+        self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
+        self._files = frozenset(files)
+        self._folders = {path: posixpath.dirname(path) for path in files}
+        self._homes: dict[tuple[str, str], str | None] = {}
+        self._searched: dict[str, tuple[str, ...]] = {}
+        self._nearer: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What everything here rests on: equal for trees in which all imports lead to the same modules."""
+        folders = (tuple(sorted(self._script_folders)), tuple(sorted(self._command_folders)))
+        return self.source_roots, *folders, tuple(sorted(self._files))
+
+    def folder(self, path: str) -> str:
+        """The directory of a file; it is asked for at every name."""
+        known = self._folders.get(path)
+        return posixpath.dirname(path) if known is None else known
+
+    def module(self, path: str, name: str) -> str | None:
+        """The file of the module that an import of ``name`` in ``path`` leads to, or of the nearest one around what it names; None
+        where it leads out of the project.
+        """
+        dots = len(name) - len(name.lstrip("."))
+        parts = [part for part in name[dots:].split(".") if part]
+        if dots:
+            place: str | None = self.above(path, dots)
+        else:
+            place = self.home_for(path, parts)
+            if place is None and self.beside(self.folder(path), parts[0]):
+                place = self.folder(path)
+        found = None
+        if place is not None:
+            found = self.stems.get(place) if dots else None
+            for part in parts:
+                place = join(place, part)
+                below = self.stems.get(place)
+                if below is None:
+                    break
+                found = below or found
+        return found or None
+
+    def above(self, path: str, dots: int) -> str:
+        """The folder in which a relative import with so many dots begins."""
+        folder = self.folder(path)
+        for _ in range(dots - 1):
+            folder = posixpath.dirname(folder)
+        return folder
+
+    def home_for(self, path: str, parts: Sequence[str]) -> str | None:
+        """The directory in which an absolute import in a file finds its first word; None: no such one.
+
+        A file does not import itself: ``utils/model.py`` means the package ``model`` by that word.
+        """
+        folder, word = self.folder(path), parts[0]
+        if (nearer := self._of_its_own(path, folder, parts)) is not None:
+            return nearer
+        home = self._home(folder, word)
+        if home is None or self.stems[join(home, word)] != path:
+            return home
+        others = (each for each in self._searched[folder] if self.stems.get(join(each, word), path) != path)
+        return next(others, home)
+
+    def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
+        """The nearest folder around that is a program's own, with a script in it, and that has the module which is meant, where
+        the root of the project may have one of that name as well; None where there is no such one.
+        """
+        if folder not in self._nearer:
+            around = [each for each in parents(folder) if each in self._command_folders and each]
+            self._nearer[folder] = tuple(each for each in around if join(each, "__init__.py") not in self._files)
+        for each in self._nearer[folder]:
+            stem = join(each, parts[0])
+            is_file = self.stems.get(stem) == f"{stem}.py" != path
+            if is_file or (join(each, "/".join(parts[:2])) in self.stems):
+                return each
+        return None
+
+    def _home(self, folder: str, word: str) -> str | None:
+        """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
+        key = (folder, word)
+        if key not in self._homes:
+            if folder not in self._searched:
+                self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
+            found = (each for each in self._searched[folder] if join(each, word) in self.stems)
+            self._homes[key] = next(found, None)
+        return self._homes[key]
+
+    def beside(self, folder: str, word: str) -> bool:
+        """Whether a package's folder has a module of a name, where one of its files is started as a script and so looks there.
+
+        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``. What is called
+        as only a project's own modules are is meant in any case.
+        """
+        if (folder not in self._script_folders and word not in _OWN) or word in sys.stdlib_module_names:
+            return False
+        return join(folder, word) in self.stems
+
+    def _search_path(self, folder: str) -> Iterator[str]:
+        """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
+
+        Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
+        however often it holds a ``random.py``.
+        """
+        above = [folder, *parents(folder)] if folder else [""]
+        plain = [each for each in above if join(each, "__init__.py") not in self._files]
+        yield from plain[:1] if plain and plain[0] == folder else ()
+        yield from self.source_roots
+        yield from plain
+
+
+def places_of(path: str, facts: Facts) -> tuple[object, ...]:
+    """What a file decides of where modules are found."""
+    return facts.summary.guarded, is_command(facts.summary), entries_of(path, facts)
+
+
+def is_command(summary: Summary) -> bool:
+    """Whether a file is a script that takes arguments, or says itself that it may be one."""
+    return summary.guarded or (summary.acts and "argparse" in summary.imports)
+
+
+def _stems(files: Iterable[str]) -> dict[str, str]:
+    found = dict.fromkeys((folder for path in files for folder in parents(path) if folder), "")
+    found |= {path.removesuffix(".py"): path for path in files}
+    found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
+    return found

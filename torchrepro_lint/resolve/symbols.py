@@ -1,0 +1,223 @@
+"""Which definitions of a function are in force: in one block, the last one.
+
+What the files of a project define, by full name; a file is looked into when one of its names is asked for.
+
+The events of the bodies of a project, each worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from torchrepro_lint.query.memo_tables import Reads, Recent, tight
+from torchrepro_lint.syntax.control_flow import Setting
+from torchrepro_lint.syntax.definitions import Mutations, mutations
+from torchrepro_lint.syntax.events import Event, events
+from torchrepro_lint.syntax.nodes import Class, Define, Expression, Facts, Function, Param, Ref, Statement, Values
+from torchrepro_lint.syntax.summary import is_property
+from torchrepro_lint.syntax.visitor import blocks
+
+
+def in_force(facts: Facts) -> Iterator[Function]:
+    """The functions of a file but for those that a later ``def`` of the same block replaces.
+
+    Decorated ones are all kept: a property's setter, an overload, a registered variant add to the first.
+    """
+    counts: dict[str, int] = {}
+    for function in facts.functions:
+        counts[function.name] = counts.get(function.name, 0) + 1
+    repeated = {name for name, count in counts.items() if count > 1}
+    replaced = _replaced(facts, repeated) if repeated else frozenset()
+    yield from (each for each in facts.functions if each.start not in replaced or each.decorators)
+
+
+def _replaced(facts: Facts, names: set[str]) -> frozenset[int]:
+    """The offsets of the ``def`` statements that are followed by another of their name in their block."""
+    found: set[int] = set()
+    queue = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
+    while queue:
+        body: tuple[Statement, ...] = queue.pop()
+        last: dict[str, int] = {}
+        for statement in body:
+            if isinstance(statement, Define) and statement.name in names:
+                if statement.name in last:
+                    found.add(last[statement.name])
+                last[statement.name] = statement.start
+            queue.extend(blocks(statement))
+    return frozenset(found)
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function, and its position among all of them."""
+
+    function: Function
+    param: Param
+    position: int
+
+
+class _Table(NamedTuple):
+    """The definitions of a file by their names in it: ``Net.forward``, those of variables with their colon."""
+
+    functions: Mapping[str, tuple[Function, ...]]
+    classes: Mapping[str, tuple[Class, ...]]
+    assigned: Mapping[str, Values]
+
+
+_NOTHING = _Table({}, {}, {})
+
+
+class Definitions:
+    """Look-ups of ``path:name``; a name that a project does not define gives nothing."""
+
+    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
+        self._files = files
+        self.reads = reads
+        self._keeps = reads.keeps  # asked for at every name
+        self._tables: dict[str, _Table] = {}
+        self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
+
+    def top_level(self, module: str) -> tuple[Statement, ...]:
+        """The top-level statements of a module (``path:``)."""
+        return self._files[module[:-1]].body
+
+    def facts(self, path: str) -> Facts:
+        """All that is known of a file of the project."""
+        self.reads.see(path)
+        return self._files[path]
+
+    def functions(self, name: str) -> tuple[Function, ...]:
+        """The definitions of a function that are in force."""
+        path, colon, own = name.rpartition(":")
+        return self._table(path).functions.get(own, ()) if colon else ()
+
+    def classes(self, name: str) -> tuple[Class, ...]:
+        """The definitions of a class."""
+        path, colon, own = name.rpartition(":")
+        return self._table(path).classes.get(own, ()) if colon else ()
+
+    def assigned(self, name: str) -> Values | None:
+        """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
+        path, colon, _ = name.rpartition(":")
+        return self._table(path).assigned.get(name[len(path) :]) if colon else None
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter that a variable is, of the last definition that has it."""
+        function, _, word = name.rpartition(".<locals>.")
+        for definition in reversed(self.functions(function)) if function else ():
+            for position, param in enumerate(definition.params):
+                if param.name == word:
+                    return Parameter(definition, param, position)
+        return None
+
+    def defines(self, name: str) -> bool:
+        """Whether a name is a function or class of the project."""
+        path, colon, own = name.rpartition(":")
+        if not colon or own in self._outline(path):
+            return bool(colon)
+        table = self._table(path)
+        return own in table.functions or own in table.classes
+
+    def outlines(self, name: str) -> bool:
+        """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
+        path, colon, own = name.rpartition(":")
+        return bool(colon) and own in self._outline(path)
+
+    def bases(self, name: str) -> tuple[Expression, ...]:
+        """The bases of a class of the project, of all its definitions."""
+        path, colon, own = name.rpartition(":")
+        return self._outline(path).get(own, ()) if colon else ()
+
+    def forget(self, path: str) -> None:
+        """A file has changed."""
+        self._tables.pop(path, None)
+        self._outlines.pop(path, None)
+
+    def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
+        """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
+        if self._keeps:
+            self.reads.see(path)
+        outline = self._outlines.get(path)
+        if outline is None:
+            facts = self._files.get(path)
+            if facts is None:
+                return {}
+            outline = self._outlines[path] = {name[1:]: () for name in facts.summary.functions}
+            for name, bases in facts.summary.classes:
+                outline[name[1:]] = outline.get(name[1:], ()) + bases
+        return outline
+
+    def _table(self, path: str) -> _Table:
+        if self._keeps:
+            self.reads.see(path)
+        table = self._tables.get(path)
+        if table is None:
+            facts = self._files.get(path)
+            if facts is None:
+                return _NOTHING
+            table = self._tables[path] = _table(facts)
+        return table
+
+
+def _table(facts: Facts) -> _Table:
+    functions: dict[str, list[Function]] = {}
+    for function in in_force(facts):
+        functions.setdefault(function.name[1:], []).append(function)
+    classes: dict[str, list[Class]] = {}
+    for each in facts.classes:
+        classes.setdefault(each.name[1:], []).append(each)
+    return _Table(tight(functions), tight(classes), facts.assigned)
+
+
+# The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
+_MOST_BODIES = 5_000
+
+
+class EventCache:
+    """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code."""
+
+    def __init__(self, definitions: Definitions, properties: frozenset[str], torch: str) -> None:
+        self._definitions = definitions
+        self._imported = Setting(False, torch, properties)
+        self._started = Setting(True, torch, properties)
+        most = None if definitions.reads.firm else _MOST_BODIES
+        # By the identity of a body, which stays as long as the facts.
+        self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(most)
+        self._mutations: dict[str, Mutations] = {}
+
+    def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
+        """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
+
+        Of a property, those of reading it: what sets or deletes it is another definition of that name.
+        """
+        if name.endswith(":"):
+            return self.of_body(self._definitions.top_level(name), main=main)
+        definitions = self._definitions.functions(name)
+        if len(definitions) > 1:
+            definitions = tuple([each for each in definitions if is_property(each)]) or definitions
+        found = [self.of_body(each.body) for each in definitions]
+        return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
+
+    def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
+        """The events of one body of the facts; a function's module may be the one that is started."""
+        key = (id(body), main)
+        found: tuple[Event, ...] | None = self._known.get(key)
+        if found is None:
+            found = self._known[key] = events(body, self._started if main else self._imported)
+        return found
+
+    def added(self, path: str, ref: Ref) -> Iterator[Expression]:
+        """What the statements of a file add to a list that a variable or an attribute holds: items, or lists of items."""
+        if path not in self._mutations:
+            self._mutations[path] = mutations(self._definitions.facts(path))
+        for root in ref.roots:
+            for _, change in self._mutations[path].get((root, ref.path), ()):
+                if change.kind in ("add", "join") and change.value is not None:
+                    yield change.value
+
+    def forget(self, path: str, facts: Facts) -> None:
+        """A file has changed, which had these facts."""
+        self._mutations.pop(path, None)
+        for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+            for main in (True, False):
+                self._known.pop((id(body), main))
