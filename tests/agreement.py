@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from torchrepro_lint.infer.bindings import FLOW, MODES
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.infer.what import What
+from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.types.lattice import What
+from torchrepro_lint.dataflow.types.targets import FLOW, MODES
 from torchrepro_lint.project import Project
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Loop, Ref, Statement, With

@@ -8,10 +8,8 @@ import pytest
 
 from one_file import project_of
 from page_examples import examples
-from torchrepro_lint.order import barren
-from torchrepro_lint.order.barren import Barren
-from torchrepro_lint.order.goings import goings
-from torchrepro_lint.order.likely import may_be_set
+from torchrepro_lint.dataflow.taint import prefilter
+from torchrepro_lint.dataflow.taint.prefilter import Barren, goings, may_be_set
 from torchrepro_lint.project import Project
 from torchrepro_lint.syntax.nodes import Expression
 
@@ -107,7 +105,7 @@ def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
 def test_what_has_too_many_values_may_be_anything(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     project = project_of({"a.py": "".join(f"y = [{number}]\n" for number in range(9)) + "for x in y: f(x)\n"})
     assert all(Barren(project.resolver).holds(*each) for each in _gone_along(project))
-    monkeypatch.setattr(barren, most, 8)
+    monkeypatch.setattr(prefilter, most, 8)
     assert not any(Barren(project.resolver).holds(*each) for each in _gone_along(project))
 
 
@@ -115,7 +113,7 @@ def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPat
     text = "y = {1}\nz = [2]\nfor x in y: f(x)\nfor x in z: f(x)\n"
     project = project_of({"a.py": text})
     first, second = sorted(_gone_along(project), key=lambda each: each[1].start)
-    monkeypatch.setattr(barren, "_MOST_STEPS", 1)
+    monkeypatch.setattr(prefilter, "_MOST_STEPS", 1)
     known = Barren(project.resolver)
     assert not known.holds(*first)
     assert not known.holds(*second)

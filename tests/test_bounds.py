@@ -9,13 +9,14 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, uses
+from torchrepro_lint import check_tree
 from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
+from torchrepro_lint.dataflow import uses
+from torchrepro_lint.dataflow.types import inference
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.engine import prepare
-from torchrepro_lint.infer import kinds
-from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import Recent
@@ -35,7 +36,7 @@ BOUNDS = {
     (program_index, "_MOST_FILES"): 1,
     (names, "_MOST_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
-    (kinds, "_MOST_FILES"): 0,
+    (inference, "_MOST_FILES"): 0,
     (memo_tables, "_MOST"): 1,
 }
 
@@ -97,7 +98,7 @@ def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
 
 
 def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "_MOST_FILES", 5)
+    monkeypatch.setattr(inference, "_MOST_FILES", 5)
     checker, files = _tree(everything)
     known = kinds_of(Parts(checker, files).of("whole.py"))
     for number, path in enumerate(files, 1):

@@ -6,8 +6,7 @@ import pytest
 
 from tests.one_file import NAME, findings
 from torchrepro_lint.checks.dataloader import worker_init
-from torchrepro_lint.same_scopes import SameScopes
-from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.dataflow.environment import Arguments, SameScopes, Scope, Scoped
 from torchrepro_lint.syntax.nodes import Constant, Ref
 from torchrepro_lint.transforming import Transforming
 

@@ -8,8 +8,8 @@ import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint import order
-from torchrepro_lint.order.goings import goings
-from torchrepro_lint.order.sets import may_take, set_orders
+from torchrepro_lint.dataflow.taint.prefilter import goings
+from torchrepro_lint.dataflow.taint.sources import may_take, set_orders
 from torchrepro_lint.syntax.nodes import Facts
 from torchrepro_lint.syntax.use_def import Spots
 

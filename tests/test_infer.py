@@ -9,8 +9,8 @@ import pytest
 from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.infer.what import What
+from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.types.lattice import What
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Do, Facts, Statement
 from torchrepro_lint.syntax.visitor import statements

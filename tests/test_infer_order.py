@@ -10,8 +10,8 @@ import pytest
 from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.infer.what import UNKNOWN, What
+from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 

@@ -13,7 +13,7 @@ torch = installed.torch()
 from agreement import Recorder, contradiction, texts_of  # noqa: E402  it needs torch
 from one_file import project_of  # noqa: E402
 from torch_runs import RUNS  # noqa: E402
-from torchrepro_lint.infer.what import What  # noqa: E402
+from torchrepro_lint.dataflow.types.lattice import What  # noqa: E402
 
 _ROOT = Path(torch.__file__).parent.parent
 _OWN = Path(__file__).parent / "torch_runs.py"

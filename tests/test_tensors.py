@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from one_file import NAME, project_of
+from torchrepro_lint.dataflow.types.tensors import Tensors
 from torchrepro_lint.syntax.nodes import Do
-from torchrepro_lint.tensors import Tensors
 
 ASKED = ("without_gradient", "integral", "int32", "scalar", "contiguous", "unusual")
 

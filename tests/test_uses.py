@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from one_file import facts_of, project_of
-from torchrepro_lint import uses
-from torchrepro_lint.attributes_read import attributes_read, may_read
+from torchrepro_lint.dataflow import uses
+from torchrepro_lint.dataflow.uses import attributes_read, may_read
 from torchrepro_lint.syntax.nodes import Attribute
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.passing import bind
+from torchrepro_lint.dataflow.arguments import bind
+from torchrepro_lint.dataflow.environment import Scope, Scoped
 from torchrepro_lint.query.fixpoint import ring
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.events import mark
 from torchrepro_lint.syntax.nodes import Call, Function, Ref, path_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.happenings import Happening
     from torchrepro_lint.runs import Run
     from torchrepro_lint.stretches import Entered
     from torchrepro_lint.syntax.events import Event
-    from torchrepro_lint.value_context import ValueSources
 
 # A function that is entered in more ways, or by a longer one, or by itself, is given whatever any call of the project passes.
 _MOST = 8

@@ -121,7 +121,7 @@ class _Checking:
 
     def check(self, path: str) -> Checked:
         """What is said of a file."""
-        from torchrepro_lint.infer.kinds import kinds_of
+        from torchrepro_lint.dataflow.types.inference import kinds_of
 
         reading = self._parts.files[path]
         if self._limit:

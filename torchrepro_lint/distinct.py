@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.infer.kinds import kinds_of
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.syntax.nodes import (
     Assign,

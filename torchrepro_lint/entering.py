@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.branches import is_set_outside
-from torchrepro_lint.constructions import passes_self
+from torchrepro_lint.dataflow.arguments import bind, is_partial, passes_self
+from torchrepro_lint.dataflow.environment import Scope, Scoped
+from torchrepro_lint.dataflow.feasibility import is_set_outside
 from torchrepro_lint.loader_datasets import through_loader
-from torchrepro_lint.passing import bind, is_partial
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref, path_of
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.events import Event
-    from torchrepro_lint.value_flow import ValueFlow
 
 # Objects that were made by functions are looked for so deep.
 _DEEPEST = 10

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Literal
+from torchrepro_lint.dataflow.constants import constant
 from torchrepro_lint.flags import Setting, items
-from torchrepro_lint.spoken import constant
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Leave, Subscript
 
 if TYPE_CHECKING:

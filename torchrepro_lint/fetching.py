@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.attributes import attribute_values
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.catalogue.loaders import Dataset, dataset, loader_kinds
+from torchrepro_lint.dataflow.arguments import read_arguments
+from torchrepro_lint.dataflow.environment import Scoped
+from torchrepro_lint.dataflow.reaching_definitions import attribute_values
 from torchrepro_lint.loaders import samples
-from torchrepro_lint.passing import read_arguments
-from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Constant, Operation, Ref, Subscript
 from torchrepro_lint.transforming import NOTHING, UNKNOWN, Draws, Transforming
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import OPEN, Argument, Literal, Truth, arguments, evaluate
 from torchrepro_lint.catalogue.rows import Spelling, plain
-from torchrepro_lint.spoken import constant
+from torchrepro_lint.dataflow.constants import constant
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Operation, Ref
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.gradient_switches import switch_of
+from torchrepro_lint.dataflow.value_flow import switch_of
 from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:

@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.branches import truth
 from torchrepro_lint.catalogue.conditions import HIDDEN, Truth, evaluate
 from torchrepro_lint.catalogue.loaders import LoaderKind, loader_kinds
 from torchrepro_lint.catalogue.rows import Spelling
-from torchrepro_lint.constructions import own_arguments
-from torchrepro_lint.passing import constants, passes, read_arguments, values
-from torchrepro_lint.scoped import Arguments, Scope, Scoped
+from torchrepro_lint.dataflow.arguments import constants, own_arguments, passes, read_arguments, values
+from torchrepro_lint.dataflow.environment import Arguments, Scope, Scoped
+from torchrepro_lint.dataflow.feasibility import is_off, truth
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
-from torchrepro_lint.tested import is_off
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.environment import ValueSources
+    from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.resolve.program_index import Site
-    from torchrepro_lint.value_context import ValueSources
-    from torchrepro_lint.value_flow import ValueFlow
 
 # A function that is called from more places is taken once, with whatever they pass.
 _MOST_CALLERS = 24

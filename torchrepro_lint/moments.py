@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.dataflow.constants import spoken
 from torchrepro_lint.flags import FLAG_WORDS
 from torchrepro_lint.happenings import guards
 from torchrepro_lint.reached import device_of, on_request, raising
 from torchrepro_lint.routes import entry_statement, steps_to
-from torchrepro_lint.spoken import spoken
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression
 from torchrepro_lint.timeline import LANES, Lane, Moment, Timeline

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.types.tensors import Tensors
 from torchrepro_lint.subjects import receiver
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
-from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

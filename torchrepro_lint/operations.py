@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.candidates import readings
 from torchrepro_lint.catalogue.conditions import NOTHING, Argument, Known, Truth, applicable, arguments, refuted
 from torchrepro_lint.cut_off import cut_off
+from torchrepro_lint.dataflow.forwarding import readings
+from torchrepro_lint.dataflow.types.tensors import Tensors
 from torchrepro_lint.determinism import warns_only
 from torchrepro_lint.evaluation import in_evaluation
 from torchrepro_lint.gradients import forward_only, switched_off, used_without_gradient
@@ -19,7 +20,6 @@ from torchrepro_lint.pipelines import made_for_inference
 from torchrepro_lint.subjects import of_call, of_module, tensor
 from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Ref
 from torchrepro_lint.syntax.visitor import last_word
-from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Row, Spelling

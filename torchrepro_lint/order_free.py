@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import OPEN, Literal, literal
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.distinct import distinct, own_values
-from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.subjects import tensor
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Operation, Subscript
 from torchrepro_lint.syntax.visitor import last_word

@@ -7,13 +7,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.dataflow.arguments import read_arguments
+from torchrepro_lint.dataflow.environment import Scope, Scoped
 from torchrepro_lint.entering import Entering, used_by
 from torchrepro_lint.frameworks import calls_method
 from torchrepro_lint.loaders import kind_of, shuffles
-from torchrepro_lint.passing import read_arguments
 from torchrepro_lint.query.fixpoint import ring
 from torchrepro_lint.runs import fetches, samplers_of
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation, path_of
 from torchrepro_lint.syntax.visitor import last_word
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.constructions import own_arguments
+from torchrepro_lint.dataflow.arguments import own_arguments, passes, read_arguments
+from torchrepro_lint.dataflow.environment import Scoped
 from torchrepro_lint.loaders import hands_on, scopes
-from torchrepro_lint.passing import passes, read_arguments
-from torchrepro_lint.scoped import Scoped
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, path_of
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Between, arguments
-from torchrepro_lint.infer.what import UNKNOWN, What
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Spelling
-    from torchrepro_lint.tensors import Tensors
+    from torchrepro_lint.dataflow.types.tensors import Tensors
 
 
 def tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.taint.analysis import OrderFlow
 from torchrepro_lint.entrypoints import Entry, EntryPoints
-from torchrepro_lint.order_flow import OrderFlow
 from torchrepro_lint.query.memo_tables import Kept
 from torchrepro_lint.resolve.program_index import IndexTables, Table
 from torchrepro_lint.run_tables import RunTables

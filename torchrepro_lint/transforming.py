@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.catalogue.loaders import dataset, transforms
+from torchrepro_lint.dataflow.environment import SameScopes, Scope, Scoped, Unbound, key_of
 from torchrepro_lint.effects import called_value
 from torchrepro_lint.happenings import Happening
 from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.same_scopes import SameScopes
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.events import mark
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -26,7 +25,6 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.unbound import Unbound, key_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw

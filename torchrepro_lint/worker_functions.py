@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.arguments import is_partial
+from torchrepro_lint.dataflow.environment import Scope, Scoped
 from torchrepro_lint.loaders import kind_of
-from torchrepro_lint.passing import is_partial
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.syntax.nodes import Call, Lambda, Ref, path_of
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.arguments import bind
+from torchrepro_lint.dataflow.environment import Scope, Scoped
 from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.passing import bind
-from torchrepro_lint.scoped import Scope, Scoped
 from torchrepro_lint.seeding import from_entropy, seed_given
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import is_none, within

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.order.listings import Listing, listings
-from torchrepro_lint.order.taint import Here
-from torchrepro_lint.order.wording import decided
+from torchrepro_lint.dataflow.taint.analysis import decided
+from torchrepro_lint.dataflow.taint.context import Here
+from torchrepro_lint.dataflow.taint.sources import Listing, listings
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rewrites.walking import fix_walk
 from torchrepro_lint.rule import Finding

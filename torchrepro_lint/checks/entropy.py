@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.dataflow.feasibility import is_given
 from torchrepro_lint.effects import label
 from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
 from torchrepro_lint.rewrites.fix_entropy import (
@@ -20,7 +21,6 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.seeding import from_entropy, seed_given
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
-from torchrepro_lint.tested import is_given
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numerals, is_steady
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.hashes import decided_by
-from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.order.numbers import is_steady
-from torchrepro_lint.order.numerals import elements_are_numerals
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Edit, Fix, Span

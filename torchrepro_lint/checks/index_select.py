@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.context import Context
 from torchrepro_lint.cut_off import cut_off
+from torchrepro_lint.dataflow.types.tensors import Tensors
 from torchrepro_lint.determinism import enabled
 from torchrepro_lint.distinct import distinct
 from torchrepro_lint.evaluation import in_evaluation
@@ -15,7 +16,6 @@ from torchrepro_lint.rewrites.fix_index_select import Fixes
 from torchrepro_lint.rewrites.selecting import Selecting, selecting
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Constant, span
-from torchrepro_lint.tensors import Tensors
 
 CODE = "TRL401"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES
-from torchrepro_lint.defaults import Default, by_default
+from torchrepro_lint.dataflow.constants import Default, by_default
 from torchrepro_lint.routes import entry_statement, first_line
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Expression, Ref

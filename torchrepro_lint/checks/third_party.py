@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.candidates import readings
 from torchrepro_lint.catalogue.catalogue import Foreign, foreign
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.cut_off import cut_off
+from torchrepro_lint.dataflow.forwarding import readings
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.rule import Finding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.effects import label
-from torchrepro_lint.infer.kinds import kinds_of
 from torchrepro_lint.results import uses_part
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.subjects import tensor

@@ -14,10 +14,10 @@ from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
+    from torchrepro_lint.dataflow.environment import Scoped
+    from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.scoped import Scoped
     from torchrepro_lint.syntax.use_def import Spot
-    from torchrepro_lint.value_flow import ValueFlow
 
 _COUNTS = frozenset(
     {

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import Exclusion, relative
 from torchrepro_lint.config.target import console_scripts
+from torchrepro_lint.dataflow.constants import spoken
 from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.overview.records import Gap, Place
-from torchrepro_lint.spoken import spoken
 from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 
 if TYPE_CHECKING:

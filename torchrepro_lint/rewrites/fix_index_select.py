@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.types.tensors import Tensors, Variable, carriers, makes_sparse, sparse_variables
 from torchrepro_lint.helpers import Helper, provide
 from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.rewrites.index_select import Wishes, rewrite
@@ -14,10 +15,8 @@ from torchrepro_lint.rewrites.views import Views
 from torchrepro_lint.scripted import scripted
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix
-from torchrepro_lint.sparse_words import Variable, carriers, makes_sparse, sparse_variables
 from torchrepro_lint.syntax.nodes import Facts, Operation, Statement
 from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
-from torchrepro_lint.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.builtin_words import means_builtin
-from torchrepro_lint.infer.kinds import kinds_of
-from torchrepro_lint.order.calls import effect
+from torchrepro_lint.dataflow.taint.transfer import effect
+from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Comprehension, Expression, If, Loop, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.infer.what import What
-    from torchrepro_lint.order.listings import Listing
-    from torchrepro_lint.order.taint import Order
+    from torchrepro_lint.dataflow.taint.context import Order
+    from torchrepro_lint.dataflow.taint.sources import Listing
+    from torchrepro_lint.dataflow.types.lattice import What
     from torchrepro_lint.syntax.use_def import Spot
 
 _COMPARED = frozenset({"str", "bytes", "path"})

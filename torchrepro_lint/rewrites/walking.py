@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.taint.context import Here
+from torchrepro_lint.dataflow.taint.transfer import LISTING
 from torchrepro_lint.insertions import free_word, insert_statement
-from torchrepro_lint.order.shapes import LISTING
-from torchrepro_lint.order.taint import Here
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Constant, Loop, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.order.listings import Listing
+    from torchrepro_lint.dataflow.taint.sources import Listing
     from torchrepro_lint.syntax.use_def import Spot
 
 _TITLE = "Walk in the order of names"

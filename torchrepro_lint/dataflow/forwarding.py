@@ -1,0 +1,221 @@
+"""What ``*values`` and ``**options`` hold, where a function hands on what it is given itself.
+
+The ways to read a call: what its arguments may be, where variables among them have several values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.conditions import Argument, arguments, is_hidden
+from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref, path_of
+from torchrepro_lint.syntax.nodes import Collection as Display
+from torchrepro_lint.syntax.visitor import expressions, statements, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Spelling
+    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
+
+
+# So many calls are looked at.
+_MOST = 100
+_PLACED = ("", "/")
+
+
+def not_passed(project: ProgramIndex, site: Site) -> frozenset[str]:
+    """The keywords that a call can not be given by ``**options``: the other parameters of the function that has it for
+    its own. Nothing where the function does more with it than to hand it on.
+    """
+    double = next((arg.value for arg in site.call.args if arg.star == "**"), None)
+    functions = project.resolver.functions(site.function)
+    if not isinstance(double, Ref) or double.path or len(functions) != 1:
+        return frozenset()
+    rest = next((param for param in functions[0].params if param.kind == "**"), None)
+    own = "" if rest is None else f"{functions[0].name}.<locals>.{rest.name}"
+    if double.roots != (own,) or any(_other_uses(functions[0], own)):
+        return frozenset()
+    return frozenset(each.name for each in functions[0].params if each is not rest)
+
+
+def handed_on(project: ProgramIndex, site: Site) -> list[Call]:
+    """The call as all calls of its function in the project make it: with the values that those pass on by stars.
+
+    So, too, where a constructor keeps them as attributes of ``self``. Values that are not written out are not known.
+    Nothing where a star may hold something else.
+    """
+    path = path_of(site.function)
+    stars = {arg.star: arg.value for arg in site.call.args if arg.star}
+    owners = [_owner(project, path, star, value) for star, value in stars.items()]
+    if not owners or owners[0] is None or any(each is not owners[0] for each in owners):
+        return []
+    called = path + owners[0].name.removesuffix(".__init__")  # a constructor is called by its class
+    calls = [each.call for _, each in project.sites_of(called)]
+    if not calls or len(calls) > _MOST or any(arg.star == "*" for call in calls for arg in call.args):
+        return []
+    return list(dict.fromkeys(_with(site.call, owners[0], call) for call in calls))
+
+
+def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Function | None:
+    """The function whose own ``*values`` or ``**options`` a value is, if it does nothing else with them."""
+    if not isinstance(value, Ref):
+        return None
+    match [each for _, each in project.resolver.values(path, value)]:
+        case [Ref(roots=(root,), path=())]:
+            pass
+        case _:
+            return None
+    functions = project.resolver.functions(path + root.rpartition(".<locals>.")[0])
+    if len(functions) != 1 or not any(
+        root.endswith(f".{each.name}") and each.kind == star for each in functions[0].params
+    ):
+        return None
+    kept = len(value.path) == 1 and functions[0].name.endswith(".__init__")
+    others = list(_other_uses(functions[0], root)) if star == "**" else []
+    return functions[0] if len(others) <= kept and (kept or not value.path) else None
+
+
+def _with(call: Call, function: Function, outer: Call) -> Call:
+    """A call with what its function is given by another one instead of the stars."""
+    named = {param.name for param in function.params if not param.kind.startswith("*")}
+    plain = [arg for arg in outer.args if arg.keyword is None and not arg.star]
+    taken = sum(1 for param in function.params if param.kind in _PLACED) - bool(function.owner)
+    more = {
+        "*": [_known(arg, call) for arg in plain[max(taken, 0) :]],
+        "**": [_known(arg, call) for arg in outer.args if arg.star or (arg.keyword or "") not in {*named, ""}],
+    }
+    args = tuple(new for arg in call.args for new in (more[arg.star] if arg.star else [arg]))
+    return call._replace(args=args)
+
+
+def _known(arg: Arg, call: Call) -> Arg:
+    value = arg.value if isinstance(arg.value, Constant) else Ref(call.start, call.end, (), (), call.end)
+    return Arg(call.start, call.end, arg.keyword, arg.star, value._replace(start=call.start, end=call.end))
+
+
+def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
+    """The references to a variable, but for those that a call is given by ``**``."""
+    inside = [each for one in statements(function.body) for value in expressions(one) for each in within(value)]
+    handed_on = {id(arg.value) for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
+    yield from (
+        each for each in inside if isinstance(each, Ref) and variable in each.roots and id(each) not in handed_on
+    )
+
+
+# Variables with several values each multiply; beyond these counts an argument stays unknown.
+_MOST_VARIABLES = 3
+_MOST_VALUES = 12
+_DEPTH = 4
+
+
+def readings(
+    project: ValueFlow, path: str, spelling: Spelling, site: Site, subjects: Collection[str]
+) -> Iterator[Argument]:
+    """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
+    own = not_passed(project, site)
+    for call in handed_on(project, site) or _written_out(project, path, site.call):
+        read = _without(own, arguments(spelling, call))
+        words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
+        found = {word: values for word in words if (values := _candidates(project, path, site, read(word)))}
+        if not found or len(found) > _MOST_VARIABLES:
+            yield read
+            continue
+        for chosen in product(*found.values()):
+            given = dict(zip(found, chosen, strict=True))
+            yield lambda name, read=read, given=given: given.get(name) or read(name)  # type: ignore[misc]
+
+
+def _without(own: frozenset[str], read: Argument) -> Argument:
+    """The arguments, those of these words left out where only a star could give them."""
+    return (lambda word: None if word in own and is_hidden(read(word)) else read(word)) if own else read
+
+
+def _written_out(project: ValueFlow, path: str, call: Call) -> Iterator[Call]:
+    """A call with the keywords that ``**options`` stands for: one for each dictionary, where all are literal."""
+    double = next((arg for arg in call.args if arg.star == "**"), None)
+    dicts = [] if double is None else [_items(each) for _, each in project.values(path, double.value)]
+    if double is None or not dicts or None in dicts:
+        yield call
+        return
+    for items in dicts:
+        plain = tuple(arg for arg in call.args if arg is not double)
+        yield call._replace(args=(*plain, *(Arg(each.start, each.end, word, "", each) for word, each in items or ())))
+
+
+def _items(display: Expression) -> list[tuple[str, Expression]] | None:
+    """The items of a dictionary whose keys are all words, ``{"mode": mode}`` or ``dict(mode=mode)``; else None."""
+    match display:
+        case Display(kind="dict", items=items):
+            pairs = list(zip(items[::2], items[1::2], strict=True))
+            words = [key.value for key, _ in pairs if isinstance(key, Constant) and isinstance(key.value, str)]
+            return [(w, v) for w, (_, v) in zip(words, pairs, strict=True) if v] if len(words) == len(pairs) else None
+        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
+            return [(arg.keyword or "", arg.value) for arg in args]
+    return None
+
+
+def _candidates(project: ValueFlow, path: str, site: Site, value: Expression | None) -> list[Expression]:
+    """The values that an argument may have: those that a test around the call admits, else all that are assigned.
+
+    None for what is written out. The default of a parameter counts where a call passes what is not known.
+    """
+    if not isinstance(value, Ref | Operation) or (isinstance(value, Ref) and not value.roots):
+        return []
+    if isinstance(value, Ref):
+        for guard in reversed(site.guards):
+            if guard.kind == "if" and (admitted := list(_admitted(guard.value, value))):
+                return admitted
+    found = list(_leaves(project, path, value))
+    default = project.resolver.default(path, value)
+    default = (_literal(project, path, default) or default) if default is not None else None
+    if default is not None and not all(isinstance(each, Constant | Display) for each in found):
+        found.append(default)
+    return list(dict.fromkeys(found))[:_MOST_VALUES]
+
+
+def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) -> Iterator[Expression]:
+    """The values of variables and of conditional expressions, each branch of them."""
+    resolver = project.resolver
+    for file, each in project.values(path, value):
+        match each:
+            case Operation(op="if", operands=(_, *branches)) | Operation(op="or", operands=branches) if depth < _DEPTH:
+                for branch in branches:
+                    yield from _leaves(project, file, branch, depth + 1)
+            case Constant() | Display():
+                yield each
+            case _:
+                default = resolver.default(file, each) or _left_out(each)
+                yield _literal(project, file, each) or (_literal(project, file, default) if default else None) or each
+
+
+def _left_out(value: Expression) -> Expression | None:
+    """What a table gives for a key that it does not have: ``options.pop("mode", "bilinear")``."""
+    match value:
+        case Call(
+            func=Ref(path=(*_, "get" | "pop")) | Attribute(name="get" | "pop"), args=(_, Arg(star="", value=given))
+        ):
+            return given
+    return None
+
+
+def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | None:
+    """The constant that inference finds a value to be, a display as it stands; None where it finds none."""
+    if isinstance(value, Constant | Display):
+        return value
+    known = kinds_of(project).of(path, value).value
+    return None if known is None else Constant(value.start, value.end, known)
+
+
+def _admitted(test: Expression, value: Ref) -> Iterator[Expression]:
+    """``mode == "nearest"`` and ``mode in ("nearest", "area")`` say what ``mode`` is."""
+    match test:
+        case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), Constant() as constant)):
+            yield constant
+        case Operation(op="in", operands=(Ref(roots=value.roots, path=value.path), Display(items=items))):
+            yield from (item for item in items if isinstance(item, Constant))
+        case Operation(op="and", operands=operands):
+            for operand in operands:
+                yield from _admitted(operand, value)

@@ -1,0 +1,354 @@
+"""Whether what a container holds are numbers, or tuples of them, that were worked out from what tensors hold.
+
+Sets of what came out of tensors: numbers, however many dimensions a list had.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import declared_attributes, last_word
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.lattice import What
+    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.syntax.use_def import Spot
+
+
+_NUMBER_TYPES = frozenset({"int", "float", "bool"})
+_ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
+# Methods that only tensors have: what they are called on is one.
+_OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
+_ADDING = ("add", "append")
+# Methods of a set that give some of its elements.
+_SELECTING = ("intersection", "difference", "copy")
+_EXTENDING = ("update", "symmetric_difference_update", "extend")
+_MOST = 60
+_MOST_HOPS = 3
+# Arrays of whole numbers, whatever they are made of.
+_INDICES = re.compile(
+    r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
+    r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
+)
+
+_Places: TypeAlias = "tuple[int | None, ...]"
+
+
+def elements_are_numerals(project: ValueFlow, path: str, expression: Expression) -> bool:
+    """Whether all that a container may hold are numbers. That what ``tolist`` gave can be put into a set is taken for granted:
+    then it is a number, however many dimensions the tensor has.
+    """
+    return _Look(project, path).at(expression, (None,))
+
+
+def is_of_tensor(project: ValueFlow, path: str, func: Expression) -> bool:
+    """Whether a function is a method of a tensor (or of the array that one gave)."""
+    receiver: Expression | None = None
+    match func:
+        case Attribute(value=value):
+            receiver = value
+        case Ref(path=(*words, _)):
+            receiver = func._replace(path=tuple(words))
+    if receiver is None:
+        return False
+    if isinstance(receiver, Call):
+        return last_word(receiver.func) in _OF_TENSORS or is_of_tensor(project, path, receiver.func)
+    return kinds_of(project).of(path, receiver).is_tensor
+
+
+class _Look:
+    """One look in a file; a variable that is worked out from itself is what the rest of it is."""
+
+    def __init__(self, project: ValueFlow, path: str, hops: int = 0) -> None:
+        self._project, self._path, self._hops = project, path, hops
+        self._assignments = project.origins.assignments(path)
+        self._seen: set[tuple[str, _Places]] = set()
+
+    def number(self, expression: Expression) -> bool:
+        match expression:
+            case Operation(op="if", operands=(_, one, other)):
+                return self.number(one) and self.number(other)
+            case Operation(op="*", operands=(one, other)):
+                return self.number(one) and self.number(other)
+            case Operation(op=op, operands=operands) if op in _ARITHMETIC:
+                return any(self.number(each) for each in operands) and all(self._may_be(each) for each in operands)
+            case Collection(kind="tuple", items=items):
+                return all(item is not None and self.number(item) for item in items)
+            case Subscript() if (found := _peeled(expression)) is not None:
+                return self.at(*found)
+            case Ref(roots=roots, path=()) if self._of_variable(roots, ()):
+                return True
+        return kinds_of(self._project).of(self._path, expression).kind in _NUMBER_TYPES
+
+    def _may_be(self, operand: Expression) -> bool:
+        """What is added to a number is one, too, unless it is known to be something else (an array, a tensor)."""
+        made_up = isinstance(operand, Subscript) and _peeled(operand) is not None
+        return made_up or kinds_of(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
+
+    def _of_variable(self, roots: tuple[str, ...], places: _Places) -> bool:
+        """Whether all that variables of a function are bound to, and that is put into them, has numbers there."""
+        if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
+            return False
+        known = [root for root in roots if (root, places) not in self._seen]
+        self._seen.update((root, places) for root in known)
+        parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
+        parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
+        filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value))]
+        return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
+
+    def _put_into(self, root: str, places: _Places) -> Iterator[tuple[Expression, _Places]]:
+        """What methods and operators put into a container, with the places that are left in it."""
+        if not places:
+            return
+        for how, value in self._project.resolver.assigned(self._path + root):
+            if how in ("|=", "^=", "+="):
+                yield value, places
+        spots = self._project.uses.spots(self._path)
+        for read in (each for each in spots.reads(root) if len(each.path) == 1):
+            spot = spots.of(read)
+            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
+                rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
+                yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
+
+    def at(self, whole: Expression, places: _Places) -> bool:
+        """Whether there are numbers at the places of a value, one container after the other; None is any of its elements."""
+        if not places:
+            return self.number(whole)
+        match whole:
+            case Call(func=func) if last_word(func) == "tolist":
+                return is_of_tensor(self._project, self._path, func)
+            case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_word(func) == "numpy":
+                # An array that a tensor gives: what a set can hold of it are its numbers, as with ``tolist``.
+                return not any(":" in name for name in self._project.names(self._path, func))
+            case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
+                return self.at(value, places)
+            case Call():
+                return self._called(whole, places)
+            case Operation(op="&" | "|" | "-" | "^" | "+" | "or" | "and", operands=operands):
+                return all(self.at(each, places) for each in operands)
+            case Operation(op="if", operands=(_, one, other)):
+                return self.at(one, places) and self.at(other, places)
+            case Comprehension(kind="list" | "set" | "generator", elements=(element,)):
+                return self.at(element, places[1:])
+            case Collection(kind="tuple" | "list" | "set", items=items):
+                kept = items if places[0] is None else items[places[0] : places[0] + 1]
+                return all(item is not None and self.at(item, places[1:]) for item in kept)
+            case Subscript() if (found := _peeled(whole)) is not None:
+                return self.at(found[0], (*found[1], *places))
+            case Ref(roots=roots, path=()):
+                return self._of_variable(roots, places)
+        return False
+
+    def _called(self, call: Call, places: _Places) -> bool:
+        args = [arg.value for arg in call.args]
+        if (kept := _of_sets(call)) is not None:
+            return all(self.at(each, places) for each in kept)
+        match last_word(call.func), places:
+            case ("range", _) | ("enumerate", (_, 0, *_)):
+                return True
+            case ("enumerate", (_, 1, *rest)) if args:
+                return self.at(args[0], (None, *rest))
+            case ("zip", (_, int(index), *rest)) if index < len(args):
+                return self.at(args[index], (None, *rest))
+            case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "reversed", _) if args:
+                return self.at(args[0], places)
+        names = self._project.names(self._path, call.func)
+        if places[0] == 0 and "scipy.signal.find_peaks" in names:
+            return True  # the other is a dictionary
+        return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
+
+    def _returned(self, names: tuple[str, ...], places: _Places) -> bool:
+        """Whether functions of the project return numbers there."""
+        resolver = self._project.resolver
+        returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
+        if not returned or self._hops > _MOST_HOPS:
+            return False
+        looks = {name: _Look(self._project, path_of(name), self._hops + 1) for name in names}
+        return all(looks[name].at(each, places) for name, each in returned)
+
+
+def _of_sets(call: Call) -> list[Expression] | None:
+    """The sets whose elements a method of a set gives; None for another call."""
+    match call.func:
+        case Ref(path=(*words, "union" | "symmetric_difference")) as func:
+            return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
+        case Ref(path=(*words, word)) as func if word in _SELECTING:
+            return [func._replace(path=tuple(words))]
+    return None
+
+
+def _is_empty(value: Expression) -> bool:
+    match value:
+        case Call(func=func, args=()):
+            return last_word(func) in ("set", "frozenset", "list")
+        case Collection(kind="list", items=()):
+            return True
+    return False
+
+
+def _peeled(expression: Subscript) -> tuple[Expression, _Places] | None:
+    """The value that a part is of, and the places down to the part; parts that no text spells are as ``assignments`` has
+    them.
+    """
+    inner: Expression = expression
+    places: list[int | None] = []
+    while isinstance(inner, Subscript):
+        match inner.indices:
+            case ():
+                places.append(None)
+            case (Constant(value=int(index)),):
+                places.append(index)
+            case _:
+                return None
+        inner = inner.value
+    return inner, tuple(reversed(places))
+
+
+# Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
+_STEADY = frozenset({"int", "float", "bool", "none"})
+# What makes a number of anything.
+_NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
+# Methods that give some of what a set holds.
+_NARROWING = frozenset({"intersection", "difference", "copy"})
+# Calls whose result holds nothing but elements of their first argument.
+_KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
+
+
+def holds_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
+    """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
+    return _holds(project, path, expression, set())
+
+
+def becomes_tensor(project: ValueFlow, path: str, spot: Spot) -> bool:
+    """Whether torch makes a tensor of the list that an expression ends in: it takes numbers alone."""
+    taken = spot.parent
+    if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
+        return False
+    statement = spot.statement
+    roots = {
+        root
+        for target in (statement.targets if isinstance(statement, Assign) and statement.value is taken else ())
+        if isinstance(target, Ref) and not target.path
+        for root in target.roots
+    }
+    return any(
+        _TENSORS.intersection(site.names) and _is_given(site.call, taken, roots)
+        for site in project.calls_by(path, _TENSOR_WORDS)
+    )
+
+
+def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
+    value = call.args[0].value if call.args else None
+    return value is taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
+
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_TENSOR_WORDS = frozenset(
+    {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
+)
+_TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
+
+
+def _holds(project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]) -> bool:
+    """What has been ``seen`` holds what the rest does."""
+    key = (path, expression.start, expression.end)
+    if isinstance(expression, Ref) and key in seen:
+        return True
+    seen.add(key)
+    match expression:
+        case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
+            return _holds(project, path, one, seen)
+        case Operation(op="|", operands=(one, other)):
+            return all(_holds(project, path, each, seen) for each in (one, other))
+        case Call(func=func, args=(arg, *_)) if not _KEEPING.isdisjoint(project.names(path, func)):
+            return _holds(project, path, arg.value, seen)
+        case Call(func=Attribute(value=one, name=word)) if word in _NARROWING:
+            return _holds(project, path, one, seen)
+        case Call(func=Ref(path=(*before, word)) as func) if word in _NARROWING:
+            return _holds(project, path, func._replace(path=tuple(before)), seen)
+        case Call(func=func) if last_word(func) in ("tolist", "unique"):
+            return is_of_tensor(project, path, func)
+        case Comprehension() | Ref() | Call() if elements_are_numerals(project, path, expression):
+            return True
+        case Call() if _counts(project, path, expression) or _is_said_to_return(project, path, expression.func):
+            return True
+        case Ref() if _is_declared(project, path, expression):
+            return True
+        case Ref():
+            found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
+            return bool(found) and all(_holds(project, file, each, seen) for file, each in found)
+    return False
+
+
+def _counts(project: ValueFlow, path: str, call: Call) -> bool:
+    """``map(int, words)``."""
+    if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
+        return False
+    made = project.names(path, call.args[0].value)
+    return bool(made) and _NUMBER_MAKERS.issuperset(made)
+
+
+def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
+    """``indices: set[int]``, as a variable or as an attribute of an object of the project."""
+    resolver = project.resolver
+    names: list[str] = []
+    if not ref.path:
+        names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
+    elif len(ref.path) == 1:
+        owners = resolver.names_of(path, ref._replace(path=()))
+        names = [f"{owner.removesuffix('()')}.{ref.path[0]}" for owner in owners]
+    declared = [
+        (path_of(name), value)
+        for name in names
+        if ":" in name
+        for value in (
+            *(value for how, value in resolver.assigned(name) if how == ":"),
+            *(_declared_in_methods(project, name) if ref.path else ()),
+        )
+    ]
+    return any(is_steady(annotated(kinds_of(project), file, value).element) for file, value in declared)
+
+
+def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
+    """What ``self.indices: set[int] = set()`` declares in the methods of a class, or of one that it inherits from."""
+    owner, _, word = name.rpartition(".")
+    resolver = project.resolver
+    for each in resolver.ancestry(owner):
+        methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
+        for function in (found for method in methods for found in resolver.functions(method)):
+            yield from declared_attributes(function, word)
+
+
+def _is_said_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
+    """``def cycles(...) -> Set[Tuple[int, ...]]``, whatever its body says no more of."""
+    names = project.names(path, func)
+    said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
+    return bool(said) and all(
+        returns is not None and is_steady(annotated(kinds_of(project), path_of(name), returns).element)
+        for name, returns in said
+    )
+
+
+def is_steady(element: What) -> bool:
+    """Whether values hash the same in every run: numbers, and tuples of them."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.of,) if element.of else ())
+        return bool(parts) and all(is_steady(each) for each in parts)
+    return element.kind in _STEADY

@@ -1,0 +1,330 @@
+"""What the classes and constants of other libraries are.
+
+Annotations in quotes.
+
+Instance types: what an object of a class is, by the class and the bases that it has from outside.
+
+What annotations say of a value, jaxtyping's shapes included.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, What, joined, tensor
+from torchrepro_lint.source.ipython import REFUSALS, parse
+from torchrepro_lint.syntax.nodes import Attribute, Collection, Constant, Expression, Facts, Operation, Ref, Subscript
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.context import TypeInference
+
+
+_TENSOR_CLASSES = {
+    "Float": ("float32", "floating"),
+    "Double": ("float64", "floating"),
+    "Half": ("float16", "floating"),
+    "BFloat16": ("bfloat16", "floating"),
+    "Long": ("int64", "integer"),
+    "Int": ("int32", "integer"),
+    "Short": ("int16", "integer"),
+    "Char": ("int8", "integer"),
+    "Byte": ("uint8", "integer"),
+    "Bool": ("bool", "bool"),
+}
+
+DTYPES = {
+    **dict.fromkeys(("float32", "float"), ("float32", "floating")),
+    **dict.fromkeys(("float64", "double"), ("float64", "floating")),
+    **dict.fromkeys(("float16", "half"), ("float16", "floating")),
+    "bfloat16": ("bfloat16", "floating"),
+    **dict.fromkeys(("int64", "long", "int_", "intp", "longlong"), ("int64", "integer")),
+    **dict.fromkeys(("int32", "int", "intc"), ("int32", "integer")),
+    **dict.fromkeys(("int16", "short"), ("int16", "integer")),
+    "int8": ("int8", "integer"),
+    "uint8": ("uint8", "integer"),
+    **dict.fromkeys(("uint16", "uint32", "uint64"), ("", "integer")),
+    **dict.fromkeys(("bool", "bool_"), ("bool", "bool")),
+    **dict.fromkeys(("complex64", "cfloat", "complex128", "cdouble", "complex32"), ("", "complex")),
+}
+
+_CLASSES: dict[str, What] = {
+    **{f"builtins.{word}": What(word) for word in ("set", "frozenset", "list", "tuple", "dict", "int", "float", "bool", "bytes")},
+    "builtins.str": What("str", of=What("str")),
+    "builtins.range": What("iterator", of=What("int")),
+    **{f"typing.{word}": What("set") for word in ("Set", "MutableSet", "AbstractSet")},
+    **{f"collections.abc.{word}": What("set") for word in ("Set", "MutableSet")},
+    "typing.FrozenSet": What("frozenset"),
+    "typing.List": What("list"),
+    "typing.Tuple": What("tuple"),
+    "typing.Dict": What("dict"),
+    **{f"collections.{word}": What("dict") for word in ("OrderedDict", "defaultdict", "Counter")},
+    **{f"typing.{word}": What("dict") for word in ("OrderedDict", "DefaultDict", "Counter")},
+    **{f"typing.{word}": What("iterator") for word in ("Iterator", "Iterable", "Generator")},
+    **{f"collections.abc.{word}": What("iterator") for word in ("Iterator", "Iterable", "Generator")},
+    **{f"pathlib.{word}": What("path") for word in ("Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath")},
+    **{f"numpy.{word}": What("ndarray") for word in ("ndarray", "array")},
+    "numpy.typing.NDArray": What("ndarray"),
+    "pandas.DataFrame": What("dataframe"),
+    "pandas.Series": What("series"),
+    "pandas.core.frame.DataFrame": What("dataframe"),
+    "pandas.core.series.Series": What("series"),
+    "torch.Tensor": What("tensor"),
+    "torch._tensor.Tensor": What("tensor"),
+    "torch.nn.Parameter": What("parameter"),
+    "torch.nn.parameter.Parameter": What("parameter"),
+    "torch.Generator": What("generator", name="torch.Generator"),
+    "numpy.random.Generator": What("generator", name="numpy.random.Generator"),
+    "numpy.random.RandomState": What("generator", name="numpy.random.RandomState"),
+    "random.Random": What("generator", name="random.Random"),
+    "torch.utils.data.DataLoader": What("loader", name="torch.utils.data.DataLoader"),
+    "torch.utils.data.dataloader.DataLoader": What("loader", name="torch.utils.data.DataLoader"),
+    "torch.device": What("device"),
+    "torch.dtype": What("dtype"),
+    "torch.Size": What("tuple", of=What("int")),
+}  # fmt: skip
+_DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
+# What is found there is a description that many classes fit.
+_ABSTRACT = (
+    "typing",
+    "typing_extensions",
+    "collections.abc",
+    "numbers",
+    "os",
+    "numpy.typing",
+    "abc",
+    "torch.jit.annotations",
+)
+
+
+def instance_of(name: str) -> What:
+    """An instance of a class of another library, by its dotted name; unknown for what may be anything."""
+    if (known := _CLASSES.get(name)) is not None:
+        return known
+    module, _, word = name.rpartition(".")
+    if module in ("torch", "torch.cuda") and word.endswith("Tensor") and word[:-6] in _TENSOR_CLASSES:
+        dtype, family = _TENSOR_CLASSES[word[:-6]]
+        return tensor(family, dtype=dtype, device="cuda" if module == "torch.cuda" else "cpu")
+    if name.startswith(_DATASETS) and (word.endswith("Dataset") or "datasets" in module or word == "Subset"):
+        return What("dataset", name=name)
+    if name.startswith("torch.nn.") and word[:1].isupper():
+        return What("module", name=name)
+    plain = word[:1].isupper() and module not in _ABSTRACT and name != "builtins.object"
+    return What("instance", name=name) if plain else UNKNOWN
+
+
+def outside_name(name: str) -> What:
+    """What a dotted name of another library stands for."""
+    module, _, word = name.rpartition(".")
+    if module in ("torch", "numpy", "np") and word in DTYPES:
+        exact = (
+            {"int": "int64", "float": "float64"}.get(word, DTYPES[word][0]) if module == "numpy" else DTYPES[word][0]
+        )
+        return What("dtype", name=name, dtype=exact, family=DTYPES[word][1])
+    if name in ("builtins.int", "builtins.float", "builtins.bool"):
+        exact, family = {"int": ("int64", "integer"), "float": ("", "floating"), "bool": ("bool", "bool")}[word]
+        return What("class", name=name, dtype=exact, family=family)
+    if name in (
+        "math.pi",
+        "math.e",
+        "math.inf",
+        "math.nan",
+        "numpy.pi",
+        "numpy.e",
+        "numpy.inf",
+        "numpy.nan",
+        "torch.pi",
+    ):
+        return What("float")
+    if not module or (word.isupper() and not module.startswith("torch")):
+        return UNKNOWN  # a module, or a constant: ``logging.INFO``
+    return What("class" if word[:1].isupper() else "function", name=name)
+
+
+def unquoted(facts: Facts, text: str) -> Expression | None:
+    """The expression that an annotation quotes, its words read at the top level of the file; None for what is no type."""
+    try:
+        return _converted(facts, parse(text.strip(), "eval").body)
+    except REFUSALS:
+        return None
+
+
+def _converted(facts: Facts, node: ast.expr) -> Expression | None:
+    match node:
+        case ast.Name(id=word):
+            return Ref(0, 0, _roots(facts, word), (), 0)
+        case ast.Constant(value=None | str() as value):
+            return Constant(0, 0, value)
+        case ast.Constant(value=value) if value is ...:
+            return Operation(0, 0, "...", ())
+        case ast.Attribute(value=value, attr=word):
+            base = _converted(facts, value)
+            return base._replace(path=(*base.path, word)) if isinstance(base, Ref) else None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            sides = (_converted(facts, left), _converted(facts, right))
+            return Operation(0, 0, "|", tuple(each for each in sides if each)) if all(sides) else None
+        case ast.Subscript(value=value, slice=ast.Tuple(elts=elements)):
+            return _subscript_of(facts, value, elements)
+        case ast.Subscript(value=value, slice=element):
+            return _subscript_of(facts, value, [element])
+        case ast.List(elts=elements):
+            return Collection(0, 0, "list", tuple(_converted(facts, each) for each in elements))
+    return None
+
+
+def _subscript_of(facts: Facts, value: ast.expr, elements: list[ast.expr]) -> Expression | None:
+    base, indices = _converted(facts, value), [_converted(facts, each) for each in elements]
+    if base is None or None in indices:
+        return None
+    return Subscript(0, 0, base, tuple(each for each in indices if each is not None), 0)
+
+
+def _roots(facts: Facts, word: str) -> tuple[str, ...]:
+    found = next((names for each, names in facts.exports if each == word), ())
+    return found or ((f"builtins.{word}",) if hasattr(builtins, word) else (f"?{word}",))
+
+
+# What an object is by the outside classes that its own inherits from.
+_BASES = (
+    "tensor",
+    "parameter",
+    "module",
+    "dataset",
+    "loader",
+    "path",
+    "dict",
+    "list",
+    "set",
+    "tuple",
+    "str",
+    "int",
+    "float",
+)
+
+
+def instance(kinds: TypeInference, owner: str) -> What:
+    """An object of a class of the project: of the kind that its bases from outside give it."""
+    for base in kinds.project.resolver.ancestry(owner):
+        if ":" in base:
+            continue
+        made = instance_of(base)
+        if base in ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule") or base.endswith(
+            "LightningModule"
+        ):
+            return What("module", name=owner)
+        if made.kind in _BASES:
+            return What(made.kind, name=owner)
+    return What("instance", name=owner)
+
+
+_UNIONS = frozenset({"typing.Optional", "typing.Union", "typing.Final", "typing.ClassVar", "typing_extensions.Final"})
+_FIRST = frozenset({"typing.Annotated", "typing_extensions.Annotated", "typing.Required", "typing.NotRequired"})
+_OF_KEYS = ("dict",)
+# Of these only the elements are known: a list, a tuple or a set may be passed.
+_ELEMENTS = frozenset(
+    f"{module}.{word}"
+    for module in ("typing", "collections.abc")
+    for word in ("Sequence", "Iterable", "Collection", "Iterator", "MutableSequence", "Container")
+)
+_FAMILIES = {
+    "Float": "floating",
+    "Int": "integer",
+    "UInt": "integer",
+    "Integer": "integer",
+    "Bool": "bool",
+    "Complex": "complex",
+}
+
+
+def annotated(kinds: TypeInference, path: str, annotation: Expression) -> What:
+    """What a value so annotated is; a tuple of classes, as ``isinstance`` takes it, stands for any of them."""
+    match annotation:
+        case Constant(value=None):
+            return NONE
+        case Constant(value=str(text)):
+            quoted = unquoted(kinds.project.files[path], text)
+            return UNKNOWN if quoted is None else annotated(kinds, path, quoted)
+        case Operation(op="|", operands=operands) | Collection(kind="tuple", items=operands):
+            return joined(*(annotated(kinds, path, each) for each in operands if each is not None))
+        case Subscript(value=value, indices=indices):
+            return _subscripted(kinds, path, value, indices)
+        case Ref() | Attribute():
+            names = _names(kinds, path, annotation)
+            return joined(*(class_instance(kinds, each) for each in names)) if names else UNKNOWN
+    return UNKNOWN
+
+
+def alternatives(kinds: TypeInference, path: str, annotation: Expression) -> Iterator[Expression]:
+    """The annotations that one stands for: each of a union's."""
+    match annotation:
+        case Constant(value=str(text)) if (quoted := unquoted(kinds.project.files[path], text)) is not None:
+            yield from alternatives(kinds, path, quoted)
+        case Operation(op="|", operands=operands):
+            for each in operands:
+                yield from alternatives(kinds, path, each)
+        case Subscript(value=value, indices=indices) if _UNIONS.intersection(_names(kinds, path, value)):
+            for each in indices:
+                yield from alternatives(kinds, path, each)
+        case _:
+            yield annotation
+
+
+def _names(kinds: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
+    """What a class is called; a quoted annotation is made up, and must not be remembered by its identity."""
+    resolver = kinds.project.resolver
+    return resolver.names_of(path, annotation) if isinstance(annotation, Ref) else resolver.names(path, annotation)
+
+
+def class_instance(kinds: TypeInference, name: str) -> What:
+    """An instance of a class of the project, or of one from outside."""
+    if name.endswith(("()", "[]")):
+        return UNKNOWN
+    if ":" in name:
+        return instance(kinds, name) if kinds.project.resolver.classes(name) else UNKNOWN
+    found = instance_of(name)
+    return found._replace(dtype="", device="") if found.is_tensor else found  # said of many that are of another size
+
+
+def _subscripted(kinds: TypeInference, path: str, value: Expression, indices: tuple[Expression, ...]) -> What:
+    names = set(_names(kinds, path, value))
+    if names & _UNIONS:
+        return joined(*(annotated(kinds, path, each) for each in indices))
+    if names & _FIRST:
+        return annotated(kinds, path, indices[0])
+    if names & _ELEMENTS:
+        return What(of=annotated(kinds, path, indices[0]))
+    if any(name.startswith("jaxtyping.") for name in names):
+        return _shaped(kinds, path, next(iter(sorted(names))).rpartition(".")[2], indices)
+    whole = annotated(kinds, path, value)
+    if whole.kind == "tuple":
+        return _tuple(kinds, path, whole, indices)
+    if whole.kind == "dict" and len(indices) == 2:
+        return whole._replace(of=annotated(kinds, path, indices[1]))
+    if whole.kind in ("list", "set", "frozenset", "iterator", "") and len(indices) == 1 and whole.kind:
+        return whole._replace(of=annotated(kinds, path, indices[0]))
+    return whole
+
+
+def _tuple(kinds: TypeInference, path: str, whole: What, indices: tuple[Expression, ...]) -> What:
+    if len(indices) == 2 and isinstance(indices[1], Operation) and indices[1].op == "...":
+        return whole._replace(of=annotated(kinds, path, indices[0]))
+    items = tuple(annotated(kinds, path, each) for each in indices)
+    return whole._replace(items=items, of=joined(*items))
+
+
+def _shaped(kinds: TypeInference, path: str, word: str, indices: tuple[Expression, ...]) -> What:
+    """``Float[Tensor, "batch 3 h w"]``: a family and a shape; a part with a star may be any number of dimensions."""
+    if len(indices) != 2:
+        return UNKNOWN
+    base, (shape,) = annotated(kinds, path, indices[0]), indices[1:]
+    family = next((family for start, family in _FAMILIES.items() if word.startswith(start)), "")
+    found = tensor(family) if base.is_tensor else base._replace(family=family)
+    if not isinstance(shape, Constant) or not isinstance(shape.value, str):
+        return found
+    parts = shape.value.split()
+    if any(part.startswith(("*", "...", "#*")) for part in parts):
+        return found
+    sizes = tuple(int(part) if part.isdigit() else None for part in parts)
+    return found._replace(low=len(parts), high=len(parts), sizes=sizes)

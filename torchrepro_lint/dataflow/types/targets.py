@@ -1,0 +1,264 @@
+"""What a variable is bound to at one place of a function: a value, one of several, or the same seen through a test.
+
+Where an expression is evaluated.
+
+What constants are.
+
+Statements that change the object that a variable holds: elements set or added, tensors overwritten in place.
+
+What assignment targets bind, each with its part of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, What
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Do,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Param,
+    Ref,
+    Subscript,
+    With,
+)
+from torchrepro_lint.syntax.visitor import statements, within
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """One way in which a variable got its value; told apart by identity.
+
+    ``how`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, counted from the
+    end where negative), ``with`` (entered from it), ``:`` (annotated with it), ``+=`` and the like, ``param``,
+    ``join`` (any of ``before``), ``loop`` (the same, and complete only when the loop has been read), ``is`` (an instance of
+    ``value``), ``in place`` (changed by the method call ``value``), ``handed`` (given to a call that may fill it), ``written`` (elements set to ``value``), ``flag`` (needing a gradient or not), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``), ``sized`` (with ``at[0]`` dimensions
+    or more). ``value`` is evaluated in ``env``.
+    """
+
+    how: str
+    value: Expression | None = None
+    env: Env | None = None
+    before: tuple[Binding, ...] = ()
+    at: tuple[int, int] = (0, 0)
+    annotation: Expression | None = None
+    param: tuple[Function, Param, int] | None = None
+
+
+# The name under which a flow keeps the contexts that it stands in; no variable is called so.
+MODES = "<modes>"
+# The name under which a flow keeps a binding that stands for itself.
+FLOW = "<flow>"
+
+# The bindings of the variables of a function, by name, at one place.
+Env: TypeAlias = Mapping[str, Binding]
+
+
+def joined(one: Env | None, other: Env | None) -> Env | None:
+    """What holds where two ways meet; None is a way that does not lead here."""
+    if one is None or other is None or one is other:
+        return other if one is None else one
+    found = dict(one)
+    for name, binding in other.items():
+        known = found.get(name)
+        if known is None:
+            found[name] = binding
+        elif known is not binding:
+            found[name] = Binding("join", before=(known, binding))
+    return found
+
+
+class Spot(NamedTuple):
+    """A place of a file: the bindings there, and through how many more calls values may be followed."""
+
+    path: str
+    env: Env
+    hops: int
+
+
+def literal(value: object) -> What:
+    """What a constant is."""
+    if value is None:
+        return NONE
+    kind = type(value).__name__
+    if isinstance(value, str | int | float | bool):
+        return What(kind, value=value) if kind != "str" else What("str", value=value, of=What("str"))
+    return What(kind) if kind == "bytes" else UNKNOWN
+
+
+# Methods that put their arguments, or the elements of them, into a container.
+ADDING = frozenset({"append", "add", "appendleft"})
+EXTENDING = frozenset({"extend", "update"})
+_LIBRARIES = frozenset(
+    {"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"}
+)
+# How a variable is bound that holds what it did before.
+_LATER = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
+_UNSORTED = frozenset({"insert", "setdefault", "__setitem__"})
+
+
+def changed(call: Expression, env: Env) -> Env:
+    """The bindings after a call that stands alone: ``x.add_(y)``, ``names.append(name)``."""
+    changes = {root: Binding(how, call, env, (env[root],)) for root, how in _changed(call).items() if root in env}
+    return {**env, **changes} if changes else env
+
+
+def handed_on(value: Expression, env: Env) -> Env:
+    """The bindings after an expression whose calls are given containers that were made here: who has one may fill it."""
+    changes = {root: Binding("handed", env=env, before=(env[root],)) for root in given_containers(value, env)}
+    return {**env, **changes} if changes else env
+
+
+def given_containers(value: Expression, env: Env) -> list[str]:
+    """The variables with containers made in the function that calls of an expression are given."""
+    found: dict[str, None] = {}
+    for each in within(value):
+        if isinstance(each, Call) and not _is_known(each.func):
+            for arg in each.args:
+                match arg:
+                    case Arg(star="", value=Ref(roots=(root,), path=())) if root in env and _is_container(env[root]):
+                        found[root] = None
+    return list(found)
+
+
+def _is_known(func: Expression) -> bool:
+    """Whether what is called fills nothing: of Python or a library, or a container's own method."""
+    if not isinstance(func, Ref):
+        return False
+    if func.path and func.path[-1] in ADDING | EXTENDING | _UNSORTED:
+        return True
+    return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
+
+
+def _is_container(binding: Binding) -> bool:
+    """Whether a variable was bound to a container that is made there. What was bound before a loop may come round again."""
+    seen: set[int] = set()
+    while binding.how in _LATER and binding.before and id(binding) not in seen:
+        seen.add(id(binding))
+        binding = binding.before[0]
+    match binding.value:
+        case Collection(kind=kind):
+            return binding.how == "=" and kind != "tuple"
+        case Call(func=Ref(roots=("builtins.list" | "builtins.dict" | "builtins.set",), path=())):
+            return binding.how == "="
+    return False
+
+
+def changed_variables(call: Expression) -> list[str]:
+    """The variables whose object a call that stands alone changes."""
+    return list(_changed(call))
+
+
+def _changed(call: Expression) -> dict[str, str]:
+    match call:
+        case Call(func=Ref(roots=(root,), path=(word,))):
+            if word.endswith("_") and not word.startswith("_"):
+                return {root: "in place"}
+            if word in ADDING or word in EXTENDING:
+                return {root: "adding"}
+            return {root: "mixed"} if word in _UNSORTED else {}
+        case Call(func=Attribute(value=Subscript() as inner, name=word)) if word in ADDING | EXTENDING | _UNSORTED:
+            return dict.fromkeys(written_variables(inner), "mixed")
+    return {}
+
+
+def written_variables(target: Expression | None) -> list[str]:
+    """The variable of which an assignment sets elements."""
+    match target:
+        case Subscript(value=Ref(roots=(root,), path=())):
+            return [root]
+        case Subscript(value=Subscript() as inner):
+            return written_variables(inner)
+    return []
+
+
+def flagged_variables(target: Expression | None) -> list[str]:
+    """The variable of which an assignment says whether it needs a gradient: ``x.requires_grad = flag``."""
+    match target:
+        case Ref(roots=(root,), path=("requires_grad",)):
+            return [root]
+    return []
+
+
+def bound(target: Expression, value: Expression, env: Env, how: str) -> dict[str, Binding]:
+    """The variables that a target binds, each with its part of the value."""
+    match target:
+        case Ref(roots=roots, path=()):
+            return {root: Binding(how, value, env) for root in roots}
+        case Operation(op="*", operands=(Ref(roots=roots, path=()),)):
+            return {root: Binding("*", value, env) for root in roots}
+        case Collection(kind="tuple" | "list", items=items):
+            return _unpacked(items, value, env, how)
+    return {}
+
+
+def _unpacked(items: tuple[Expression | None, ...], value: Expression, env: Env, how: str) -> dict[str, Binding]:
+    found: dict[str, Binding] = {}
+    if how == "=" and isinstance(value, Collection) and len(value.items) == len(items) and not _starred(value.items):
+        for item, part in zip(items, value.items, strict=True):
+            found.update(bound(item, part, env, "=") if item is not None and part is not None else {})
+        return found
+    whole = Binding(how, value, env)
+    star = next((index for index, item in enumerate(items) if _starred((item,))), len(items))
+    for index, item in enumerate(items):
+        at = index if index < star else index - len(items)
+        found.update(_parts(item, whole, (at, len(items) if star == len(items) else -1)) if item is not None else {})
+    return found
+
+
+def _parts(item: Expression, whole: Binding, at: tuple[int, int]) -> dict[str, Binding]:
+    match item:
+        case Ref(roots=roots, path=()):
+            return dict.fromkeys(roots, Binding("[i]", before=(whole,), at=at))
+        case Collection(kind="tuple" | "list", items=items):
+            inner = Binding("[i]", before=(whole,), at=at)
+            found: dict[str, Binding] = {}
+            for index, each in enumerate(items):
+                found.update(_parts(each, inner, (index, len(items))) if each is not None else {})
+            return found
+        case Operation(op="*", operands=(Ref(roots=roots, path=()),)):
+            return dict.fromkeys(roots, Binding("*", before=(whole,)))
+    return {}
+
+
+def _starred(items: tuple[Expression | None, ...]) -> bool:
+    return any(isinstance(each, Operation) and each.op == "*" and len(each.operands) == 1 for each in items)
+
+
+def rebound_in(loop: Loop) -> list[str]:
+    """The variables that a loop's body binds, or whose objects it changes."""
+    found: dict[str, None] = {}
+    for statement in (*statements(loop.body),):
+        targets: tuple[Expression | None, ...] = ()
+        if isinstance(statement, Assign):
+            targets = statement.targets
+        elif isinstance(statement, Loop):
+            targets = (statement.target,)
+        elif isinstance(statement, With):
+            targets = tuple(target for _, target in statement.items)
+        elif isinstance(statement, Do):
+            found.update(dict.fromkeys(changed_variables(statement.value)))
+        for target in targets:
+            found.update(dict.fromkeys([*_words(target), *written_variables(target), *flagged_variables(target)]))
+    return list(found)
+
+
+def _words(target: Expression | None) -> list[str]:
+    match target:
+        case Ref(roots=roots, path=()):
+            return list(roots)
+        case Collection(items=items):
+            return [name for item in items for name in _words(item)]
+        case Operation(op="*", operands=(inner,)):
+            return _words(inner)
+    return []

@@ -1,0 +1,238 @@
+"""What the uses of a variable show: what only tensors can do is done to tensors.
+
+What the uses of a variable show: indices and counts that torch is given are of integers, and so is what they are made of.
+
+What the uses of a variable show: what is done to sparse tensors only is done to sparse ones, and what they are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.dataflow.types.targets import Binding, Env, Spot
+from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, OWN, RULES
+from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.visitor import expressions, last_word, within
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.context import TypeInference
+    from torchrepro_lint.dataflow.types.flow import Flow
+
+
+# Who asks such a question of a value allows for several answers.
+_TESTS = frozenset({"isinstance", "hasattr", "getattr", "type", "callable", "is_tensor", "issubclass"})
+# Functions of torch that also take lists or numbers.
+_LENIENT = frozenset(
+    {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "column_stack", "meshgrid", "einsum", "pow"}
+)
+_ATTRIBUTES = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf", "is_sparse"})
+_WITH_DIM = frozenset(
+    {"sum", "mean", "max", "min", "softmax", "argmax", "argmin", "std", "var", "cumsum", "squeeze", "norm", "topk"}
+)
+_LAYERS = (
+    "Conv",
+    "Linear",
+    "BatchNorm",
+    "LayerNorm",
+    "GroupNorm",
+    "Embedding",
+    "MaxPool",
+    "AvgPool",
+    "Dropout",
+    "ReLU",
+    "GELU",
+)
+_LAYERS_TOO = (
+    "SiLU",
+    "Sigmoid",
+    "Tanh",
+    "Softmax",
+    "AdaptiveAvgPool",
+    "InstanceNorm",
+    "Upsample",
+    "Flatten",
+    "PixelShuffle",
+)
+
+
+def shown_tensors(kinds: TypeInference, path: str, flow: Flow) -> frozenset[Binding]:
+    """The bindings of a function whose uses show that they are of tensors, and never ask what they are."""
+    shown: set[Binding] = set()
+    asked: set[Binding] = set()
+    for place in flow.places:
+        for expression in expressions(place.statement):
+            for each in within(expression):
+                if isinstance(each, Call):
+                    _look(kinds, each, Spot(path, place.env, 0), shown, asked)
+                elif isinstance(each, Ref) and each.path and each.path[0] in _ATTRIBUTES:
+                    shown.update(_bindings(each, place.env))
+    return frozenset(shown - _with_aliases(asked))
+
+
+def _with_aliases(asked: set[Binding]) -> set[Binding]:
+    """What is asked of a variable is asked of the one that it was assigned from."""
+    waiting, found = list(asked), set(asked)
+    while waiting:
+        binding = waiting.pop()
+        if binding.how == "=" and isinstance(binding.value, Ref) and not binding.value.path and binding.env is not None:
+            more = _bindings(binding.value, binding.env) - found
+            found |= more
+            waiting += more
+    return found
+
+
+def _look(kinds: TypeInference, call: Call, spot: Spot, shown: set[Binding], asked: set[Binding]) -> None:
+    first = call.args[0].value if call.args and not call.args[0].star else None
+    match call.func:
+        case Ref(roots=roots, path=()) if first is not None and roots[0].rpartition(".")[2] in _TESTS:
+            asked.update(_bindings(first, spot.env))
+        case Ref(path=(word,)) if _is_tensors(word, call):
+            shown.update(_bindings(call.func, spot.env))
+    if (
+        isinstance(first, Ref)
+        and not first.path
+        and (found := _bindings(first, spot.env))
+        and _takes_tensor(kinds, call, spot)
+    ):
+        shown.update(found)
+
+
+def _is_tensors(word: str, call: Call) -> bool:
+    """Whether only a tensor has a method that is called so."""
+    if word in OWN or (word in ("size", "dim", "ndimension") and (word != "size" or call.args)):
+        return True
+    return word in _WITH_DIM and any(arg.keyword == "dim" for arg in call.args)
+
+
+def _takes_tensor(kinds: TypeInference, call: Call, spot: Spot) -> bool:
+    """Whether the first argument of a call has to be a tensor: of torch's functions, and of its layers."""
+    names = kinds.project.names(spot.path, call.func)
+    if not names or any(":" in name for name in names):
+        return False
+    return all(_is_strict(name) for name in names)
+
+
+def _is_strict(name: str) -> bool:
+    module, _, word = name.removesuffix("()").rpartition(".")
+    if name.endswith("()"):
+        return module.startswith("torch.nn") and word.startswith((*_LAYERS, *_LAYERS_TOO))
+    if module == "torch.nn.functional":
+        return word in FUNCTIONAL or word in RULES
+    return module == "torch" and word in RULES and word not in _LENIENT
+
+
+def _bindings(expression: Expression, env: Env) -> set[Binding]:
+    """The bindings of a variable that an expression is, or of which it reads an attribute."""
+    if not isinstance(expression, Ref):
+        return set()
+    return {env[root] for root in expression.roots if root in env}
+
+
+# Functions of torch by which argument, counted from 0, they take integers; methods are called on the first.
+_INDEXED = {
+    **dict.fromkeys(
+        ("index_select", "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill"), 2
+    ),
+    **dict.fromkeys(("scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_fill_"), 2),
+    "repeat_interleave": 1,
+}
+# Arithmetic and methods that give integers for integers alone.
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
+_KEEPING_INTEGERS = frozenset(
+    {"view", "reshape", "flatten", "unsqueeze", "squeeze", "clone", "contiguous", "expand", "t", "clamp"}
+)
+
+
+def shown_indices(flow: Flow) -> frozenset[Binding]:
+    """The bindings of a function that are given as indices or counts, and those that they are worked out from."""
+    shown: set[Binding] = set()
+    waiting: list[Binding] = []
+    for place in flow.places:
+        for expression in expressions(place.statement):
+            for each in within(expression):
+                waiting += _of(_index(each), place.env) if isinstance(each, Call) else ()
+    while waiting:
+        binding = waiting.pop()
+        if binding not in shown:
+            shown.add(binding)
+            waiting += _of(binding.value, binding.env) if binding.how == "=" else ()
+    return frozenset(shown)
+
+
+def _of(value: Expression | None, env: Env | None) -> Iterator[Binding]:
+    """The variables that have to be of integers where a value is."""
+    match value:
+        case Ref(roots=(root,), path=()) if env is not None and root in env:
+            yield env[root]
+        case Operation(op=op, operands=operands) if op in _ARITHMETIC:
+            for each in operands:
+                yield from _of(each, env)
+        case Subscript(value=inner):
+            yield from _of(inner, env)
+        case Call(func=Ref(start=start, roots=roots, path=(*before, word), base_end=end)) if word in _KEEPING_INTEGERS:
+            yield from _of(Ref(start, end, roots, tuple(before), end), env)
+
+
+def _index(call: Call) -> Expression | None:
+    """What a call is given for an index."""
+    word = last_word(call.func)
+    if word not in _INDEXED or any(arg.star for arg in call.args):
+        return None
+    named = next((arg.value for arg in call.args if arg.keyword in ("index", "repeats")), None)
+    plain = [arg.value for arg in call.args if arg.keyword is None]
+    at = _INDEXED[word] - (not (isinstance(call.func, Ref) and call.func.roots == ("torch",)))
+    return named if named is not None else plain[at] if at < len(plain) else None
+
+
+# Methods that a dense tensor refuses.
+_SPARSE = frozenset({"coalesce", "is_coalesced", "_indices", "_values", "_nnz", "sparse_dim", "dense_dim"})
+# Operations that give a sparse tensor for sparse ones alone.
+_KEEPING_SPARSITY = frozenset(
+    {"index_select", "sign", "neg", "abs", "clone", "detach", "to", "int", "float", "long", "bool"}
+)
+
+
+def shown_sparse(flow: Flow) -> frozenset[Binding]:
+    """The bindings of a function whose uses show that they are of sparse tensors."""
+    shown: set[Binding] = set()
+    asked = [place.statement for place in flow.places if _asks(place.statement)]
+    places = (
+        place for place in flow.places if not any(each.start < place.statement.start < each.end for each in asked)
+    )
+    waiting = [each for place in places for each in _coalesced(place.statement, place.env)]
+    while waiting:
+        binding = waiting.pop()
+        if binding not in shown:
+            shown.add(binding)
+            waiting += [] if binding.how != "=" else _made_of(binding.value, binding.env)
+    return frozenset(shown)
+
+
+def _asks(statement: Statement) -> bool:
+    """``if grad.is_sparse:`` allows for what is not."""
+    return isinstance(statement, If) and any("sparse" in last_word(each) for each in within(statement.test))
+
+
+def _coalesced(statement: Statement, env: Env) -> Iterator[Binding]:
+    for expression in expressions(statement):
+        for each in within(expression):
+            match each:
+                case Call(func=Ref(roots=(root,), path=(word,))) if word in _SPARSE and root in env:
+                    yield env[root]
+
+
+def _made_of(value: Expression | None, env: Env | None) -> list[Binding]:
+    """The variables that have to be sparse where a value is."""
+    match value:
+        case Ref(roots=(root,), path=()) if env is not None and root in env:
+            return [env[root]]
+        case Operation(op="+" | "-" | "*", operands=(left, right)):
+            return [*_made_of(left, env), *_made_of(right, env)]
+        case Call(func=Ref(roots=("torch",), path=(word,)), args=(first, *_)) if word in _KEEPING_SPARSITY:
+            return _made_of(first.value, env)
+        case Call(func=Ref(start=start, roots=roots, path=(*before, _), base_end=end)) if (
+            last_word(value.func) in _KEEPING_SPARSITY
+        ):
+            return _made_of(Ref(start, end, roots, tuple(before), end), env)
+    return []

@@ -1,0 +1,343 @@
+"""Which attributes the files of a project read, in the order of their bodies.
+
+Where the value of an expression goes from where it is: to reads of its variable, of its attribute, to callers.
+
+Reads are those that a value can reach: not behind a statement that surely gives the variable another value (or sorts the
+list that it holds), not in the other branch of an ``if``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.dataflow.feasibility import is_measured, is_single
+from torchrepro_lint.query.memo_tables import tight
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Comprehension,
+    Define,
+    Expression,
+    Facts,
+    Function,
+    If,
+    Lambda,
+    Loop,
+    Ref,
+    Statement,
+    With,
+    parted,
+)
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.use_def import Block, Reset, Spot, Spots, targets
+from torchrepro_lint.syntax.visitor import blocks, expressions, parts
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import Summary
+
+
+class AttributeReads:
+    """The reads of attributes in a project; a file is gone through when its summary has the word."""
+
+    def __init__(self, project: ProgramIndex) -> None:
+        self._project = project
+        self._known: dict[str, list[tuple[str, Expression, int]]] = {}
+
+    def having(self, word: str) -> list[tuple[str, Expression, int]]:
+        """All reads of an attribute by its word: file, expression, and the place of the word in a reference's path."""
+        if word not in self._known:
+            modules = self._project.resolver.modules
+            self._known[word] = [
+                (path, each, at)
+                for path in sorted(modules.files)
+                if may_read(modules.summary(path), word)
+                for each in self._project.of_file("attributes", path, self._by_word).get(word, ())
+                for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
+            ]
+        return self._known[word]
+
+    def _by_word(self, path: str) -> dict[str, tuple[Ref | Attribute, ...]]:
+        """The reads of attributes in a file by their words, each once for a word."""
+        found: dict[str, list[Ref | Attribute]] = {}
+        for each in attributes_read(self._project.files[path]):
+            for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
+                found.setdefault(word, []).append(each)
+        return tight(found)
+
+
+def may_read(summary: Summary, word: str) -> bool:
+    """Whether a file may read an attribute by that word, be it to call it, or to read another from it."""
+    return any(has_word(words, word) for words in (summary.values, summary.inner, summary.calls))
+
+
+def attributes_read(facts: Facts) -> list[Ref | Attribute]:
+    """All references with attributes, and attributes of what is no name, but for those that a statement assigns to as such."""
+    found: list[Ref | Attribute] = []
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        _in_body(body, found)
+    return found
+
+
+def _in_body(body: tuple[Statement, ...], found: list[Ref | Attribute]) -> None:
+    for statement in body:
+        written = set(map(id, targets(statement)))
+        for expression in expressions(statement):
+            if type(expression) is not Ref or id(expression) not in written:
+                _in_expression(expression, found)
+        for block in blocks(statement):
+            _in_body(block, found)
+        if type(statement) is Define:
+            _in_body(statement.body, found)
+
+
+def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None:
+    kind = type(expression)
+    if kind is Ref:
+        if expression.path:  # type: ignore[union-attr]  # narrowed by exact type
+            found.append(expression)  # type: ignore[arg-type]
+        return
+    if kind is Lambda:
+        return
+    if kind is Attribute:
+        found.append(expression)  # type: ignore[arg-type]
+    if kind is Comprehension:
+        for clause in expression.clauses:  # type: ignore[union-attr]
+            _in_expression(clause.target, found)
+    for part in parts(expression):
+        _in_expression(part, found)
+
+
+# The spots of so many files are kept: those of a thousand take as much memory as their facts.
+_MOST_FILES = 8
+
+
+class Uses:
+    """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
+
+    def __init__(self, project: ProgramIndex) -> None:
+        self._project = project
+        self._names = project.resolver
+        self._spots: dict[str, Spots] = {}
+        self._attributes = AttributeReads(project)
+
+    def summary(self, path: str) -> Summary:
+        """The summary of a file."""
+        return self._names.modules.summary(path)
+
+    def facts(self, path: str) -> Facts:
+        """The facts of a file."""
+        return self._names.modules.files[path]
+
+    def spots(self, path: str) -> Spots:
+        """The spots of a file. What was asked for longest ago is worked out again."""
+        found = self._spots.pop(path, None)
+        if found is None:
+            found = Spots(self._names.modules.files[path])
+            if len(self._spots) >= _MOST_FILES:
+                del self._spots[next(iter(self._spots))]
+        self._spots[path] = found
+        return found
+
+    def of_variable(
+        self, path: str, ref: Ref, defined: Spot, after: int, but: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes.
+
+        In the same file those are left out that only call one of its methods ``but``.
+        """
+        for root in ref.roots:
+            for found in self.reaching(path, root, ref.path, defined, after, but):
+                yield path, found, found.path[len(ref.path) :]
+            if (
+                not ref.path
+                and root.startswith(":")
+                and "<locals>" not in root
+                and self.stays(path, ref, defined, after)
+            ):
+                yield from self._from_outside(f"{path}{root}", path)
+
+    def reaching(
+        self,
+        path: str,
+        root: str,
+        words: tuple[str, ...],
+        defined: Spot,
+        after: int,
+        but: frozenset[str] = frozenset(),
+    ) -> Iterator[Ref]:
+        """The reads in the same file of a variable, or of an attribute of one, but for calls of its methods ``but``."""
+        spots = self.spots(path)
+        resets = spots.resets(root, words)
+        for ref in spots.reads_that(root, (words, but), partial(_says_more, spots, words, but)):
+            spot = spots.of(ref)
+            if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
+                continue
+            if _reaches(defined, after, spot, ref.start, resets):
+                yield ref
+
+    def stays(self, path: str, ref: Ref, defined: Spot, after: int) -> bool:
+        """Whether what is assigned to ``ref`` is still there when the function, or the module, has run to its end."""
+        around = {block.key for block in defined.blocks}
+        return not any(
+            each.at >= after and each.function == defined.function and each.blocks[-1].key in around
+            for root in ref.roots
+            for each in self.spots(path).resets(root, ref.path)
+        )
+
+    def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads of what is passed for a parameter."""
+        root = f"{function.name}.<locals>.{word}"
+        defined = Spot(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
+        for ref in self.reaching(path, root, (), defined, function.start):
+            yield path, ref, ref.path
+
+    def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
+        """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
+        classes = {owner, *self._names.heirs_of(owner)}
+        classes.update(each for each in self._names.ancestry(owner) if ":" in each)
+        for path, expression, at in self._attributes.having(word):
+            if isinstance(expression, Ref):
+                base = expression._replace(path=expression.path[:at])
+                found = set(self._names.names_of(path, base))
+                rest = expression.path[at + 1 :]
+            else:
+                assert isinstance(expression, Attribute)
+                found, rest = set(self._names.names(path, expression.value)), ()
+            if any(each.removesuffix("()") in classes for each in found):
+                yield path, expression, rest
+
+    def of_result(self, function: str) -> list[tuple[str, Call]]:
+        """The calls of the project that run a function, each with its file."""
+        definitions = self._names.functions(function)[:1]
+        return [found for definition in definitions for found in self._names.calls_of.of(function, definition)]
+
+    def of_definition(self, path: str, function: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The references to a function of a module, in its own file and in others: file, reference, further attributes."""
+        for ref in self.spots(path).reads(function):
+            yield path, ref, ref.path
+        yield from self._from_outside(f"{path}{function}", path)
+
+    def single(self, path: str, ref: Ref) -> bool:
+        """Whether the function around makes sure that a variable holds one element, which then is no choice."""
+        spots = self.spots(path)
+        here = spots.of(ref)
+        return here is not None and any(
+            each.path[: len(ref.path)] == ref.path
+            and (spot := spots.of(each)) is not None
+            and spot.function == here.function
+            and is_single(spots, spot, here)
+            for root in ref.roots
+            for each in spots.reads_that(root, "measured", partial(is_measured, spots))
+        )
+
+    def is_sorted_anywhere(self, owner: str, word: str) -> bool:
+        """Whether a method of a class sorts the list that an attribute holds, or gives the attribute a sorted one."""
+        for path, expression, rest in self.of_attribute(owner, word):
+            spot = self.spots(path).of(expression)
+            if spot is None:
+                continue
+            if rest == ("sort",):
+                return True
+            if isinstance(spot.parent, Call) and "builtins.sorted" in self._names.names(path, spot.parent.func):
+                outer = self.spots(path).of(spot.parent)
+                if outer is not None and outer.parent is None and _assigns(outer, word):
+                    return True
+        return False
+
+    def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
+        """The reads of a module's variable in other files, imported by name or as an attribute of the module."""
+        for path, root in self._importers.get(target, ()):
+            for ref in self.spots(path).reads(root):
+                yield path, ref, ref.path
+        module, _, word = parted(target)
+        for path, root in self._importers.get(f"{module}:", ()):
+            for ref in self.spots(path).reads(root):
+                if path != home and ref.path[:1] == (word,):
+                    yield path, ref, ref.path[1:]
+
+    @cached_property
+    def _importers(self) -> dict[str, list[tuple[str, str]]]:
+        """For each name of the project the imported names of other files that stand for it."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in sorted(self._names.modules.files):
+            for root in self._roots(path):
+                if not root.startswith((":", "builtins.")):
+                    for target in self._names.modules.resolve(path, root):
+                        if ":" in target:
+                            found.setdefault(target, []).append((path, root))
+        return found
+
+    def _roots(self, path: str) -> Iterator[str]:
+        """What references may start from that other files define, sorted: what is imported, by a star the words themselves."""
+        summary = self.summary(path)
+        yield from self.spots(path).roots() if summary.stars else summary.imports
+
+
+def _says_more(spots: Spots, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
+    """Whether a read of an attribute, ``words``, is more than a call of one of its methods ``but``."""
+    if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
+        return True
+    spot = spots.of(ref)
+    return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
+
+
+def _assigns(spot: Spot, word: str) -> bool:
+    targets = getattr(spot.statement, "targets", ())
+    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
+
+
+def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+    """Whether a value that is there after ``after`` is still there where it is read."""
+    later = [each for each in resets if each.at >= after and each.function == defined.function]
+    around = {block.key for block in defined.blocks}
+    if defined.function != read.function:
+        # A function that is defined inside sees what is left in the end.
+        return not any(each.blocks[-1].key in around for each in later)
+    there = {block.key for block in read.blocks}
+    if (
+        at >= after
+        and not _excluded(defined, read)
+        and not any(each.blocks[-1].key in there | around and _done(each, at) for each in later)
+    ):
+        return True
+    return any(
+        _around(loop, defined, after, read, at, resets)
+        for loop in defined.blocks
+        if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
+    )
+
+
+def _done(reset: Reset, at: int) -> bool:
+    """Whether a reset has happened where something is read: what an assignment reads is read before."""
+    return reset.at <= at and (isinstance(reset.statement, (Loop, With)) or reset.statement.end <= at)
+
+
+def _excluded(defined: Spot, read: Spot) -> bool:
+    """Whether the read stands in another branch, or behind a block that the value cannot leave."""
+    there = {block.key for block in read.blocks}
+    loop = None
+    for block in defined.blocks:
+        if isinstance(block.owner, Loop) and block.number == 0:
+            loop = block.key
+        if block.key in there:
+            continue
+        if block.leaves in ("return", "raise") or (block.leaves and loop in there):
+            return True
+        if isinstance(block.owner, If) and (id(block.owner), 1 - block.number) in there:
+            return True
+    return False
+
+
+def _around(loop: Block, defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+    """Whether the value reaches a read earlier in a loop by another round."""
+    assert loop.owner is not None
+    start = loop.owner.start
+    inside = [each for each in resets if start <= each.at <= loop.end and each.function == defined.function]
+    ways = {block.key for block in defined.blocks}
+    there = {block.key for block in read.blocks}
+    ended = any(each.at >= after and each.blocks[-1].key in ways for each in inside)
+    begun = any(each.blocks[-1].key in there and _done(each, at) for each in inside)
+    return not ended and not begun

@@ -1,6 +1,0 @@
-"""What values are: ``kinds_of(project).of(path, expression)`` is a ``What``."""
-
-from torchrepro_lint.infer.kinds import Kinds, kinds_of
-from torchrepro_lint.infer.what import UNKNOWN, What
-
-__all__ = ["UNKNOWN", "Kinds", "What", "kinds_of"]
