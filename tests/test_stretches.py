@@ -10,10 +10,10 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.entrypoints import Entry
-from torchrepro_lint.happenings import Step, Target
 from torchrepro_lint.project import Project
-from torchrepro_lint.runs import Run
+from torchrepro_lint.trace.builder import Run
+from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.trace import CallFrame, Target
 
 _ROOT = Path(__file__).parent.parent
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
@@ -64,7 +64,7 @@ def test_what_was_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     repeated: list[bool] = []
     repeats = Run._repeats
 
-    def noted(self: Run, target: Target, way: tuple[Step, ...]) -> bool:
+    def noted(self: Run, target: Target, way: tuple[CallFrame, ...]) -> bool:
         repeated.append(repeats(self, target, way))
         return repeated[-1]
 

@@ -13,7 +13,6 @@ import pytest
 from one_file import project_of
 from page_examples import Example, examples
 from table_lines import LINES
-from torchrepro_lint import frameworks
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.catalogue import catalogue as tables
 from torchrepro_lint.catalogue import catalogue as third_party
@@ -22,6 +21,7 @@ from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.context import Context
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.trace import framework_models
 
 TOP = Path(__file__).parents[1]
 PAGES = sorted(TOP.glob("tests/tables/*.md"))
@@ -33,7 +33,7 @@ ROWS = [
 ]
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
-    *(third_party.foreign, frameworks.rows_named),
+    *(third_party.foreign, framework_models.rows_named),
 )
 
 

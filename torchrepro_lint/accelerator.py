@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.frameworks import accelerates, matters
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.trace.framework_models import accelerates, matters
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.syntax.events import mark
 
 if TYPE_CHECKING:
-    from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.program_effects import ProgramEffects
+    from torchrepro_lint.trace.entry_points import Entry
+    from torchrepro_lint.trace.trace import Happening
 
 
 def belongs_elsewhere(project: ProgramEffects, entry: Entry, happening: Happening, family: str = "") -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref
+from torchrepro_lint.trace.trace import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
+    from torchrepro_lint.trace.trace import Happening
 
 _BACKWARD = re.compile(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"

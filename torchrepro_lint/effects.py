@@ -9,19 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import Argument, Truth, arguments, evaluate, is_hidden
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.entropy import changing_source
 from torchrepro_lint.flags import items
-from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.measuring import leaves_result, logs_metric, may_log, method, reads_data
 from torchrepro_lint.resolve.names import ANYTHING, Names
-from torchrepro_lint.runs import Run, fetches
 from torchrepro_lint.seeding import families, from_entropy, seed_given
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref
+from torchrepro_lint.trace.builder import Run, fetches
+from torchrepro_lint.trace.trace import CallFrame, Happening, guards, in_parts
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -193,7 +192,7 @@ class Effects:
         loaders = [loader for step in happening.way for loader in self._loaders(step)]
         return bool(loaders) and all(_has_generator(self._spelled_out(path, call)) for path, call in loaders)
 
-    def _loaders(self, step: Step) -> Iterator[tuple[str, Call]]:
+    def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
         """The loaders that a step of a way makes, or iterates."""
         value = step.event.value
         made = self._names.made(step.path, value) if value is not None and step.event.kind == "iterate" else ()

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.frameworks import matters
 from torchrepro_lint.gradients import gradient_free, switched_off
-from torchrepro_lint.runs import STILL_METHODS
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -24,12 +22,14 @@ from torchrepro_lint.syntax.nodes import (
     path_of,
 )
 from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.trace.builder import STILL_METHODS
+from torchrepro_lint.trace.framework_models import matters
 
 if TYPE_CHECKING:
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
     from torchrepro_lint.resolve.program_index import Site
-    from torchrepro_lint.runs import Run
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.trace import Happening
 
 _SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20

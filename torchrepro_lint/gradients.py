@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.program_effects import ProgramEffects
     from torchrepro_lint.resolve.program_index import ProgramIndex, Site
-    from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.trace.builder import Run
 
 _CUT = frozenset({"detach", "detach_", "data"})
 # Methods that give the module itself.

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.memo_tables import Kept
-from torchrepro_lint.traces import TraceTables
+from torchrepro_lint.trace.traces import TraceTables
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Telling
-    from torchrepro_lint.entrypoints import Entry
     from torchrepro_lint.programs import Program, Reached
     from torchrepro_lint.resolve.program_index import Table
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.trace.entry_points import Entry
 
 
 class Link(TraceTables):

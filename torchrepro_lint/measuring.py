@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.frameworks import matters
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.visitor import within
+from torchrepro_lint.trace.framework_models import matters
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

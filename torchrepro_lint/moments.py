@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.dataflow.constants import spoken
 from torchrepro_lint.flags import FLAG_WORDS
-from torchrepro_lint.happenings import guards
 from torchrepro_lint.reached import device_of, on_request, raising
-from torchrepro_lint.routes import entry_statement, steps_to
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression
 from torchrepro_lint.timeline import LANES, Lane, Moment, Timeline
 from torchrepro_lint.touches import ACCELERATOR, BACKWARD, VARIABLE
+from torchrepro_lint.trace.contexts import entry_statement, steps_to
+from torchrepro_lint.trace.trace import guards
 from torchrepro_lint.troubles import Troubles
 from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
     from torchrepro_lint.effects import Draw, Seed
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
     from torchrepro_lint.touches import Touch
+    from torchrepro_lint.trace.trace import Happening
 
 # Seeding the devices only stands in the lane of torch, too.
 _LANE_OF = {"torch-cuda": "torch", "environment": "own"}

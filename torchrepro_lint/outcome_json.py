@@ -6,12 +6,12 @@ import json
 from functools import cached_property
 from typing import Any
 
-from torchrepro_lint.call_path import Step
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.outcome import Outcome
 from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
+from torchrepro_lint.trace.contexts import Step
 
 _TYPES: dict[str, Any] = {kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Position, Span, Step)}
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Scope, Scoped
-from torchrepro_lint.entering import Entering, used_by
-from torchrepro_lint.frameworks import calls_method
 from torchrepro_lint.loaders import kind_of, shuffles
 from torchrepro_lint.query.fixpoint import ring
-from torchrepro_lint.runs import fetches, samplers_of
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation, path_of
 from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.trace.builder import fetches, samplers_of
+from torchrepro_lint.trace.contexts import Entering, used_by
+from torchrepro_lint.trace.framework_models import calls_method
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.project import Project
-    from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.trace import Happening
 
 # What a loader runs of a sampler itself, before any worker is asked.
 _ORDERING = frozenset({"__iter__", "__next__", "__len__"})

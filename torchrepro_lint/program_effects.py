@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.accelerator import names_accelerator
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.catalogue.catalogue import seeding_words
 from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.effects import Effects, seeded
-from torchrepro_lint.frameworks import accelerates
 from torchrepro_lint.link import Link
 from torchrepro_lint.placed import Placed, placed
 from torchrepro_lint.programs import Program, Reached, Work, reached
@@ -21,7 +19,9 @@ from torchrepro_lint.seeding import seeding_functions
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.touches import Touch, switching
-from torchrepro_lint.traces import Traces
+from torchrepro_lint.trace.framework_models import accelerates
+from torchrepro_lint.trace.trace import in_parts
+from torchrepro_lint.trace.traces import Traces
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.loaders import Libraries
     from torchrepro_lint.config.settings import Settings
-    from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.happenings import Happening
-    from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.entry_points import Entry
+    from torchrepro_lint.trace.trace import Happening
 
 
 def _accelerate(_start: int, happenings: Sequence[Happening]) -> bool:

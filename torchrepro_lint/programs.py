@@ -9,8 +9,8 @@ from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Effects
-    from torchrepro_lint.entrypoints import Entry
-    from torchrepro_lint.runs import Run
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.entry_points import Entry
 
 
 class Program(NamedTuple):

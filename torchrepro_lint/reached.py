@@ -8,18 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.backward import has_backward
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.effects import label
 from torchrepro_lint.frozen import is_frozen
 from torchrepro_lint.gradients import gradient_free
 from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.trace.trace import in_parts
 from torchrepro_lint.verdicts import verdicts_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Row
     from torchrepro_lint.context import Context
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
+    from torchrepro_lint.trace.trace import Happening
 
 # What a model of another library is made of, as far as it matters here: the operation that stands for it.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.call_path import Step
 from torchrepro_lint.source.text import Position
+from torchrepro_lint.trace.contexts import Step
 
 # The lanes, from left to right: the generators, then what decides how torch computes.
 LANES = (

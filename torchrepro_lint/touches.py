@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.accelerator import starts_accelerator
 from torchrepro_lint.backward import is_backward
-from torchrepro_lint.beginnings import in_parts
 from torchrepro_lint.catalogue.conditions import Literal
 from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.environment import variables
 from torchrepro_lint.flags import Setting, settings
-from torchrepro_lint.frameworks import rows_named
 from torchrepro_lint.syntax.nodes import Call, Expression
 from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.trace.framework_models import rows_named
+from torchrepro_lint.trace.trace import in_parts
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.effects import Effects
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.runs import Run
     from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.trace import Happening
 
 DRAW, SEED, FLAG, VARIABLE, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 

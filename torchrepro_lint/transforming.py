@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.arrivals import Arrivals
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
 from torchrepro_lint.catalogue.loaders import dataset, transforms
 from torchrepro_lint.dataflow.environment import SameScopes, Scope, Scoped, Unbound, key_of
 from torchrepro_lint.effects import called_value
-from torchrepro_lint.happenings import Happening
 from torchrepro_lint.query.fixpoint import Memo
 from torchrepro_lint.syntax.events import mark
 from torchrepro_lint.syntax.nodes import (
@@ -25,6 +23,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.trace.contexts import Arrivals
+from torchrepro_lint.trace.trace import Happening
 
 if TYPE_CHECKING:
     from torchrepro_lint.effects import Draw

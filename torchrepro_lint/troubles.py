@@ -23,8 +23,8 @@ from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
+    from torchrepro_lint.trace.trace import Happening
 
 _CODES = {"torch": "TRL101", "numpy": "TRL102", "python": "TRL103"}
 _OVERRULES_TIMING_SINCE = (2, 10)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.frameworks import matters
 from torchrepro_lint.touches import ACCELERATOR, BACKWARD
+from torchrepro_lint.trace.framework_models import matters
 
 if TYPE_CHECKING:
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
+    from torchrepro_lint.trace.trace import Happening
 
 # Calls that end in cuBLAS; moving things to a device does not.
 _MULTIPLIES = re.compile(

@@ -9,8 +9,8 @@ from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.transforming import own_draws
 
 if TYPE_CHECKING:
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.loader_queries import LoaderQueries
+    from torchrepro_lint.trace.trace import Happening
 
 _BASES = frozenset(
     f"torch.utils.data.{place}{word}"

@@ -16,8 +16,8 @@ from torchrepro_lint.worker_functions import WORD, WorkerFunction, handed_words,
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.loader_queries import LoaderQueries
+    from torchrepro_lint.trace.trace import Happening
 
 _FAMILIES = frozenset({"torch", "numpy", "python"})
 # What gives the same for the same arguments.

@@ -9,10 +9,10 @@ from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.determinism import programs_of, set_in
 from torchrepro_lint.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
 from torchrepro_lint.placed import may_set, may_set_variables
-from torchrepro_lint.routes import first_line
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
+from torchrepro_lint.trace.contexts import first_line
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -13,11 +13,11 @@ from torchrepro_lint.determinism import set_in
 from torchrepro_lint.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.reached import device_of
 from torchrepro_lint.rewrites.fix_enabling import fix_workspace
-from torchrepro_lint.routes import first_line, place_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.touches import VARIABLE as A_VARIABLE
+from torchrepro_lint.trace.contexts import first_line, place_of
 from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from torchrepro_lint.determinism import enables
 from torchrepro_lint.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.reached import is_convolution, on_request, raising
 from torchrepro_lint.rewrites.fix_enabling import fix_enabling
-from torchrepro_lint.routes import entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.trace.contexts import entry_statement, first_line, place_of, reached_at, steps_to
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.partly import is_told, partly_seeded
 from torchrepro_lint.rewrites.fix_unseeded import fix_partly
-from torchrepro_lint.routes import steps_to
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import parted, span
+from torchrepro_lint.trace.contexts import steps_to
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

@@ -10,8 +10,8 @@ from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Famil
 from torchrepro_lint.possible import first_possible
 from torchrepro_lint.rewrites.fix_unseeded import fix_program
 from torchrepro_lint.rewrites.seed_calls import spawning
-from torchrepro_lint.routes import entry_statement, first_line, reached_at, steps_to
 from torchrepro_lint.rule import Finding
+from torchrepro_lint.trace.contexts import entry_statement, first_line, reached_at, steps_to
 
 if TYPE_CHECKING:
     from torchrepro_lint.context import Context

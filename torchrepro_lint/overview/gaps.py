@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.config.discovery import Exclusion, relative
 from torchrepro_lint.config.target import console_scripts
 from torchrepro_lint.dataflow.constants import spoken
-from torchrepro_lint.entrypoints import is_test
 from torchrepro_lint.overview.records import Gap, Place
 from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
+from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
     from torchrepro_lint.checking import Checker

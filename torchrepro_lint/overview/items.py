@@ -16,11 +16,11 @@ from torchrepro_lint.report.excerpt import changes, excerpt
 from torchrepro_lint.report.fingerprints import fingerprints
 
 if TYPE_CHECKING:
-    from torchrepro_lint.call_path import Step
     from torchrepro_lint.context import Context
     from torchrepro_lint.diagnostic import Diagnostic
     from torchrepro_lint.programs import Program
     from torchrepro_lint.source.text import Fix, Position
+    from torchrepro_lint.trace.contexts import Step
 
 # Rules about a run as a whole: what they say concerns the entry points of the file in which they say it.
 _OF_A_RUN = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL107", "TRL109", "TRL203")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from torchrepro_lint.call_path import Step
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
 from torchrepro_lint.source.errors import shown_name, told
+from torchrepro_lint.trace.contexts import Step
 
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torchrepro_lint import __version__
-from torchrepro_lint.call_path import Step
 from torchrepro_lint.diagnostic import Diagnostic
 from torchrepro_lint.pages import find, url
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.view import View, uri
 from torchrepro_lint.source.text import Edit, Lines, Position
+from torchrepro_lint.trace.contexts import Step
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _HOME = "https://github.com/torchrepro/torchrepro-lint"

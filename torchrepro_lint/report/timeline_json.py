@@ -9,9 +9,9 @@ from torchrepro_lint.report.json import dumps
 from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.call_path import Step
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.timeline import Moment, Timeline, Trouble
+    from torchrepro_lint.trace.contexts import Step
 
 # Raised when a field changes its meaning or goes; new fields do not count.
 FORMAT = 1

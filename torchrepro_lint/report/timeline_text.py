@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from torchrepro_lint.call_path import Step
     from torchrepro_lint.timeline import Lane, Moment, Timeline
+    from torchrepro_lint.trace.contexts import Step
 
     _Paint: TypeAlias = Callable[[str, str], str]
 

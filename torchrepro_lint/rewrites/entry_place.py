@@ -9,7 +9,6 @@ from torchrepro_lint.layout import newline
 from torchrepro_lint.rewrites.seed_calls import spawning
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import SeedValue, module_constant, own_seed
-from torchrepro_lint.routes import is_method
 from torchrepro_lint.source.text import Edit
 from torchrepro_lint.syntax.control_flow import Level, in_loop, is_main_test, level_of
 from torchrepro_lint.syntax.nodes import (
@@ -28,11 +27,12 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.nodes import span as span_of
 from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.trace.contexts import is_method
 
 if TYPE_CHECKING:
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
+    from torchrepro_lint.trace.trace import Happening
 
 _LAUNCHERS = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 

@@ -20,10 +20,10 @@ from torchrepro_lint.syntax.nodes import Assign, Constant, If, Import, parted, s
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.happenings import Happening
     from torchrepro_lint.programs import Program
     from torchrepro_lint.project import Project
     from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
+    from torchrepro_lint.trace.trace import Happening
 
 _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'

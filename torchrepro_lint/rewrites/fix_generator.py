@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.repeats import function_runs_often
 from torchrepro_lint.rewrites.generator_place import common
 from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, visible, wanting
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
@@ -18,6 +17,7 @@ from torchrepro_lint.splitting import PARAMETERS
 from torchrepro_lint.syntax.control_flow import Level, hidden, is_elif
 from torchrepro_lint.syntax.nodes import Call, Define, Lambda, Ref
 from torchrepro_lint.syntax.visitor import expressions, last_word, within
+from torchrepro_lint.trace.trace import function_runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.project import Project

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.effects import Effects, Seed
-from torchrepro_lint.happenings import Happening, Step, guards
 from torchrepro_lint.insertions import free_name, insert_below
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.project import Project
@@ -15,6 +14,7 @@ from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Constant, Do, Expression, Facts, Operation, Ref, parted, span
 from torchrepro_lint.syntax.visitor import within
+from torchrepro_lint.trace.trace import CallFrame, Happening, guards
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 # Calls whose one argument is a seed as an integer.
@@ -108,7 +108,7 @@ def is_plain(happening: Happening) -> bool:
     return all(_is_repeatable(each) for each in within(call.args[0].value))
 
 
-def spawning(project: Project, happening: Happening) -> frozenset[Step]:
+def spawning(project: Project, happening: Happening) -> frozenset[CallFrame]:
     """The steps of the way that start another process."""
     return frozenset(
         step

@@ -8,20 +8,36 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from torchrepro_lint.beginnings import Beginning
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
-from torchrepro_lint.entrypoints import Entry, is_test
-from torchrepro_lint.frameworks import Handed, handed_values, keeps, receiver_of, rows_of, run_by, values_in
-from torchrepro_lint.happenings import Happening, Step, Target, Waiting
-from torchrepro_lint.loader_datasets import through_loader
 from torchrepro_lint.query.memo_tables import tight
-from torchrepro_lint.replaced import replaced
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered
-from torchrepro_lint.run_tables import Happens, Outcome, RunTables
-from torchrepro_lint.stretches import Entered, Stretch
 from torchrepro_lint.syntax.events import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, fields, path_of
+from torchrepro_lint.trace.dead_initialisation import replaced
+from torchrepro_lint.trace.entry_points import Entry, is_test
+from torchrepro_lint.trace.framework_models import (
+    Handed,
+    handed_values,
+    keeps,
+    receiver_of,
+    rows_of,
+    run_by,
+    through_loader,
+    values_in,
+)
+from torchrepro_lint.trace.trace import (
+    Beginning,
+    CallFrame,
+    Entered,
+    Happening,
+    Happens,
+    Outcome,
+    RunTables,
+    Stretch,
+    Target,
+    Waiting,
+)
 
 
 class Begun(NamedTuple):
@@ -37,7 +53,7 @@ class _Frame(NamedTuple):
     function: str
     path: str
     rest: Iterator[Event]
-    way: tuple[Step, ...]
+    way: tuple[CallFrame, ...]
     mode: str
     loaded: frozenset[int]
     receiver: str
@@ -173,7 +189,7 @@ class Run:
         """What the entry point itself calls, as ``main()`` under the guard."""
         return frozenset(name for happening in self.happenings if not happening.way for name in happening.names)
 
-    def _execute(self, start: Target, way: tuple[Step, ...], *, main: bool = False) -> None:
+    def _execute(self, start: Target, way: tuple[CallFrame, ...], *, main: bool = False) -> None:
         """Run a function and all that it enters; the stack is our own, since call chains outgrow Python's."""
         if start in self._seen:
             return
@@ -217,7 +233,7 @@ class Run:
         if self._asks(target):
             return []
         self._seen[target] = None
-        return [self._frame(target, (*by.way, Step(by.path, event, target.function)))]
+        return [self._frame(target, (*by.way, CallFrame(by.path, event, target.function)))]
 
     def _asks(self, target: Target) -> bool:
         """Whether a target has been entered before."""
@@ -225,7 +241,7 @@ class Run:
             self._recording[-1].asked.add(target)
         return target in self._seen
 
-    def _repeats(self, target: Target, way: tuple[Step, ...]) -> bool:
+    def _repeats(self, target: Target, way: tuple[CallFrame, ...]) -> bool:
         """Do what another run has done from here, if this one would do the same."""
         known = self._tables.stretches.look(target)
         if known is None or not known[0].fits(self._seen):
@@ -342,7 +358,7 @@ class Run:
         related = (owner, *self._names.heirs_of(owner), *self._names.ancestry(owner))
         return any(Target(each, "", _MADE) in self._seen for each in related)
 
-    def _frame(self, target: Target, way: tuple[Step, ...], *, main: bool = False) -> _Frame:
+    def _frame(self, target: Target, way: tuple[CallFrame, ...], *, main: bool = False) -> _Frame:
         name = target.function
         found = self._events.of(name, main=main)
         loaded = self._tables.replaced.of((name, main), lambda: self._find_replaced(name, found))
@@ -372,7 +388,7 @@ class Run:
             yield from (Target(target, mode) for target in self._read(frame.path, value))
             return
         if not quiet:
-            waiting = Waiting(frame.way, Step(frame.path, event, ""), [])
+            waiting = Waiting(frame.way, CallFrame(frame.path, event, ""), [])
             receivers = self._receivers(frame, called) if event.kind == "call" else ()
             for name in self._there(frame.function, event.kind, mode, waiting, receivers, outcome):
                 yield from self._followed(name, event.kind, mode, waiting, receivers)

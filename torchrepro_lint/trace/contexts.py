@@ -1,24 +1,129 @@
-"""What functions run with where an event of a run enters them: the arguments, and the object whose methods they are."""
+"""What the functions of a run are given by those that enter them, and which of them are entered by certain events alone.
+
+What functions run with where an event of a run enters them: the arguments, and the object whose methods they are.
+
+Call paths: the steps from an entry point to a cause, as they are reported.
+
+How an entry point reaches something, and where that is said.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.arguments import bind, is_partial, passes_self
 from torchrepro_lint.dataflow.environment import Scope, Scoped
 from torchrepro_lint.dataflow.feasibility import is_set_outside
-from torchrepro_lint.loader_datasets import through_loader
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref, path_of
+from torchrepro_lint.query.fixpoint import ring
+from torchrepro_lint.source.text import Lines, Position, Span
+from torchrepro_lint.syntax.events import mark
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref, parted, path_of
 from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.trace.framework_models import through_loader
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.runs import Run
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.nodes import Statement
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.entry_points import Entry
+    from torchrepro_lint.trace.trace import CallFrame, Entered, Happening
+
+
+# A function that is entered in more ways, or by a longer one, or by itself, is given whatever any call of the project passes.
+_MOST = 8
+_DEEPEST_ARRIVAL = 24
+
+
+class Arrivals:
+    """Answers for the functions of one run, which begins with ``starts`` in a scope."""
+
+    def __init__(self, origins: ValueSources, run: Run, starts: Iterable[str], scope: Scope) -> None:
+        self._origins = origins
+        self._run = run
+        self._starts = frozenset(starts)
+        self.scope = scope
+        self._known: dict[str, tuple[Scope, ...]] = {}
+        self._depth = 0
+
+    def scopes(self, function: str) -> tuple[Scope, ...]:
+        """What a function runs with, once for each way into it that no branch rules out; that of the run alone where there
+        are too many.
+        """
+        if function not in self._known:
+            if self._depth > _DEEPEST_ARRIVAL:
+                return (self.scope,)
+            self._depth += 1
+            try:
+                self._known[function] = self._find(function)
+            finally:
+                self._depth -= 1
+        return self._known[function]
+
+    def comes_to(self, happening: Happening) -> bool:
+        """Whether some way leads to what happens."""
+        return any(self._runs(happening.function, happening.event, scope) for scope in self.scopes(happening.function))
+
+    def reached_without(self, events: Collection[tuple[str, int]]) -> frozenset[str]:
+        """The functions that the run comes to by other events than these, which are known by their marks."""
+        ways: dict[str, list[str]] = {}
+        for function, entries in self._run.entries.items():
+            for each in entries:
+                if mark(each.event) not in events:
+                    ways.setdefault(each.caller, []).append(function)
+        found, queue = set(self._starts), [*self._starts]
+        while queue:
+            for function in ways.get(queue.pop(), ()):
+                if function not in found:
+                    found.add(function)
+                    queue.append(function)
+        return frozenset(found)
+
+    def _find(self, function: str) -> tuple[Scope, ...]:
+        if ring(self._run.entries, function):
+            return (self.scope,)  # each time round it may be given something else
+        found = [self.scope] if function in self._starts else []
+        entries = self._run.entries.get(function, ())
+        for each in entries:
+            ways = (scope for scope in self.scopes(each.caller) if self._runs(each.caller, each.event, scope))
+            found += (self._entered(each, scope) for scope in ways)
+            if len(found) > _MOST:
+                return (self.scope,)
+        return tuple(found) if entries else (self.scope,)
+
+    def _runs(self, function: str, event: Event, scope: Scope) -> bool:
+        """Whether a function gets to one of its events: no branch that a scope rules out is around that."""
+        place = event.value if event.value is not None else event.statement
+        return all(
+            self._origins.runs(path_of(function), each, place.start, scope)
+            for each in self._origins.project.resolver.functions(function)
+        )
+
+    def _entered(self, entered: Entered, scope: Scope) -> Scope:
+        function, path, call = entered.function, path_of(entered.caller), entered.event.value
+        if entered.event.kind != "call" or not isinstance(call, Call):
+            return scope
+        for each in self._origins.project.resolver.functions(function):
+            if self._is_called(function, each, path, call):
+                skip = self._origins.project.resolver.calls_of.is_bound(path, call.func, each)
+                return bind(self._origins, Scoped(path, call, scope), function, each, skip=skip, outer=scope)
+        return scope
+
+    def _is_called(self, name: str, function: Function, path: str, call: Call) -> bool:
+        """Whether the arguments of a call are those of the function, not of one that the function is handed to."""
+        word = name.rpartition(".")[2]
+        names = self._origins.project.names(path, call.func)
+        if name in names or not function.owner:
+            return name in names
+        own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
+        return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
+
 
 # Objects that were made by functions are looked for so deep.
-_DEEPEST = 10
+_DEEPEST_ENTRY = 10
 
 
 class Entering:
@@ -90,7 +195,7 @@ class Entering:
             inner: list[str] | None = None
             if isinstance(each.value, Ref):
                 inner = [name for name in self._names(each, each.value) if self._project.resolver.classes(name)]
-            elif is_partial(self._project.origins, each) and isinstance(each.value, Call) and depth < _DEEPEST:
+            elif is_partial(self._project.origins, each) and isinstance(each.value, Call) and depth < _DEEPEST_ENTRY:
                 inner = self._classes(each._replace(value=each.value.args[0].value), depth + 1)
             if not inner:
                 return None
@@ -105,7 +210,7 @@ class Entering:
         word = method.rpartition(".")[2]
         for part in used_by(used.value, word):
             for each in self._project.origins.of(used._replace(value=part)):
-                if not isinstance(each.value, Call) or depth > _DEEPEST:
+                if not isinstance(each.value, Call) or depth > _DEEPEST_ENTRY:
                     continue
                 classes = [name for name in self._names(each, each.value.func) if self._project.resolver.classes(name)]
                 fitting = [name for name in classes if method in self._project.resolver.methods(name, word)]
@@ -142,7 +247,7 @@ class Entering:
             if passed and method in self._run_by_calling(used.path, part):
                 yield given
                 continue
-            for each in self._project.origins.of(given) if depth <= _DEEPEST else ():
+            for each in self._project.origins.of(given) if depth <= _DEEPEST_ENTRY else ():
                 if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
                     yield from self._handed(each, method, depth + 1)
 
@@ -204,3 +309,88 @@ def _is_on_self(call: Call, caller: str, word: str) -> bool:
     """``self.method(...)``."""
     own = caller[len(path_of(caller)) :]
     return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (f"{own}.<locals>.self",)
+
+
+class Step(NamedTuple):
+    """A step of the way from an entry point to a cause: a place of the project, and what happens there."""
+
+    path: str
+    place: Position
+    text: str
+
+
+def entry_statement(entry: Entry, happening: Happening) -> Statement:
+    """The statement of the entry file through which something is reached.
+
+    Calls to functions of the same file are followed down, since they are the program; constructing or calling an
+    object of a class is not.
+    """
+    at = happening.event.statement if happening.path == entry.path else None
+    for step in happening.way:
+        if step.path != entry.path:
+            break
+        at = step.event.statement
+        if is_method(step.into):
+            return at
+    else:
+        if happening.path == entry.path:
+            return happening.event.statement
+    assert at is not None  # a run starts in the entry's file
+    return at
+
+
+def is_method(function: str) -> bool:
+    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
+    qualified = parted(function)[2].rpartition("<locals>.")[2]
+    return "." in qualified
+
+
+def steps_to(project: ProgramIndex, happening: Happening, label: str) -> tuple[Step, ...]:
+    """The way from the entry point to something that happens, which ``label`` names; empty where it is no way at all."""
+    if not happening.way:
+        return ()
+    found = [_waypoint(project, step.path, step.event, _entering(step)) for step in happening.way]
+    return (*found, _waypoint(project, happening.path, happening.event, label))
+
+
+def _waypoint(project: ProgramIndex, path: str, event: Event, text: str) -> Step:
+    at = event.value if event.value is not None else event.statement
+    return Step(path, project.position(path, at.start), text)
+
+
+def _entering(step: CallFrame) -> str:
+    """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
+    path, _, name = parted(step.into)
+    if not name:
+        return f"imports {path}"
+    verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
+    return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
+
+
+def reached_at(project: ProgramIndex, entry: Entry, happening: Happening) -> str:
+    """Where something stands and how it is reached, where that is not the statement itself: `` (model.py:14, via f)``."""
+    reported = entry_statement(entry, happening)
+    if not happening.way or happening.event.statement is reported:
+        return ""
+    # What lies before the reported statement is the program that the reader is looking at.
+    on_way = [index for index, step in enumerate(happening.way) if step.event.statement is reported]
+    steps = happening.way[on_way[0] :] if on_way else happening.way
+    via = [parted(step.into)[2].rpartition(".")[2] for step in steps if parted(step.into)[2]]
+    place = place_of(project, happening, entry.path)
+    named = [word for word in via if not word.startswith("__") and word != "main"]
+    return f" ({place}, via {named[0]})" if named else f" ({place})"
+
+
+def place_of(project: ProgramIndex, happening: Happening, read: str = "") -> str:
+    """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
+    at = project.position(happening.path, happening.event.value.start if happening.event.value else 0)
+    if at.cell and happening.path == read:
+        return at.line
+    return f"{happening.path}:{at.line}" if at.row else happening.path
+
+
+def first_line(lines: Lines, statement: Statement) -> Span:
+    """A compound statement is reported up to the end of its first line."""
+    row = lines.position(statement.start).row
+    end = lines.offset(row) + len(lines.line(row))
+    return Span(statement.start, max(min(statement.end, end), statement.start))

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.analysis import OrderFlow
-from torchrepro_lint.entrypoints import Entry, EntryPoints
 from torchrepro_lint.query.memo_tables import Kept
 from torchrepro_lint.resolve.program_index import IndexTables, Table
-from torchrepro_lint.run_tables import RunTables
-from torchrepro_lint.runs import Run
+from torchrepro_lint.trace.builder import Run
+from torchrepro_lint.trace.entry_points import Entry, EntryPoints
+from torchrepro_lint.trace.trace import RunTables
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import Libraries
