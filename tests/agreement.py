@@ -16,7 +16,7 @@ import torch
 from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.dataflow.types.lattice import What
 from torchrepro_lint.dataflow.types.targets import FLOW, MODES
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Loop, Ref, Statement, With
 from torchrepro_lint.syntax.visitor import bodies, statements

@@ -98,7 +98,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..., object]:
     import re
 
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.rule import Finding
     from torchrepro_lint.source.text import Edit, Fix, Span
 

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.context import Context
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Lines, apply_fixes
 from torchrepro_lint.syntax.nodes import Facts

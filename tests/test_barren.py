@@ -10,7 +10,7 @@ from one_file import project_of
 from page_examples import examples
 from torchrepro_lint.dataflow.taint import prefilter
 from torchrepro_lint.dataflow.taint.prefilter import Barren, goings, may_be_set
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import Expression
 
 _ROOT = Path(__file__).parent.parent

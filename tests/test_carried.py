@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.cache import Cache
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 
 Maker = Callable[[Mapping[str, str]], Path]
 Lint = Callable[..., Ran]

@@ -17,12 +17,11 @@ from torchrepro_lint.catalogue.conditions import Known
 from torchrepro_lint.catalogue.rows import ErrorName, Row
 from torchrepro_lint.checks import index_select, needs_flag, operations, ties
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.context import Context
-from torchrepro_lint.operations import cases
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.operations.cases import cases
+from torchrepro_lint.domain.operations.verdicts import code_of
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.verdicts import code_of
 
 VERSIONS = documented_versions()
 DEVICES = ("cuda", "cpu", "mps")

@@ -13,9 +13,9 @@ from torchrepro_lint import check_tree
 from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.parts import Parts
-from torchrepro_lint.project import Project
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.trees import Means, read_tree
 from torchrepro_lint.workers import FORKS

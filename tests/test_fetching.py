@@ -7,8 +7,8 @@ import pytest
 from tests.one_file import NAME, findings
 from torchrepro_lint.checks.dataloader import worker_init
 from torchrepro_lint.dataflow.environment import Arguments, SameScopes, Scope, Scoped
+from torchrepro_lint.domain.loaders.callable_effects import Transforming
 from torchrepro_lint.syntax.nodes import Constant, Ref
-from torchrepro_lint.transforming import Transforming
 
 _PLAIN = """
 class Plain(Dataset):

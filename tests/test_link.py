@@ -15,9 +15,8 @@ from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpack
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.context import Context
-from torchrepro_lint.link import Link
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.programs import Link
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Lines

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from overview_projects import HELPERS, STEADY, STUDY, TRAIN, cells_of, overview_of, survey_of
-from torchrepro_lint.context import Context
-from torchrepro_lint.moments import timeline
+from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.overview.controls import STATES
 from torchrepro_lint.overview.gaps import KINDS
 from torchrepro_lint.overview.lanes import lanes
 from torchrepro_lint.overview.summary import causes, fixes, nothing_starts, verdict
 from torchrepro_lint.overview.uses import shifts
-from torchrepro_lint.programs import Program
-from torchrepro_lint.timeline import Timeline
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

@@ -19,9 +19,9 @@ from torchrepro_lint import check_tree, trees
 from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options, falls_apart, top_folders
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.parts import Parts, split
-from torchrepro_lint.project import Project
 from torchrepro_lint.put_away import let_go, put_away, stay
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.resolve.search_path import ModuleTree

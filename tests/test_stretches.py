@@ -10,7 +10,7 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.trace.builder import Run
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.trace import CallFrame, Target

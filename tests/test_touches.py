@@ -6,7 +6,7 @@ import pytest
 
 from one_file import NAME, project_of
 from torchrepro_lint.catalogue.conditions import OPEN
-from torchrepro_lint.touches import Touch
+from torchrepro_lint.domain.flag_effects import Touch
 
 
 def touched(source: str) -> list[Touch]:

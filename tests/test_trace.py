@@ -12,11 +12,10 @@ from one_file import NAME, project_of
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.cli import main
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.context import Context
-from torchrepro_lint.moments import timeline
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import KINDS, LANES, Timeline, timeline
 from torchrepro_lint.report import timeline_text
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.timeline import KINDS, LANES, Timeline
 
 
 def traced(source: str, torch: str = "2.13", others: Mapping[str, str] | None = None) -> Timeline:

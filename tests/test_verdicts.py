@@ -8,13 +8,13 @@ import pytest
 
 from one_file import project_of
 from page_examples import Example, examples
-from torchrepro_lint import operations
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.context import Context
-from torchrepro_lint.operations import cases
+from torchrepro_lint.domain.operations import cases as operations
+from torchrepro_lint.domain.operations.cases import cases
+from torchrepro_lint.domain.operations.verdicts import verdicts
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.verdicts import verdicts
 
 _ROOT = Path(__file__).parent.parent
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL4*.md"), *(_ROOT / "tests/rules").glob("TRL4*.md")])

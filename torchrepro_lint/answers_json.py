@@ -7,14 +7,14 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.programs import reached
+from torchrepro_lint.domain.programs import reached
 from torchrepro_lint.resolve.call_sites import Calls, Mentions, Place
 from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.trace import Outcome, Outcomes
 
 if TYPE_CHECKING:
-    from torchrepro_lint.link import Link
+    from torchrepro_lint.domain.programs import Link
 
 
 def packed(value: Any) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.insertions import shadowed
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 
 def means_builtin(project: Project, path: str, word: str) -> bool:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
-from torchrepro_lint.link import Link
+from torchrepro_lint.domain.programs import Link
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.stamps import tool_stamp
 

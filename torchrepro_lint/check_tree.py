@@ -16,7 +16,7 @@ from torchrepro_lint.source.text import Span
 from torchrepro_lint.workers import FORKS, Death, work_through
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 # So many files take longer to check than processes to start.
 _WORTH_PROCESSES = 48

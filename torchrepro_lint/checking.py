@@ -17,8 +17,8 @@ from torchrepro_lint.source.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.link import Link
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Link
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.rule import Finding, Rule
 
@@ -85,7 +85,7 @@ def link(checker: Checker, files: Mapping[str, Reading], tree: ModuleTree, befor
     """The project that the facts of all ``files`` make, of those in the ``tree``; ``before`` is the link of an earlier one that
     was told of all changes.
     """
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
     facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
     lines: dict[str, Lines] = {}
@@ -152,7 +152,7 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
     """Everything that the rules say; a rule that breaks is an error, and the others go on."""
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.rule import Finding
 
     if reading.facts is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from torchrepro_lint.checking import Checker, link
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.config.roots import join, top_folders
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.put_away import let_go, stay
 from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.reading import Reading
@@ -19,7 +19,7 @@ from torchrepro_lint.syntax.nodes import Constant, Facts
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.link import Link
+    from torchrepro_lint.domain.programs import Link
 
 # To look for what is let go of takes a while, whatever is found.
 _MUCH = 100

@@ -13,9 +13,8 @@ from torchrepro_lint.catalogue.errors import Explanation, Frame, orphans
 from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
 from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.config.discovery import Tree
-from torchrepro_lint.context import Context
-from torchrepro_lint.operation_names import operation_names
-from torchrepro_lint.operations import cases
+from torchrepro_lint.domain.operations.cases import cases, operation_names
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.source.text import Fix, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.trace.contexts import Step
 
 SEVERITIES = ("note", "warning", "error")

@@ -12,12 +12,11 @@ from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.config.discovery import Plan, Tree, plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.target import options, target_of, warning
-from torchrepro_lint.context import Context
-from torchrepro_lint.moments import timeline
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.timeline import Timeline
 from torchrepro_lint.trees import read_tree
 
 _WIDEST = 140

@@ -13,7 +13,7 @@ from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
 
 _CURES = {"imap_unordered": "use imap, which keeps the order"}
 _CURE = "take the results in the order of submission, as map does"

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.catalogue.rows import NOT_NEEDED_SINCE, VALUES, VARIABLE
 from torchrepro_lint.dataflow.constants import spoken
-from torchrepro_lint.determinism import set_in
-from torchrepro_lint.flags import DETERMINISTIC, WARN, is_off
-from torchrepro_lint.reached import device_of
+from torchrepro_lint.domain.determinism_mode import first_work, set_in
+from torchrepro_lint.domain.flag_effects import VARIABLE_TOUCH as A_VARIABLE
+from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.operations.reached import device_of
 from torchrepro_lint.rewrites.fix_enabling import fix_workspace
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.touches import VARIABLE as A_VARIABLE
 from torchrepro_lint.trace.contexts import first_line, place_of
-from torchrepro_lint.work import first_work
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.touches import Touch
+    from torchrepro_lint.domain.flag_effects import Touch
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL205"
 _SETTING = f'os.environ["{VARIABLE}"] = ":4096:8"'

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.effects import label
-from torchrepro_lint.flags import CUDNN_BENCHMARK
-from torchrepro_lint.placed import may_set, other_branches
+from torchrepro_lint.domain.flag_effects import may_set, other_branches
+from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
+from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.rewrites.fix_switch import fix_switch
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import last_word, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.placed import Placed
+    from torchrepro_lint.domain.flag_effects import Placed
+    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL201"
 _WORDS = frozenset({"benchmark"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.loaders import Loader, by_site
-from torchrepro_lint.loose import loose_draws
+from torchrepro_lint.domain.loaders.sites import Loader, by_site
+from torchrepro_lint.domain.loaders.splits import loose_draws
 from torchrepro_lint.rewrites.fix_generator import fix_generator
 from torchrepro_lint.rewrites.fix_workers import fix_workers
 from torchrepro_lint.rule import Finding
@@ -14,7 +14,7 @@ from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.source.text import Fix
 
 _GENERATOR = "pass generator=torch.Generator().manual_seed(...)"

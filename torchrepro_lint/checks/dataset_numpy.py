@@ -11,7 +11,7 @@ from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
 
 CODE = "TRL304"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.flag_effects import undoes
+from torchrepro_lint.domain.operations.verdicts import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
 from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
 from torchrepro_lint.gaps import argument_span
-from torchrepro_lint.placed import undoes
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span
-from torchrepro_lint.switches import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
 from torchrepro_lint.syntax.visitor import blocks, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Expression, Statement
 
 CODE = "TRL204"

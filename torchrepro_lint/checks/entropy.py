@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import plain
 from torchrepro_lint.dataflow.feasibility import is_given
-from torchrepro_lint.effects import label
-from torchrepro_lint.entropy import GENERATORS, changing_source, is_absent, seed_argument
+from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.seeders import (
+    GENERATORS,
+    changing_source,
+    from_entropy,
+    is_absent,
+    seed_argument,
+    seed_given,
+)
 from torchrepro_lint.rewrites.fix_entropy import (
     fix_generator,
     fix_own_generator,
@@ -18,14 +25,12 @@ from torchrepro_lint.rewrites.fix_entropy import (
     seed_here,
 )
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.seeding import from_entropy, seed_given
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.resolve.program_index import Site
     from torchrepro_lint.source.text import Fix
     from torchrepro_lint.syntax.nodes import Expression

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.rng.seeders import families
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.seeding import families
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.trace.framework_models import receiver_of, rows_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.trace.trace import Happening
 
 _CODE = "TRL108"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.placed import may_set_variables
-from torchrepro_lint.respawn import starts_python
+from torchrepro_lint.domain.determinism_mode import starts_python
+from torchrepro_lint.domain.flag_effects import may_set_variables
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
 from torchrepro_lint.syntax.visitor import bodies, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.resolve.program_index import Site
 
 _WORD = "PYTHONHASHSEED"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numerals, is_steady
 from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.hashes import decided_by
+from torchrepro_lint.domain.rng.forward_uses import decided_by
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rewrites.ordering import Sorting
 from torchrepro_lint.rule import Finding
@@ -15,7 +15,7 @@ from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Subscript, span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.resolve.program_index import Site
 
 _OF = {"str": "of a string ", "bytes": "of bytes ", "": "may be of a string and "}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.context import Context
-from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.dataflow.types.tensors import Tensors
-from torchrepro_lint.determinism import enabled
-from torchrepro_lint.distinct import distinct
-from torchrepro_lint.evaluation import in_evaluation
-from torchrepro_lint.gradients import forward_only, without_gradient
+from torchrepro_lint.domain.determinism_mode import enabled
+from torchrepro_lint.domain.gradients.liveness import cut_off, forward_only, without_gradient
+from torchrepro_lint.domain.gradients.modes import in_evaluation
+from torchrepro_lint.domain.operations.order_free import distinct
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.rewrites.fix_index_select import Fixes
 from torchrepro_lint.rewrites.selecting import Selecting, selecting

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.backward import has_backward
-from torchrepro_lint.determinism import cudnn_deterministic, enabled
-from torchrepro_lint.effects import label
+from torchrepro_lint.domain.determinism_mode import cudnn_deterministic, enabled
+from torchrepro_lint.domain.gradients.modes import has_backward
+from torchrepro_lint.domain.operations.verdicts import verdicts
+from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.operations import Case
+    from torchrepro_lint.domain.operations.cases import Case
+    from torchrepro_lint.domain.project import Context
 
 _FLAG = "torch.use_deterministic_algorithms(True)"
 

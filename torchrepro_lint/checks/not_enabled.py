@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.attribution import belongs_elsewhere
-from torchrepro_lint.determinism import enables
-from torchrepro_lint.flags import CUDNN_DETERMINISTIC
-from torchrepro_lint.reached import is_convolution, on_request, raising
+from torchrepro_lint.domain.determinism_mode import enables
+from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
+from torchrepro_lint.domain.operations.reached import is_convolution, on_request, raising
+from torchrepro_lint.domain.program_effects import belongs_elsewhere
 from torchrepro_lint.rewrites.fix_enabling import fix_enabling
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.trace.contexts import entry_statement, first_line, place_of, reached_at, steps_to
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.reached import Operation
+    from torchrepro_lint.domain.operations.reached import Operation
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"

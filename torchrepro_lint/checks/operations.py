@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import error_names, instead
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
-from torchrepro_lint.effects import label
+from torchrepro_lint.domain.operations.verdicts import reported_warning, verdicts
+from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.switches import reported_warning
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Condition
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.operations import Case
+    from torchrepro_lint.domain.operations.cases import Case
+    from torchrepro_lint.domain.project import Context
 
 _NO_CURE = "no setting makes it repeatable"
 

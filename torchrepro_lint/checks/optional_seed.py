@@ -13,9 +13,9 @@ from torchrepro_lint.syntax.visitor import within
 from torchrepro_lint.trace.contexts import entry_statement, first_line
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.effects import Seed
-    from torchrepro_lint.programs import Program
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.rng.effects import Seed
 
 
 def check(context: Context) -> Iterator[Finding]:

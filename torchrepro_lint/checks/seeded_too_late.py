@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.attribution import belongs_elsewhere
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
-from torchrepro_lint.possible import first_possible
+from torchrepro_lint.domain.program_effects import belongs_elsewhere
+from torchrepro_lint.domain.rng.feasibility import first_possible
 from torchrepro_lint.rewrites.fix_late import fix_late
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.trace.contexts import entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.trace.trace import guards
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.effects import Draw, Seed
-    from torchrepro_lint.programs import Program
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.rng.effects import Draw, Seed
     from torchrepro_lint.trace.trace import Happening
 
 

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import Foreign, foreign
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
-from torchrepro_lint.cut_off import cut_off
 from torchrepro_lint.dataflow.forwarding import readings
+from torchrepro_lint.domain.gradients.liveness import cut_off, forward_only, without_gradient
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.gradients import forward_only, without_gradient
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Constant, span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.resolve.program_index import Site
 
 CODE = "TRL405"

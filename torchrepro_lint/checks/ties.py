@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.effects import label
-from torchrepro_lint.results import uses_part
+from torchrepro_lint.domain.operations.subjects import tensor, uses_part
+from torchrepro_lint.domain.operations.verdicts import verdicts
+from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.rule import Finding
-from torchrepro_lint.subjects import tensor
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
 from torchrepro_lint.syntax.visitor import last_word
-from torchrepro_lint.verdicts import verdicts
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.operations import Case
+    from torchrepro_lint.domain.operations.cases import Case
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Expression
 
 

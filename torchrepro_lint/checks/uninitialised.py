@@ -21,7 +21,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Function, Statement
 
 _EMPTY = frozenset({"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"})

@@ -13,7 +13,7 @@ from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
 
 _OF = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 

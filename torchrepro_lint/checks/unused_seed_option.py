@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.readers import Reads, reads_of
+from torchrepro_lint.domain.rng.forward_uses import Reads, reads_of
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Class, Function
 
 _SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")

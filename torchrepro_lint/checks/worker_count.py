@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.loaders.sites import by_site
 from torchrepro_lint.edits import replace_argument
-from torchrepro_lint.loaders import by_site
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
     from torchrepro_lint.dataflow.environment import Scoped
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.loaders import Loader
+    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.use_def import Spot
 
 _COUNTS = frozenset(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.loaders.workers import may_seed_workers
+from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.effects import label
 from torchrepro_lint.new_imports import ensure_import
 from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Ref, span
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
-from torchrepro_lint.worker_seeds import may_seed_workers
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.loaders.workers import WorkerSeed
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Function
-    from torchrepro_lint.worker_seeds import WorkerSeed
 
 CODE = "TRL307"
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.operations.reached import on_request, raising
 from torchrepro_lint.overview.controls import CONTROL_OF, CONTROLS, STATES, WORDS
 from torchrepro_lint.overview.lanes import lane_key
 from torchrepro_lint.overview.loader_cells import loader_cells
 from torchrepro_lint.overview.records import Cell, Item
 from torchrepro_lint.overview.seed_cells import at, seed_cells
 from torchrepro_lint.overview.switch_cells import switch_cells
-from torchrepro_lint.reached import on_request, raising
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.timeline import Timeline
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.timeline import Timeline
 
 _BY_RULES = ("loaders", "workers", "operations", "order")
 _WEIGHTS = ("note", "warning", "error")

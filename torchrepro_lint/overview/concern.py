@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.backward import has_backward
-from torchrepro_lint.operations import cases
-from torchrepro_lint.reached import device_of
+from torchrepro_lint.domain.gradients.modes import has_backward
+from torchrepro_lint.domain.operations.cases import cases
+from torchrepro_lint.domain.operations.reached import device_of
 from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Row
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.source.text import Span
 
 # The rules that speak of rows of the catalogue.

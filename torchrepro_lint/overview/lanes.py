@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import VARIABLE
-from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
+from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment, Trouble
     from torchrepro_lint.overview.records import Entry
-    from torchrepro_lint.timeline import Moment, Trouble
 
 # Key, title, and whether the lane is drawn where nothing happens in it: always, on CUDA, or never.
 _LANES = (

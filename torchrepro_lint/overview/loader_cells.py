@@ -9,9 +9,9 @@ from torchrepro_lint.overview.records import Cell, Place
 from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.programs import Program
+    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
 
 _NONE = "No DataLoader was found in this run."
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.timeline import Timeline
+from torchrepro_lint.domain.timeline import Timeline
 
 
 class Place(NamedTuple):

@@ -10,9 +10,9 @@ from torchrepro_lint.overview.controls import SEEDS
 from torchrepro_lint.overview.records import Cell, Place
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.timeline import Moment, Timeline
     from torchrepro_lint.overview.records import Item
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.timeline import Moment, Timeline
 
 # Said where the run lacks something, and no finding of its own says so.
 NOT_REPORTED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.moments import timeline
+from torchrepro_lint.domain.timeline import timeline
 from torchrepro_lint.overview.cells import cells
 from torchrepro_lint.overview.items import entry_id
 from torchrepro_lint.overview.records import Entry, Gap, Item
@@ -13,9 +13,9 @@ from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.timeline import Timeline
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.timeline import Timeline
 
 
 def started(

@@ -11,7 +11,7 @@ from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, Tree
 from torchrepro_lint.config.target import project_name, warning
-from torchrepro_lint.context import Context
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import collector_off, prepare, report_on
 from torchrepro_lint.overview.gaps import KINDS, gaps, rules_off
 from torchrepro_lint.overview.items import Describer

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.catalogue.rows import NOT_NEEDED_SINCE, VARIABLE
-from torchrepro_lint.determinism import enables, set_in
-from torchrepro_lint.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.determinism_mode import enables, set_in
+from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.operations.reached import is_convolution, on_request
 from torchrepro_lint.overview.records import Cell
 from torchrepro_lint.overview.seed_cells import NOT_REPORTED, at
-from torchrepro_lint.reached import is_convolution, on_request
 from torchrepro_lint.source.files import release
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.timeline import Moment, Timeline
     from torchrepro_lint.overview.records import Item
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.timeline import Moment, Timeline
 
 _ELSEWHERE = "Nothing that this run reaches names a CUDA device."
 

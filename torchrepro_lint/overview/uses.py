@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue, load, spellings
 from torchrepro_lint.catalogue.release_history import STATUSES, ranges
-from torchrepro_lint.operations import Case, cases
+from torchrepro_lint.domain.operations.cases import Case, cases
 from torchrepro_lint.overview.records import Place, Shift, Use
 from torchrepro_lint.source.files import documented_versions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Row
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
 
 _SEVERITY = tuple(STATUSES)
 # What no setting helps; of several cases that may hold, the rules speak of these first.

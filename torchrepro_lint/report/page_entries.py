@@ -13,8 +13,8 @@ from torchrepro_lint.report.page_timeline import timeline
 from torchrepro_lint.report.page_words import counted, entry_name, mark, place, words
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
     from torchrepro_lint.overview.records import Cell, Entry, Item, Overview
-    from torchrepro_lint.timeline import Moment
 
 # So many sections are open; of more, all are folded.
 _MOST_OPEN = 3

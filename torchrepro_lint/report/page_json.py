@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchrepro_lint.domain.timeline import Timeline
 from torchrepro_lint.overview.comparing import SCHEMA
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.timeline_json import record as timeline_record
-from torchrepro_lint.timeline import Timeline
 
 if TYPE_CHECKING:
     from torchrepro_lint.overview.records import Overview

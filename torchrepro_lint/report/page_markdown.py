@@ -16,8 +16,8 @@ from torchrepro_lint.report.page_operations import shift_words, spans, told
 from torchrepro_lint.report.page_words import counted
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
     from torchrepro_lint.overview.records import Cell, Comparison, Entry, Gap, Overview, Use
-    from torchrepro_lint.timeline import Moment
 
 _MOST_PLACES = 4
 

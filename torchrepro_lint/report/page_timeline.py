@@ -11,8 +11,8 @@ from torchrepro_lint.overview.records import Place
 from torchrepro_lint.report.page_words import counted, words
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
     from torchrepro_lint.overview.records import Entry
-    from torchrepro_lint.timeline import Moment
 
 _HEIGHT = 36
 _LEFT = 30

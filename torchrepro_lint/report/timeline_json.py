@@ -9,8 +9,8 @@ from torchrepro_lint.report.json import dumps
 from torchrepro_lint.syntax.nodes import parted
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment, Timeline, Trouble
     from torchrepro_lint.source.text import Position
-    from torchrepro_lint.timeline import Moment, Timeline, Trouble
     from torchrepro_lint.trace.contexts import Step
 
 # Raised when a field changes its meaning or goes; new fields do not count.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from torchrepro_lint.timeline import Lane, Moment, Timeline
+    from torchrepro_lint.domain.timeline import Lane, Moment, Timeline
     from torchrepro_lint.trace.contexts import Step
 
     _Paint: TypeAlias = Callable[[str, str], str]

@@ -13,9 +13,9 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Operation, sp
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.effects import Draw
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.domain.rng.effects import Draw
 
 _NUMBERS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 

@@ -30,8 +30,8 @@ from torchrepro_lint.syntax.visitor import expressions, statements, within
 from torchrepro_lint.trace.contexts import is_method
 
 if TYPE_CHECKING:
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.trace.trace import Happening
 
 _LAUNCHERS = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})

@@ -20,8 +20,8 @@ from torchrepro_lint.syntax.nodes import Assign, Constant, If, Import, parted, s
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
     from torchrepro_lint.trace.trace import Happening
 

@@ -17,7 +17,7 @@ from torchrepro_lint.syntax.visitor import last_word, within
 from torchrepro_lint.trace.trace import runs_often
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import Site
 
 _WORD = re.compile(r"\w+")

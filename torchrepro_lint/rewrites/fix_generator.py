@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.loaders.splits import PARAMETERS
 from torchrepro_lint.edits import append_argument, replace_argument
 from torchrepro_lint.insertions import free_name, insert_statement
 from torchrepro_lint.new_imports import ensure_import
@@ -13,14 +14,13 @@ from torchrepro_lint.rewrites.generators import KEYWORD, is_left, known_level, v
 from torchrepro_lint.rewrites.seed_fields import FALLBACK
 from torchrepro_lint.rewrites.seed_values import seed_at
 from torchrepro_lint.source.text import Edit, Fix, joined
-from torchrepro_lint.splitting import PARAMETERS
 from torchrepro_lint.syntax.control_flow import Level, hidden, is_elif
 from torchrepro_lint.syntax.nodes import Call, Define, Lambda, Ref
 from torchrepro_lint.syntax.visitor import expressions, last_word, within
 from torchrepro_lint.trace.trace import function_runs_often
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 _PLAIN = re.compile(r"[\w.]+")
 # torch's own generator, which is as good as none.

@@ -7,19 +7,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.tensors import Tensors, Variable, carriers, makes_sparse, sparse_variables
+from torchrepro_lint.domain.scripted import scripted
 from torchrepro_lint.helpers import Helper, provide
 from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.rewrites.index_select import Wishes, rewrite
 from torchrepro_lint.rewrites.selecting import Selecting
 from torchrepro_lint.rewrites.views import Views
-from torchrepro_lint.scripted import scripted
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix
 from torchrepro_lint.syntax.nodes import Facts, Operation, Statement
 from torchrepro_lint.syntax.visitor import expressions, last_word, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
+    from torchrepro_lint.domain.project import Context
 
 # From here on indexing takes 32-bit integers: the refusal "must be long, byte or bool" is in the binaries of 1.13.1 and
 # not in the indexing of 2.0.0.

@@ -18,9 +18,9 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Define, Express
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.effects import Draw, Seed
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.domain.rng.effects import Draw, Seed
 
 
 class _Move(NamedTuple):

@@ -11,7 +11,7 @@ from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.placed import Placed
+    from torchrepro_lint.domain.flag_effects import Placed
 
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 

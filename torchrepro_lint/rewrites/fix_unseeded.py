@@ -13,10 +13,10 @@ from torchrepro_lint.syntax.nodes import Facts, Import
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.effects import Draw
-    from torchrepro_lint.partly import Partly
-    from torchrepro_lint.programs import Program
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.domain.rng.effects import Draw
+    from torchrepro_lint.domain.rng.feasibility import Partly
 
 
 def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | None:

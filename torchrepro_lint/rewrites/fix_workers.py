@@ -12,8 +12,8 @@ from torchrepro_lint.syntax.control_flow import level_of
 from torchrepro_lint.syntax.nodes import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.loaders import Loader
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.project import Project
 
 _WORD = "worker_init_fn"
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")

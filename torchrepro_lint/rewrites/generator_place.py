@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.control_flow import Level
 from torchrepro_lint.syntax.nodes import Loop
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 
 def common(project: Project, path: str, level: Level) -> Level:

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from torchrepro_lint.domain.loaders.sites import Loader
+from torchrepro_lint.domain.loaders.splits import loose_draws, random_splits
 from torchrepro_lint.insertions import shadowed
-from torchrepro_lint.loaders import Loader
-from torchrepro_lint.loose import loose_draws
-from torchrepro_lint.splitting import random_splits
 from torchrepro_lint.syntax.control_flow import Level, function_at, hidden, level_of
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, Expression, Function, Ref, Statement
 from torchrepro_lint.syntax.visitor import within
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 KEYWORD = "generator"
 _MADE = "torch.Generator()"

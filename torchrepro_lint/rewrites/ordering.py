@@ -12,10 +12,10 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Comprehension, Expression
 from torchrepro_lint.syntax.visitor import last_word
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
     from torchrepro_lint.dataflow.taint.context import Order
     from torchrepro_lint.dataflow.taint.sources import Listing
     from torchrepro_lint.dataflow.types.lattice import What
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.use_def import Spot
 
 _COMPARED = frozenset({"str", "bytes", "path"})

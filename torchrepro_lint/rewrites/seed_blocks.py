@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Do, If, Ref, St
 from torchrepro_lint.syntax.visitor import blocks, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.project import Project
+    from torchrepro_lint.domain.project import Project
 
 _FLAGS = "torch.backends."
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.effects import Effects, Seed
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.effects import Effects, Seed
 from torchrepro_lint.insertions import free_name, insert_below
 from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.project import Project
 from torchrepro_lint.source.text import Edit, Fix, joined
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Constant, Do, Expression, Facts, Operation, Ref, parted, span

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from torchrepro_lint.builtin_words import means_builtin
-from torchrepro_lint.entropy import changing_source
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.seeders import changing_source
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.syntax.control_flow import Level
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, Statement, path_of

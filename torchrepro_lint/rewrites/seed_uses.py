@@ -6,7 +6,7 @@ import re
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import expressions, statements, within
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.rewrites.seed_fields import field_writes, fields, may_be_number, of_option, unless_none
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.rewrites.seeds_before import is_integer, last_bound, seed_block

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.rewrites.seed_fields import fields
 from torchrepro_lint.rewrites.seed_uses import WORD, seed_uses, targets_of
 from torchrepro_lint.syntax.control_flow import Level

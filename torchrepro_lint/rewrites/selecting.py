@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.project import Project
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import Site
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Ref
 

@@ -12,8 +12,8 @@ from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Constant, Loop, Ref
 
 if TYPE_CHECKING:
-    from torchrepro_lint.context import Context
     from torchrepro_lint.dataflow.taint.sources import Listing
+    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.use_def import Spot
 
 _TITLE = "Walk in the order of names"

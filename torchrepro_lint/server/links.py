@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.link import Link
+from torchrepro_lint.domain.programs import Link
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading
 from torchrepro_lint.resolve.search_path import ModuleTree

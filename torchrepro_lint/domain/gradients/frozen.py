@@ -1,0 +1,241 @@
+"""Modules that only run where no gradient is kept, or whose parameters all get none: feature extractors, teachers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.domain.gradients.liveness import gradient_free, switched_off
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Do,
+    Expression,
+    Leave,
+    Loop,
+    Ref,
+    Statement,
+    given,
+    parted,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.trace.builder import STILL_METHODS
+from torchrepro_lint.trace.framework_models import matters
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.trace.trace import Happening
+
+_SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
+_MOST_FUNCTIONS = 20
+
+
+def is_frozen(project: Project, run: Run, happening: Happening) -> bool:
+    """Whether the module that a call constructs is frozen, or is followed to each place where it runs and gets no
+    gradient in any.
+    """
+    trail = _Trail(project, run, happening.event.value)
+    trail.follow(happening.function)
+    runs = [site for site in trail.runs() if site.function in run.functions]
+    if trail.is_frozen or trail.escapes or not all(_is_free(project, run, site) for site in runs):
+        return trail.is_frozen
+    others = list(trail.other_runs())
+    return bool(runs or others) and all(_is_free(project, run, site) for site in others)
+
+
+def _is_free(project: Project, run: Run, site: Site) -> bool:
+    return switched_off(project, site) or gradient_free(project, run, site.function)
+
+
+class _Trail:
+    """The variables (``a.py:f.<locals>.net``) and attributes (``a.py:Net.encoder``) that come to hold a module.
+
+    ``escapes`` says that it goes where it is not followed, ``is_frozen`` that all its parameters are. What a call made with it
+    is none, but may be a whole that it is a part of.
+    """
+
+    def __init__(self, project: Project, run: Run, made: Expression | None) -> None:
+        self.is_frozen = False
+        self.escapes = False
+        self._project = project
+        self._run = run
+        self._made = {id(made)}
+        self._held: set[str] = set()
+        self._wholes: set[str] = set()
+        self._functions: list[str] = []
+
+    def follow(self, function: str) -> None:
+        """Follow the module through a function, and those that it is passed to."""
+        if function in self._functions:
+            return
+        self._functions.append(function)
+        if len(self._functions) > _MOST_FUNCTIONS:
+            self.escapes = True
+            return
+        path, _, own = parted(function)
+        resolver = self._project.resolver
+        for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
+            for top in body:
+                for statement in statements((top,)):
+                    self._statement(function, statement)
+                self.is_frozen = self.is_frozen or self._freezes(function, top)
+
+    def runs(self) -> Iterator[Site]:
+        """The calls that run what is held."""
+        owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        for path in sorted({path_of(each) for each in self._functions}):
+            for site in self._project.calls(path):
+                inside = site.function in self._functions
+                if not inside and self._project.resolver.owner(site.function) not in owners:
+                    continue
+                if not inside and any(self._is_held(site.function, arg.value) for arg in site.call.args):
+                    self.escapes = True
+                func = site.call.func
+                if (
+                    isinstance(func, Ref)
+                    and self._is_held(site.function, func)
+                    and not set(func.path[-1:]) & STILL_METHODS
+                ):
+                    yield site
+
+    def other_runs(self) -> Iterator[Site]:
+        """The calls in other classes and functions of the run that may run what an attribute holds: ``model.encoder(x)``."""
+        resolver = self._project.resolver
+        owners = {resolver.owner(each) for each in self._functions} - {""}
+        words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
+        for path in sorted(self._run.paths & resolver.calls_of.paths(words)):
+            for called in self._project.calls_on(path, words):
+                if called.function in self._run.functions and resolver.owner(called.function) not in owners:
+                    of = [each.removesuffix("()") for each in resolver.receiver(path, called.call.func)]
+                    if not of or not owners.isdisjoint(of):
+                        yield self._project.site(path, called)
+
+    def _statement(self, function: str, statement: Statement) -> None:
+        read = statement.value if isinstance(statement, Assign) else None
+        values = tuple(expressions(statement)) if read is None else (read,)
+        if not any(
+            id(each) in self._made or self._is_held(function, each) for value in values for each in within(value)
+        ):
+            return
+        match statement:
+            case Assign(targets=targets, value=value) if value is not None:
+                is_result = self._is_result(function, value)
+                for target in targets:
+                    if not is_result:
+                        self._hold(function, target)
+                    elif isinstance(target, Ref) and not target.path:
+                        self._wholes.add(self._key(function, target))
+            case Loop(target=target) if target is not None:
+                self._hold(function, target)
+            case Do(value=Call(func=func) as call) if not self._is_held(function, func):
+                self._handed(function, call)
+            case Leave(kind="return"):
+                self._returned(function)
+
+    def _returned(self, function: str) -> None:
+        """A module that a function returns is made by its calls."""
+        entries = self._run.entries.get(function, ())
+        self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
+        for each in entries:
+            self._made.add(id(each.event.value))
+            self.follow(each.caller)
+
+    def _handed(self, function: str, call: Call) -> None:
+        """A module that is an argument: of a list's ``append``, or of a function of the project."""
+        match call.func:
+            case Ref(path=("append" | "extend" | "add_module",)) as func:
+                self._hold(function, func._replace(path=()))
+                return
+        path = path_of(function)
+        targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
+        self.escapes = self.escapes or not targets
+        self._passed(function, call, targets)
+
+    def _passed(self, function: str, call: Call, targets: list[str]) -> None:
+        """A module that is an argument of functions of the project."""
+        for target in targets:
+            for definition in self._project.resolver.functions(target):
+                for word, value in given(definition, call):
+                    if any(self._is_held(function, each) for each in within(value)):
+                        self._held.add(f"{target}.<locals>.{word}")
+            self.follow(target)
+
+    def _is_result(self, function: str, value: Expression) -> bool:
+        """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
+        if not isinstance(value, Call) or id(value) in self._made:
+            return False
+        if self._is_held(function, value.func):
+            return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
+        names = self._project.names(path_of(function), value.func)
+        self.escapes = self.escapes or self._is_trainer(names)
+        if any(self._project.resolver.functions(name) for name in names):
+            self._handed(function, value)
+            return True
+        if makers := self._makers(names):
+            self._passed(function, value, makers)
+        return bool(makers)
+
+    def _makers(self, names: tuple[str, ...]) -> list[str]:
+        """The constructors of the project's classes: a module that they get is a part of what they make."""
+        resolver = self._project.resolver
+        inits = [each for name in names if resolver.classes(name) for each in resolver.methods(name, "__init__")]
+        return inits if all(map(resolver.functions, inits)) else []
+
+    def _is_trainer(self, names: tuple[str, ...]) -> bool:
+        """Whether a call makes a trainer of a library, or of the project by one, which runs the module by itself."""
+        ancestry = self._project.resolver.ancestry
+        outside = {each for name in names for each in ancestry(name) if ":" not in each}
+        return matters(f"{each}().{word}" for each in outside for word in ("fit", "train"))
+
+    def _freezes(self, function: str, statement: Statement) -> bool:
+        """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
+        match statement:
+            case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
+                return self._is_covered(function, func) and any(
+                    isinstance(target, Ref) and target.path[-1:] == ("requires_grad",) and _is_false(each.value)
+                    for each in body
+                    if isinstance(each, Assign)
+                    for target in each.targets
+                )
+            case Do(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
+                return self._is_covered(function, func) and _is_false(arg.value)
+        return False
+
+    def _hold(self, function: str, target: Expression) -> None:
+        if not isinstance(target, Ref) or len(target.path) > int(_is_self(target)):
+            # ``net.head = ...`` is a part of it.
+            self.escapes = self.escapes or not self._is_held(function, target)
+            return
+        self._held.add(self._key(function, target))
+
+    def _is_held(self, function: str, expression: Expression) -> bool:
+        return (
+            isinstance(expression, Ref)
+            and bool(expression.roots)
+            and self._key(function, expression) in self._held
+            and not any(_SIZES.fullmatch(word) for word in expression.path[_is_self(expression) :])
+        )
+
+    def _is_covered(self, function: str, func: Ref) -> bool:
+        """Whether a method is called of what is held, or of what that is a part of."""
+        whole = len(func.path) == 1 and bool(func.roots) and self._key(function, func) in self._wholes
+        return whole or self._is_held(function, func)
+
+    def _key(self, function: str, reference: Ref) -> str:
+        """What a reference is read from: a variable, or an attribute of the function's class."""
+        if _is_self(reference) and reference.path:
+            return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
+        return f"{path_of(function)}{reference.roots[0]}"
+
+
+def _is_self(reference: Ref) -> bool:
+    return any(root.endswith(".<locals>.self") for root in reference.roots)
+
+
+def _is_false(value: Expression | None) -> bool:
+    return isinstance(value, Constant) and value.value is False

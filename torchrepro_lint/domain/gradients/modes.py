@@ -1,0 +1,234 @@
+"""Code that only a network runs that is not being trained: the other branch of ``if self.training``, or what comes after it.
+
+The modes in which a call keeps no gradient: ``with torch.no_grad()``, decorators, and what a project makes of them.
+
+Code that trains nothing: it prepares data, shows pictures, or exports a network. No gradient is kept of what it does.
+
+Backward passes: which calls run one, and which programs reach one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.dataflow.value_flow import switch_of
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    If,
+    Leave,
+    Operation,
+    Ref,
+    Statement,
+    parted,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, within
+from torchrepro_lint.trace.trace import in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
+    from torchrepro_lint.syntax.events import Guard
+    from torchrepro_lint.trace.trace import Happening
+
+
+_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
+_EVALUATION_STEPS = frozenset(
+    f"{word}_{part}" for word in ("validation", "test", "predict") for part in ("step", "step_end", "epoch_end")
+)
+_LIGHTNING = frozenset(
+    f"{package}.LightningModule"
+    for package in (
+        "lightning",
+        "pytorch_lightning",
+        "lightning.pytorch",
+        "lightning.pytorch.core",
+        "pytorch_lightning.core",
+    )
+)
+# Questions of torch that are answered by yes where a network is exported. A traced or scripted one may be trained.
+_EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
+
+
+def in_evaluation(project: ProgramIndex, function: str, at: int, guards: Iterable[Guard]) -> bool:
+    """Whether a call at an offset of a function, under ``guards``, stands where a network can only be that is not being
+    trained.
+    """
+    for guard in guards:
+        if guard.kind == "else" and _is_training(guard.value):
+            return True
+        if guard.kind == "if" and _is_evaluating(guard.value):
+            return True
+    return is_evaluation_step(project, function) or any(
+        _left_by_training(each.body, at) for each in project.resolver.functions(function)
+    )
+
+
+def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
+    """Whether Lightning runs a method without gradients, as it does what validates, tests and predicts."""
+    outer = function.partition(".<locals>.")[0]
+    if outer.rpartition(".")[2] not in _EVALUATION_STEPS:
+        return False
+    owner = project.resolver.owner(outer)
+    return bool(owner) and not _LIGHTNING.isdisjoint(project.resolver.ancestry(owner))
+
+
+def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether ``if self.training: return ...`` comes before an offset in a body, or in a block around it."""
+    for statement in body:
+        if statement.start <= offset < statement.end:
+            return any(_left_by_training(block, offset) for block in blocks(statement))
+        match statement:
+            case If(test=test, body=(*_, Leave(kind="return" | "raise"))) if _is_training(test):
+                return True
+    return False
+
+
+def _is_training(test: Expression) -> bool:
+    """``self.training``, what asks torch whether gradients are kept, and that nothing is exported."""
+    match test:
+        case Call(func=func):
+            return last_word(func) == "is_grad_enabled"
+        case Operation(op="not", operands=(Call(func=func),)):
+            return last_word(func) in _EXPORTING
+    return isinstance(test, Ref) and test.path[-1:] == ("training",)
+
+
+def _is_evaluating(test: Expression) -> bool:
+    """``not self.training``, alone or with more; what is exported; or a flag that is called after what is not training."""
+    match test:
+        case Call(func=func):
+            return last_word(func) in _EXPORTING
+        case Ref():
+            return last_word(test) in _FLAGS
+        case Operation(op="not", operands=(inner,)):
+            return _is_training(inner)
+        case Operation(op="and", operands=operands):
+            return any(map(_is_evaluating, operands))
+    return False
+
+
+_GRADIENT_STEPS = (".forward", ".backward")
+_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+
+
+def mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) -> str:
+    """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
+    path = path_of(function)
+    modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
+    decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
+    modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
+    if not modes and _is_of_function(project, function):
+        return "off"
+    return modes[-1] if modes else ""
+
+
+def _is_of_function(project: ProgramIndex, function: str) -> bool:
+    """Whether it is a step of an ``autograd.Function``: torch records nothing of what happens inside."""
+    if not function.endswith(_GRADIENT_STEPS):
+        return False
+    owner = project.resolver.owner(function)
+    return bool(owner) and not _FUNCTIONS.isdisjoint(project.resolver.ancestry(owner))
+
+
+# Short names of base classes, the project's or a library's. Modules among them belong to a network.
+_PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
+_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
+# What functions are called that make one layer of several, whose gradients nobody asks for any more.
+_FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
+# What packages and modules are called that hold such code alone; networks among what prepares data are trained all the
+# same, and those that are made to be exported are not.
+_OF_DATA = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
+_OF_OUTPUT = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
+_PIPELINE_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
+
+
+def trains_nothing(project: ProgramIndex, function: str) -> bool:
+    """Whether a function is a method of a dataset or transform, or stands in one, in a module for such things, or is
+    called after such a step.
+    """
+    path, _, name = parted(function)
+    outer = name.partition(".<locals>.")[0]
+    words = path.removesuffix(".py").split("/")
+    if _PIPELINE_STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OF_OUTPUT.fullmatch, words)):
+        return True
+    owner = project.resolver.owner(f"{path}:{outer}")
+    ancestry = project.resolver.ancestry(owner) if owner else ()
+    if set(_MODULES).intersection(ancestry):
+        return False
+    if any(_word(each).endswith(_PREPARING) for each in ancestry[1:]) or any(map(_OF_DATA.fullmatch, words)):
+        return True
+    return "transforms" in words[:-1] and path.rpartition("/")[0] in _transforming(project)
+
+
+def _transforming(project: ProgramIndex) -> frozenset[str]:
+    """The directories in which classes stand that are transforms of data: what they are made of is there, too."""
+    known: frozenset[str] | None = project.kept.get("transforming")
+    if known is None:
+        resolver = project.resolver
+        classes = [each for each in resolver.all_classes() if "transforms/" in path_of(each)]
+        known = frozenset(
+            path_of(each).rpartition("/")[0]
+            for each in classes
+            if any(_word(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
+        )
+        project.kept["transforming"] = known
+    return known
+
+
+def made_for_inference(site: Site) -> bool:
+    """Whether a layer is made without a gradient at once, or by a function that folds layers into one for inference."""
+    if _FOLDING.fullmatch(_word(site.function)):
+        return True
+    return any(_is_switched_off(each, site.call) for value in expressions(site.statement) for each in within(value))
+
+
+def _is_switched_off(each: Expression, made: Call) -> bool:
+    """``nn.Conv2d(...).to(device).requires_grad_(False)``."""
+    match each:
+        case Call(func=Attribute(value=value, name="requires_grad_"), args=(Arg(value=Constant(value=False)),)):
+            while isinstance(value, Call) and value is not made and isinstance(value.func, Attribute):
+                value = value.func.value
+            return value is made
+    return False
+
+
+def _word(name: str) -> str:
+    return name.rpartition(".")[2].rpartition(":")[2]
+
+
+_BACKWARD = re.compile(
+    r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
+    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
+    r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
+    r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
+)
+
+
+def has_backward(program: Program) -> bool:
+    """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
+    return any(in_parts(program.run, "has backward", _have_backward))
+
+
+def _have_backward(_start: int, happenings: Sequence[Happening]) -> bool:
+    return any(
+        is_backward(happening.event.value, happening.names)
+        for happening in happenings
+        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+    )
+
+
+def is_backward(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether a call, by its word or by what is called, runs a backward pass."""
+    match call.func:
+        case Ref(path=(*_, "backward")) | Attribute(name="backward"):
+            return True
+    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)

@@ -1,0 +1,244 @@
+"""What a number is used for, where that makes it a seed, a bucket or a split.
+
+What the functions of some files read: attributes and keys by word, and the objects that they hand on.
+
+Reading in order to print or log does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchrepro_lint.domain.rng.seeders import GENERATORS, changing_source
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Leave,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, parts, statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.syntax.use_def import Spot
+
+
+_DIVIDING = frozenset({"%", "&", "//", ">>"})
+_PLAIN = frozenset(
+    {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
+)
+_SEED = re.compile(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
+_MOST_PLACES = 60
+_SEEDED = "seeds"
+
+
+def decided_by(project: Project, path: str, number: Expression) -> str:
+    """``is used as a seed``, ``decides a bucket or a split``, or nothing: what becomes of a number.
+
+    Nothing, too, where a seeder takes it as its seed: that is TRL105's business.
+    """
+    found = ""
+    queue: list[tuple[str, Expression]] = [(path, number)]
+    seen: set[int] = set()
+    while queue and len(seen) < _MOST_PLACES:
+        file, node = queue.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        spot = project.uses.spots(file).of(node)
+        if spot is None:
+            continue
+        said, further = _step(project, file, node, spot)
+        if said == _SEEDED:
+            return ""
+        found = found or said
+        queue += further
+    return found
+
+
+def _step(project: Project, path: str, node: Expression, spot: Spot) -> tuple[str, list[tuple[str, Expression]]]:
+    match spot.parent:
+        case Operation(op=op, operands=operands) if op in _DIVIDING and operands[0] is node:
+            return "decides a bucket or a split", [(path, spot.parent)]
+        case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
+            return "", [(path, spot.parent)]
+        case Operation(op="if", operands=(_, *values)) if node in values:
+            return "", [(path, spot.parent)]
+        case Call():
+            return _passed(project, path, node, spot.parent)
+        case None:
+            return _in_statement(project, path, spot)
+    return "", []
+
+
+def _passed(project: Project, path: str, node: Expression, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
+    names = project.names(path, call.func)
+    if not _PLAIN.isdisjoint(names):
+        return "", [(path, call)]
+    keyword = next((arg.keyword for arg in call.args if arg.value is node and arg.keyword), "")
+    seeds = any(name in GENERATORS or project.seeds(name) for name in names) or last_word(call.func) in (
+        "seed",
+        "manual_seed",
+    )
+    if _SEED.fullmatch(keyword) or seeds:
+        return _SEEDED if seeds and changing_source(project.resolver, path, node) else "is used as a seed", []
+    return "", []
+
+
+def _in_statement(project: Project, path: str, spot: Spot) -> tuple[str, list[tuple[str, Expression]]]:
+    match spot.statement:
+        case Assign(targets=targets):
+            found: list[tuple[str, Expression]] = []
+            for target in targets:
+                if isinstance(target, Ref):
+                    word = target.path[-1] if target.path else target.roots[0].rpartition(".")[2].lstrip(":")
+                    uses = project.uses.of_variable(path, target, spot, spot.statement.end)
+                    found += [(file, ref) for file, ref, words in uses if not words]
+                    if _SEED.fullmatch(word) and not found:
+                        return "is used as a seed", []
+                elif isinstance(target, Subscript):
+                    continue
+            return "", found
+        case Leave(kind="return"):
+            return "", list(project.uses.of_result(path + spot.function)) if spot.function != ":" else []
+    return "", []
+
+
+_LOGGING_CALLS = frozenset(
+    {"print", "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "pprint"}
+)
+_NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
+
+# The reads of each file of a project: its entry points ask for much the same files.
+_KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Expression, ...]]] = WeakKeyDictionary()
+
+
+class Reads:
+    """The reads of some files."""
+
+    def __init__(self, project: Project, files: Sequence[str]) -> None:
+        self._project = project
+        self._files = files
+        self._known = _KNOWN.setdefault(project, {})
+
+    def _in(self, path: str) -> tuple[Expression, ...]:
+        if path not in self._known:
+            self._known[path] = tuple(_read_in(self._project, path))
+        return self._known[path]
+
+    @property
+    def _expressions(self) -> Iterator[tuple[str, Expression]]:
+        """What is read, file by file: most questions are answered by one of the first."""
+        return ((path, each) for path in self._files for each in self._in(path))
+
+    def word(self, word: str, declaration: Expression | None) -> bool:
+        """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
+        return any(_reads(each, word) for _, each in self._expressions if not _inside(each, declaration))
+
+    def parameter(self, function: str, word: str) -> bool:
+        """Whether a function reads its parameter ``word``; one that takes all as ``**options`` may read any."""
+        path = path_of(function)
+        for definition in self._project.resolver.functions(function):
+            names = [param.name for param in definition.params]
+            if word not in names:
+                return True
+            variable = f"{definition.name}.<locals>.{word}"
+            read = self._in(path) if path in self._files else ()
+            if any(variable in each.roots for each in read if isinstance(each, Ref)):
+                return True
+        return False
+
+    def handed_on(self, holder: str) -> bool:
+        """Whether the object that holds an option (``Config()``, a dictionary; empty for argparse's namespace) is handed to
+        code that is not followed, or no such object is seen at all.
+        """
+        for path, each in self._expressions:
+            if not isinstance(each, Call) or any(":" in name for name in self._project.names(path, each.func)):
+                continue
+            if any(self._holds(path, arg.value, holder) for arg in each.args):
+                return True
+        return not holder and not self._parses()
+
+    def _parses(self) -> bool:
+        """Whether the files are seen to parse a command line."""
+        sites = (site for path in self._files for site in self._project.calls(path))
+        return any(f"{name}()".endswith(_NAMESPACES) for site in sites for name in site.names)
+
+    def _holds(self, path: str, value: Expression, holder: str) -> bool:
+        if isinstance(value, Collection):
+            return any(item is not None and self._holds(path, item, holder) for item in value.items)
+        if not holder:
+            return any(name.endswith(_NAMESPACES) for name in self._project.names(path, value))
+        if holder.endswith("()"):
+            return bool({holder, holder[:-2]}.intersection(self._project.names(path, value)))
+        if isinstance(value, Ref) and not value.path:
+            modules = self._project.resolver.modules
+            return any(holder in modules.resolve(path, root) for root in value.roots)
+        return False
+
+
+def reads_of(project: Project, files: Sequence[str]) -> Reads:
+    """The reads of files of a project."""
+    return Reads(project, files)
+
+
+def _read_in(project: Project, path: str) -> list[Expression]:
+    """What is read in a file, in no order: expressions and what they are made of, without what is only logged, and without
+    the names of what is called.
+    """
+    found: list[Expression] = []
+    left = [each for body in bodies(project.files[path]) for one in statements(body) for each in _read_by(one)]
+    while left:
+        expression = left.pop()
+        if not isinstance(expression, Call):
+            left += parts(expression)
+        elif _is_logging(expression.func):
+            continue
+        else:
+            left += (arg.value for arg in expression.args)
+            if isinstance(expression.func, Ref):
+                found.append(expression.func._replace(path=expression.func.path[:-1]))
+            else:
+                left.append(expression.func.value if isinstance(expression.func, Attribute) else expression.func)
+        found.append(expression)
+    return found
+
+
+def _read_by(statement: Statement) -> Iterator[Expression]:
+    targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
+    return (each for each in expressions(statement) if not any(each is target for target in targets))
+
+
+def _is_logging(func: Expression) -> bool:
+    match func:
+        case Ref(roots=roots, path=path):
+            return (path or (roots[0].rpartition(".")[2],))[-1] in _LOGGING_CALLS
+        case Attribute(name=word):
+            return word in _LOGGING_CALLS
+    return False
+
+
+def _reads(expression: Expression, word: str) -> bool:
+    match expression:
+        case Ref(path=path):
+            return word in path
+        case Attribute(name=name):
+            return name == word
+        case Constant(value=value):
+            return value == word
+    return False
+
+
+def _inside(expression: Expression, declaration: Expression | None) -> bool:
+    return declaration is not None and declaration.start <= expression.start and expression.end <= declaration.end
