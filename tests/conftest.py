@@ -82,7 +82,7 @@ class _Piped:
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules of a few lines instead of the real ones: they look at the text only."""
-    from torchrepro_lint.rule import Rule
+    from torchrepro_lint.checks.rule import Rule
 
     rules = (
         Rule("TRL001", "syntax-error", "error", True, lambda context: ()),
@@ -98,8 +98,8 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..., object]:
     import re
 
+    from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.rule import Finding
     from torchrepro_lint.source.text import Edit, Fix, Span
 
     def check(context: Context) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context, Project
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Lines, apply_fixes
 from torchrepro_lint.syntax.nodes import Facts
 from torchrepro_lint.syntax.parse import collect

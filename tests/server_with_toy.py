@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint import checks
+from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.source.text import Edit, Fix, Span
 
 

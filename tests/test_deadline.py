@@ -13,11 +13,11 @@ import pytest
 from conftest import Ran
 from torchrepro_lint import deadline as deadlines
 from torchrepro_lint import trees
+from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.domain import project as loaded  # noqa: F401  it is loaded late, and that takes time
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.reading import Reading, read
-from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.own_thread import OwnThread
 from torchrepro_lint.server.workspace import Workspace

@@ -7,17 +7,17 @@ import ast
 import pytest
 
 from one_file import facts_of
-from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
-from torchrepro_lint.insertions import (
+from torchrepro_lint.checks.fixes.arguments import append_argument, remove_argument, replace_argument
+from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.fixes.insertions import (
     free_name,
     free_word,
     insert_below,
     insert_function,
     insert_paragraph,
     insert_statement,
+    remove_statement,
 )
-from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.removals import remove_statement
 from torchrepro_lint.source.text import Edit, Span, apply_edits
 from torchrepro_lint.syntax.control_flow import level_of
 from torchrepro_lint.syntax.nodes import Call, Do

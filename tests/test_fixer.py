@@ -12,8 +12,8 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint import engine
+from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, merge, moved
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

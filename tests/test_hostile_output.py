@@ -216,7 +216,7 @@ def test_a_byte_of_a_name_that_controls_a_terminal_is_shown(project: Maker, lint
 
 def test_the_plugin_of_flake8_shows_messages(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchrepro_lint import flake8_plugin
-    from torchrepro_lint.rule import Finding
+    from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.source.text import Lines, Span
 
     class Answer:

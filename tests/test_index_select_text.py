@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from one_file import NAME, findings, fixed
+from torchrepro_lint.checks.fixes.index_select import HELPER
 from torchrepro_lint.checks.index_select import check
-from torchrepro_lint.rewrites.fix_index_select import HELPER
 
 FUNCTION = "import torch\n\n\nasync def f(x, y, i, j, c, d):\n"
 

@@ -10,11 +10,11 @@ import pytest
 
 from page_examples import Example, Expected, examples
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.checks.pages import page, pages
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings, table
 from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.pages import page, pages
 from torchrepro_lint.writing import write
 
 TOP = Path(__file__).parents[1]

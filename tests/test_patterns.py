@@ -14,7 +14,7 @@ import pytest
 
 import torchrepro_lint
 from matching import MOST, inputs, steps
-from torchrepro_lint.layout import below_docstring
+from torchrepro_lint.checks.fixes.insertions import below_docstring
 from torchrepro_lint.source.ipython import is_indented, neutral
 
 TOP = Path(torchrepro_lint.__file__).parent

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint import engine
+from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.source.text import Edit, Fix, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from torchrepro_lint.checks.rule import Rule
 from torchrepro_lint.config.roots import Options, Roots, Unmarked
 from torchrepro_lint.config.settings import Selection, Settings, load, matching, parse, selected, table
-from torchrepro_lint.rule import Rule
 from torchrepro_lint.source.errors import UsageError
 
 RULES = tuple(

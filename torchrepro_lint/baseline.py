@@ -16,7 +16,7 @@ from torchrepro_lint.source.files import named
 from torchrepro_lint.source.text import Lines, Span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.rule import Finding
+    from torchrepro_lint.checks.rule import Finding
 
 _VERSION = 1
 

@@ -145,7 +145,7 @@ class _Checking:
 
 def not_checked(checker: Checker, death: Death) -> Checked:
     """What is said of a file whose check came to no end."""
-    from torchrepro_lint.rule import Finding
+    from torchrepro_lint.checks.rule import Finding
 
     found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {death.reason}")
     return Checked((found,) if any(rule.code == SYNTAX_ERROR for rule in checker.rules) else ())

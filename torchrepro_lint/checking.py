@@ -17,10 +17,10 @@ from torchrepro_lint.source.text import Fix, Lines, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.checks.rule import Finding, Rule
     from torchrepro_lint.domain.programs import Link
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
-    from torchrepro_lint.rule import Finding, Rule
 
 SYNTAX_ERROR = "TRL001"
 _DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
@@ -152,8 +152,8 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
     """Everything that the rules say; a rule that breaks is an error, and the others go on."""
+    from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.rule import Finding
 
     if reading.facts is None:
         assert reading.problem is not None

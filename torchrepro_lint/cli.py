@@ -146,7 +146,7 @@ def check(**options: Any) -> int:
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="Text is Markdown.")
 def rule(wanted: str | None, output_format: str) -> int:
     """Print the page of a rule; without an argument, a table of all rules."""
-    from torchrepro_lint.pages import render
+    from torchrepro_lint.checks.pages import render
     from torchrepro_lint.source.errors import UsageError
     from torchrepro_lint.terminal import out
 

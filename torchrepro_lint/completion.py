@@ -17,7 +17,7 @@ def complete_rules(_context: click.Context, _parameter: click.Parameter, incompl
     """The codes and names of rules; behind a comma one more of them."""
     from click.shell_completion import CompletionItem
 
-    from torchrepro_lint.pages import pages
+    from torchrepro_lint.checks.pages import pages
 
     head, comma, last = incomplete.rpartition(",")
     offered = [(word, page.summary) for page in pages() for word in (page.code, page.name)]

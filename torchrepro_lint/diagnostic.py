@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.discovery import Given
-from torchrepro_lint.rule import Finding, Rule
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 from torchrepro_lint.trace.contexts import Step
 

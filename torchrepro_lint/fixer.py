@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.check_tree import check_tree
 from torchrepro_lint.checking import Checker
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import SameFile
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import Reading, collected
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.decoding import edited
 from torchrepro_lint.source.text import Edit, Lines, merge, touched
 from torchrepro_lint.trial import Applied, Mistake, Step, also, breaking, endless, offered, remaining

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker, check
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import Given, Tree, plan, relative
 from torchrepro_lint.config.roots import Options, Roots, unmarked
 from torchrepro_lint.engine import prepare
 from torchrepro_lint.parts import Parts
 from torchrepro_lint.reading import read
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.decoding import Source, decode, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.suppressions import suppressions

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.checking import Checker
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.reading import Reading, collected
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.decoding import edited
 from torchrepro_lint.source.text import Edit, Fix, merge, moved, touched
 

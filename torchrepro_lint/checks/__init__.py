@@ -34,7 +34,7 @@ from torchrepro_lint.checks import (
     worker_count,
     worker_init,
 )
-from torchrepro_lint.rule import Rule
+from torchrepro_lint.checks.rule import Rule
 
 RULES: tuple[Rule, ...] = (
     Rule("TRL001", "syntax-error", "error", True, syntax_error.check),

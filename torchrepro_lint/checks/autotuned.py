@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import programs_of, set_in
 from torchrepro_lint.domain.flag_effects import may_set, may_set_variables
 from torchrepro_lint.domain.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 from torchrepro_lint.trace.contexts import first_line

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.analysis import decided
 from torchrepro_lint.dataflow.taint.context import Here
 from torchrepro_lint.dataflow.taint.sources import completions
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

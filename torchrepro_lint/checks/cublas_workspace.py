@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import OPEN
 from torchrepro_lint.catalogue.rows import NOT_NEEDED_SINCE, VALUES, VARIABLE
+from torchrepro_lint.checks.fixes.switches import fix_workspace
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import spoken
 from torchrepro_lint.domain.determinism_mode import first_work, set_in
 from torchrepro_lint.domain.flag_effects import VARIABLE_TOUCH as A_VARIABLE
 from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.operations.reached import device_of
-from torchrepro_lint.rewrites.fix_enabling import fix_workspace
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.contexts import first_line, place_of

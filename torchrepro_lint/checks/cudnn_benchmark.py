@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.switches import fix_switch
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import may_set, other_branches
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
 from torchrepro_lint.domain.rng.effects import label
-from torchrepro_lint.rewrites.fix_switch import fix_switch
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import last_word, within
 

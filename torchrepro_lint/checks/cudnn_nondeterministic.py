@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.checks.fixes.switches import fix_switch
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import enabled
 from torchrepro_lint.domain.flag_effects import may_set, other_branches, undoes
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, is_off
-from torchrepro_lint.rewrites.fix_switch import fix_switch
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.generators import fix_generator, fix_workers
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.sites import Loader, by_site
 from torchrepro_lint.domain.loaders.splits import loose_draws
-from torchrepro_lint.rewrites.fix_generator import fix_generator
-from torchrepro_lint.rewrites.fix_workers import fix_workers
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
 

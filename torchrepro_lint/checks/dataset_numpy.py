@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
-from torchrepro_lint.rule import Finding
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 

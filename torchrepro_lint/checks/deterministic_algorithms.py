@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span, remove_argument, replace_argument
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import undoes
 from torchrepro_lint.domain.operations.verdicts import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
-from torchrepro_lint.edits import append_argument, remove_argument, replace_argument
-from torchrepro_lint.gaps import argument_span
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span

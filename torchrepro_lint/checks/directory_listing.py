@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.ordering import Sorting, fix_walk
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.analysis import decided
 from torchrepro_lint.dataflow.taint.context import Here
 from torchrepro_lint.dataflow.taint.sources import Listing, listings
-from torchrepro_lint.rewrites.ordering import Sorting
-from torchrepro_lint.rewrites.walking import fix_walk
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import span
 

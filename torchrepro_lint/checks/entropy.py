@@ -6,6 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.checks.fixes.entropy import (
+    fix_generator,
+    fix_own_generator,
+    fix_reseeding,
+    fix_system_random,
+    fix_value,
+    seed_here,
+)
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import is_given
 from torchrepro_lint.domain.rng.effects import label
 from torchrepro_lint.domain.rng.seeders import (
@@ -16,15 +25,6 @@ from torchrepro_lint.domain.rng.seeders import (
     seed_argument,
     seed_given,
 )
-from torchrepro_lint.rewrites.fix_entropy import (
-    fix_generator,
-    fix_own_generator,
-    fix_reseeding,
-    fix_system_random,
-    fix_value,
-    seed_here,
-)
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.trace.framework_models import receiver_of, rows_of
 

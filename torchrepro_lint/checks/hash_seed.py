@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import starts_python
 from torchrepro_lint.domain.flag_effects import may_set_variables
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
 from torchrepro_lint.syntax.visitor import bodies, statements
 

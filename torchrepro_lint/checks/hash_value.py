@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.fixes.ordering import Sorting
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numerals, is_steady
 from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.domain.rng.forward_uses import decided_by
-from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.rewrites.ordering import Sorting
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Subscript, span
 

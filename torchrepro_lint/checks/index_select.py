@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.fixes.index_select import Fixes
+from torchrepro_lint.checks.fixes.index_select_forms import Selecting, selecting
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.types.tensors import Tensors
 from torchrepro_lint.domain.determinism_mode import enabled
 from torchrepro_lint.domain.gradients.liveness import cut_off, forward_only, without_gradient
@@ -11,9 +14,6 @@ from torchrepro_lint.domain.gradients.modes import in_evaluation
 from torchrepro_lint.domain.operations.order_free import distinct
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import Site
-from torchrepro_lint.rewrites.fix_index_select import Fixes
-from torchrepro_lint.rewrites.selecting import Selecting, selecting
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Constant, span
 
 CODE = "TRL401"

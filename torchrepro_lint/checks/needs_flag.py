@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import cudnn_deterministic, enabled
 from torchrepro_lint.domain.gradients.modes import has_backward
 from torchrepro_lint.domain.operations.verdicts import verdicts
 from torchrepro_lint.domain.rng.effects import label
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

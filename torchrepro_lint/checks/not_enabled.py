@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.switches import fix_enabling
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import enables
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.domain.operations.reached import is_convolution, on_request, raising
 from torchrepro_lint.domain.program_effects import belongs_elsewhere
-from torchrepro_lint.rewrites.fix_enabling import fix_enabling
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.trace.contexts import entry_statement, first_line, place_of, reached_at, steps_to
 
 if TYPE_CHECKING:

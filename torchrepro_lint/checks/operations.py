@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import error_names, instead
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.operations.verdicts import reported_warning, verdicts
 from torchrepro_lint.domain.rng.effects import label
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

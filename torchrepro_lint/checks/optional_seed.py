@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import Default, by_default
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Expression, Ref
 from torchrepro_lint.syntax.visitor import within
 from torchrepro_lint.trace.contexts import entry_statement, first_line

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.seeding import fix_partly
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.feasibility import is_told, partly_seeded
-from torchrepro_lint.rewrites.fix_unseeded import fix_partly
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import parted, span
 from torchrepro_lint.trace.contexts import steps_to
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
+from torchrepro_lint.checks.fixes.late_seeding import fix_late
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import belongs_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_possible
-from torchrepro_lint.rewrites.fix_late import fix_late
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.trace.contexts import entry_statement, first_line, place_of, reached_at, steps_to
 from torchrepro_lint.trace.trace import guards
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import seeded_first
+from torchrepro_lint.checks.fixes.generators import fix_generator
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.splits import random_splits, takes_generator
-from torchrepro_lint.rewrites.fix_generator import fix_generator
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

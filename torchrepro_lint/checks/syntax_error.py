@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.rule import Finding
 
 
 def check(_: Context) -> Iterator[Finding]:

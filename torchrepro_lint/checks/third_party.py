@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import Foreign, foreign
 from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.forwarding import readings
 from torchrepro_lint.domain.gradients.liveness import cut_off, forward_only, without_gradient
-from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Constant, span
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.types.inference import kinds_of
 from torchrepro_lint.domain.operations.subjects import tensor, uses_part
 from torchrepro_lint.domain.operations.verdicts import verdicts
 from torchrepro_lint.domain.rng.effects import label
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
 from torchrepro_lint.syntax.visitor import last_word
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.rule import Finding
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.ordering import Sorting
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.analysis import decided
 from torchrepro_lint.dataflow.taint.sources import set_orders
-from torchrepro_lint.rewrites.ordering import Sorting
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import span
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
+from torchrepro_lint.checks.fixes.seeding import fix_program, spawning
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import belongs_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_possible
-from torchrepro_lint.rewrites.fix_unseeded import fix_program
-from torchrepro_lint.rewrites.seed_calls import spawning
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.trace.contexts import entry_statement, first_line, reached_at, steps_to
 
 if TYPE_CHECKING:

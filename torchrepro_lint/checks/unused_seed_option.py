@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.forward_uses import Reads, reads_of
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.arguments import replace_argument
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.sites import by_site
-from torchrepro_lint.edits import replace_argument
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.visitor import within

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
+from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
 from torchrepro_lint.domain.rng.effects import label
-from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.rule import Finding
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Ref, span
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within

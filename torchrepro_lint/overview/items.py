@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, plain
+from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import relative
 from torchrepro_lint.overview.concern import concerns
 from torchrepro_lint.overview.controls import CONTROL_OF, WORDS
 from torchrepro_lint.overview.records import Change, Code, Item, Place, Repair, Way
-from torchrepro_lint.pages import url
 from torchrepro_lint.report.excerpt import changes, excerpt
 from torchrepro_lint.report.fingerprints import fingerprints
 

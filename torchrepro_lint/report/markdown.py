@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from torchrepro_lint.checks.pages import url
 from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.pages import url
 from torchrepro_lint.report.excerpt import changes, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.view import View

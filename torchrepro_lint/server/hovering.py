@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from torchrepro_lint.pages import find, url
+from torchrepro_lint.checks.pages import find, url
 
 _FENCE = re.compile(r"^```(?P<language>\w+) (?P<words>.+)$", re.MULTILINE)
 _MARKS = re.compile(r"(?<![ \t])[ \t]*# error: \[TRL\d{3}\].*$", re.MULTILINE)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from lsprotocol import types
 
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.pages import url
-from torchrepro_lint.rule import Finding
+from torchrepro_lint.checks.pages import url
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.server.actions import Action, TextChange
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.placing import Place, Placer

@@ -1,29 +1,66 @@
-"""TRL203 and TRL205: ask for deterministic algorithms, and set cuBLAS's workspace before torch is imported."""
+"""TRL201 and TRL202: the other value for a switch, and for nothing else that is given the same one.
+
+TRL203 and TRL205: ask for deterministic algorithms, and set cuBLAS's workspace before torch is imported.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.insertions import insert_below, insert_statement
-from torchrepro_lint.layout import newline
-from torchrepro_lint.new_imports import ensure_import, insert_import
-from torchrepro_lint.removals import remove_statement
-from torchrepro_lint.rewrites.entry_place import entry_place, insertion
-from torchrepro_lint.rewrites.seed_blocks import last_of_block
-from torchrepro_lint.rewrites.seed_calls import existing, fix_in, is_conditional
+from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import
+from torchrepro_lint.checks.fixes.insertions import insert_below, insert_statement, newline, remove_statement
+from torchrepro_lint.checks.fixes.late_seeding import last_of_block
+from torchrepro_lint.checks.fixes.seeding import entry_place, existing, fix_in, insertion, is_conditional
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix, joined, lines_of
+from torchrepro_lint.source.text import Edit, Fix, Span, joined, lines_of
 from torchrepro_lint.syntax.control_flow import level_of
 from torchrepro_lint.syntax.events import mark
-from torchrepro_lint.syntax.nodes import Assign, Constant, If, Import, parted, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, parted, span
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.flag_effects import Placed
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.nodes import Expression, Facts, Statement
+    from torchrepro_lint.syntax.nodes import Facts, Statement
     from torchrepro_lint.trace.trace import Happening
+
+
+_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+
+
+def fix_switch(
+    text: str, placed: Placed, given: Expression | None, value: str, others: Iterable[Placed] = ()
+) -> Fix | None:
+    """Write the value that a switch is to have in the place of the literal that it is given; ``others`` are what else the
+    file sets.
+    """
+    statement = placed.event.statement
+    if not isinstance(given, Constant):
+        return None
+    edits: tuple[Edit, ...] = (Edit(span(given), value),)
+    if placed.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
+        alike = [
+            each for each in others if each.event.statement is statement and each.setting.what == placed.setting.what
+        ]
+        own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
+        if len(own) < len(statement.targets):
+            edits = _apart(text, statement, own, value)
+    return Fix(f"set it to {value}", edits, safe=False) if edits else None
+
+
+def _apart(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
+    """The targets that are the switch get a statement of their own: the others keep what they have."""
+    signs = [_EQUALS.match(text, target.end) for target in own]
+    cuts = [Edit(Span(target.start, sign.end()), "") for target, sign in zip(own, signs, strict=True) if sign]
+    if not own or len(cuts) < len(own):
+        return ()
+    targets = " = ".join(text[target.start : target.end] for target in own)
+    return (*cuts, insert_below(text, span(statement), f"{targets} = {value}"))
+
 
 _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'

@@ -1,4 +1,7 @@
-"""TRL104: move seeding above the statement that draws first."""
+"""Seeding calls that stand together, with the switches among them.
+
+TRL104: move seeding above the statement that draws first.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,63 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.layout import comments_above, line_end, newline
-from torchrepro_lint.rewrites.drawn_seed import fix_drawn
-from torchrepro_lint.rewrites.entry_place import entry_levels, entry_place, first_offset
-from torchrepro_lint.rewrites.fix_unseeded import fix_start
-from torchrepro_lint.rewrites.seed_blocks import only_seeds
-from torchrepro_lint.rewrites.seed_fields import FALLBACK
+from torchrepro_lint.checks.fixes.insertions import comments_above, line_end, newline
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK
+from torchrepro_lint.checks.fixes.seeding import entry_levels, entry_place, first_offset, fix_drawn, fix_start
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
-from torchrepro_lint.syntax.control_flow import Level, Spot, in_loop, is_elif
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Define, Expression, Import, Loop, Ref, Statement, With
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.control_flow import Level, Spot, in_loop, is_elif, level_of
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Define,
+    Do,
+    Expression,
+    If,
+    Import,
+    Loop,
+    Ref,
+    Statement,
+    With,
+)
+from torchrepro_lint.syntax.visitor import blocks, expressions, statements, within
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.domain.rng.effects import Draw, Seed
+
+
+_FLAGS = "torch.backends."
+
+
+def last_of_block(project: Project, path: str, seeding: Statement) -> Statement:
+    """The last of the statements that follow a seeding one and only seed or set torch's switches, too."""
+    level = level_of(project.files[path], seeding.start)
+    if level is None:
+        return seeding
+    spot, last = level.spots[-1], seeding
+    for statement in spot.block[spot.at + 1 :]:
+        if not only_seeds(project, path, statement):
+            break
+        last = statement
+    return last
+
+
+def only_seeds(project: Project, path: str, statement: Statement) -> bool:
+    """Whether a statement only seeds or sets torch's switches, in a branch or not."""
+    match statement:
+        case Do(value=Call() as call):
+            return project.only_seeds(path, call)
+        case Assign(targets=targets, value=Constant() | Ref()):
+            return all(any(name.startswith(_FLAGS) for name in project.names(path, target)) for target in targets)
+        case If(orelse=()):
+            return any(
+                project.only_seeds(path, each.value)
+                for each in statements((statement,))
+                if isinstance(each, Do) and isinstance(each.value, Call)
+            ) and all(only_seeds(project, path, each) for block in blocks(statement) for each in block)
+    return False
 
 
 class _Move(NamedTuple):

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from torchrepro_lint.builtin_words import means_builtin
+from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import, means_builtin
+from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.insertions import free_word, insert_function, shadowed
-from torchrepro_lint.new_imports import ensure_import, insert_import
 from torchrepro_lint.source.text import Edit, joined
 from torchrepro_lint.syntax.nodes import Function, Import, Small, fields
 from torchrepro_lint.syntax.visitor import statements

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.edits import append_argument, replace_argument
-from torchrepro_lint.new_imports import ensure_import
-from torchrepro_lint.removals import remove_statement
-from torchrepro_lint.rewrites.seed_fields import FALLBACK, unless_none
-from torchrepro_lint.rewrites.seed_values import seed_at
+from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
+from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.fixes.insertions import remove_statement
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at, unless_none
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.control_flow import hidden, level_of
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Do, Expression, Ref, Statement, span

@@ -1,16 +1,31 @@
-"""Edits that import a module: once, under a word that means nothing else in the file, beside imports of its kind."""
+"""Edits that import a module: once, under a word that means nothing else in the file, beside imports of its kind.
+
+Whether a word that a fix writes means the builtin where it is written.
+"""
 
 from __future__ import annotations
 
 import sys
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.insertions import free_word, shadowed
-from torchrepro_lint.layout import below_docstring, comments_above, line_end, newline, write_lines
+from torchrepro_lint.checks.fixes.insertions import (
+    below_docstring,
+    comments_above,
+    free_word,
+    line_end,
+    newline,
+    shadowed,
+    write_lines,
+)
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.control_flow import Setting, constant_truth
 from torchrepro_lint.syntax.nodes import Facts, Function, If, Import, Statement
 from torchrepro_lint.syntax.visitor import statements
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+
 
 # Packages whose imports stand together, above a project's own.
 _USUAL = frozenset(
@@ -179,3 +194,14 @@ def _kind(module: str) -> str:
     if root == "__future__":
         return root
     return "standard" if root in sys.stdlib_module_names else "usual" if root in _USUAL else ""
+
+
+def means_builtin(project: Project, path: str, word: str) -> bool:
+    """Whether nothing in a file has the word of a builtin: no function or class, no variable, nothing of a star import.
+
+    What a package that is not followed brings in by a star is taken to be no builtin's word.
+    """
+    facts = project.files[path]
+    if shadowed(facts, word) or any(word == taken for taken, _ in facts.exports):
+        return False
+    return not any(":" in found for found in project.resolver.modules.attribute(path, word) or ())
