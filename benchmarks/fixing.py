@@ -18,12 +18,12 @@ from benchmarks.untouched import compare
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings
-from torchrepro_lint.engine import collector_off, prepare
-from torchrepro_lint.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.read_project import read_tree
+from torchrepro_lint.engine.run import collector_off, prepare
+from torchrepro_lint.engine.writing import write_all
 from torchrepro_lint.report import diff
 from torchrepro_lint.source.text import Edit, apply_edits
-from torchrepro_lint.trees import read_tree
-from torchrepro_lint.writing import write_all
 
 
 class Row(NamedTuple):

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.packages import joined
-from torchrepro_lint.checking import Checker, check
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading
-from torchrepro_lint.trees import read_tree
+from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import read_tree
+from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.run import prepare
 
 
 def main() -> None:

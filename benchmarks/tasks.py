@@ -31,12 +31,11 @@ def parse_ast(directory: Path) -> None:
 
 def stages(directory: Path) -> None:
     """CPU seconds of the stages of a run, as one line of JSON."""
-    from torchrepro_lint.check_tree import check_tree
     from torchrepro_lint.config.discovery import plan
     from torchrepro_lint.config.roots import Options
-    from torchrepro_lint.engine import prepare
-    from torchrepro_lint.parts import Parts
-    from torchrepro_lint.trees import read_tree
+    from torchrepro_lint.engine.partition import Parts, check_tree
+    from torchrepro_lint.engine.read_project import read_tree
+    from torchrepro_lint.engine.run import prepare
 
     laps = {"start": time.process_time()}
     (tree,) = plan([str(directory)], Options()).trees

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.checking import Checked, check
 from torchrepro_lint.config.discovery import Tree, plan
 from torchrepro_lint.config.roots import Options
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading
-from torchrepro_lint.trees import read_tree
+from torchrepro_lint.engine.checker import Checked, check
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import read_tree
+from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.run import prepare
 
 
 class Whole(NamedTuple):

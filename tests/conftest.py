@@ -92,7 +92,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         Rule("TRL912", "breaking-fix", "error", False, _toy("TRL912", "BREAK", "(", safe=True)),
         Rule("TRL913", "broken-rule", "error", False, lambda context: 1 // 0),  # type: ignore[arg-type, return-value]
     )
-    monkeypatch.setattr("torchrepro_lint.engine.RULES", rules)
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", rules)
 
 
 def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..., object]:

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from torchrepro_lint.config.discovery import Given
+from torchrepro_lint.engine.writing import Change, write_all
 from torchrepro_lint.source.decoding import Source, decode
-from torchrepro_lint.writing import Change, write_all
 
 COUNT, MODE = 4, 0o640
 # A byte order mark, a form feed and mixed newlines: all of it is to stay.

@@ -7,9 +7,9 @@ from pathlib import Path
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings
+from torchrepro_lint.engine.read_project import ALONE
 from torchrepro_lint.overview.records import Cell, Overview
 from torchrepro_lint.overview.survey import Survey, survey
-from torchrepro_lint.trees import ALONE
 
 # A training program with something of every kind: a helper that misses NumPy, a switch, a loader, a listing.
 TRAIN = """\

@@ -12,11 +12,11 @@ from page_examples import Example, examples
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings, table
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.read_project import read_tree
+from torchrepro_lint.engine.run import prepare
+from torchrepro_lint.engine.writing import write_all
 from torchrepro_lint.source.text import apply_edits
-from torchrepro_lint.trees import read_tree
-from torchrepro_lint.writing import write_all
 
 TOP = Path(__file__).parents[1]
 PAGES = (

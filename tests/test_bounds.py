@@ -9,22 +9,22 @@ import pytest
 
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree
-from torchrepro_lint.checking import Checked, Checker
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.dataflow import uses
 from torchrepro_lint.dataflow.types import inference
 from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts
+from torchrepro_lint.engine import partition
+from torchrepro_lint.engine.checker import Checked, Checker
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.reading import Reading, read
+from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import Recent
-from torchrepro_lint.reading import Reading, read
 from torchrepro_lint.resolve import names, program_index, symbols
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
-from torchrepro_lint.trees import Means, read_tree
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -63,7 +63,7 @@ def _tree(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, Reading]]:
 
 def _checked(place: Path) -> dict[str, Checked]:
     checker, files = _tree(place)
-    return check_tree.check_tree(checker, Parts(checker, files))
+    return partition.check_tree(checker, Parts(checker, files))
 
 
 def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:

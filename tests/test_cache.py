@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.cache import Cache, clean, open_cache, trim
-from torchrepro_lint.pack import Pack, packed
+from torchrepro_lint.engine.store.cache import Cache, clean, open_cache, trim
+from torchrepro_lint.engine.store.file_store import Pack, pack_facts
 from torchrepro_lint.source.files import State, digest
 from torchrepro_lint.syntax.file_encoding import whole
 from torchrepro_lint.syntax.parse import collect
@@ -235,7 +235,7 @@ def test_a_pack_keeps_what_is_still_used_and_gives_it_back(tmp_path: Path, cache
     facts = {path: collect(text) for path, text in texts.items()}
     names = {path: digest(text.encode()) for path, text in texts.items()}
     files = {path: (State(1, 2, 3, 4), name) for path, name in names.items()}
-    Pack(cache).update(files, {names[path]: packed(each) for path, each in facts.items()})
+    Pack(cache).update(files, {names[path]: pack_facts(each) for path, each in facts.items()})
     del files["0.py"]
     Pack(cache).update(files, {})
     pack = Pack(cache)
@@ -254,7 +254,7 @@ def test_a_pack_that_was_written_anew_is_read_where_things_stand_now(tmp_path: P
     some = sorted(names)[1:]  # what comes first moves all others along
     pack = Pack(cache)
     for present in (some, names):
-        fresh = {name: packed(each) for name, each in zip(names, facts, strict=True) if name not in pack.digests}
+        fresh = {name: pack_facts(each) for name, each in zip(names, facts, strict=True) if name not in pack.digests}
         files = {f"{name}.py": (State(1, 2, 3, 4), name) for name in present}
         pack.update(files, {name: fresh[name] for name in present if name in fresh})
         known = dict(zip(names, facts, strict=True))

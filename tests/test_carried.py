@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.cache import Cache
 from torchrepro_lint.domain.project import Project
+from torchrepro_lint.engine.store.cache import Cache
 
 Maker = Callable[[Mapping[str, str]], Path]
 Lint = Callable[..., Ran]

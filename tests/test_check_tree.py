@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint import check_tree
-from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading
-from torchrepro_lint.trees import Means, read_tree
-from torchrepro_lint.workers import FORKS
+from torchrepro_lint.engine import partition
+from torchrepro_lint.engine.checker import Checked, Checker, check
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.process_pool import FORKS
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.run import prepare
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -43,7 +43,7 @@ def tree(project: Maker) -> tuple[Checker, dict[str, Reading]]:
 
 def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int) -> dict[str, Checked]:
     checker, files = tree
-    return check_tree.check_tree(checker, Parts(checker, files), jobs)
+    return partition.check_tree(checker, Parts(checker, files), jobs)
 
 
 def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Checker, dict[str, Reading]]) -> None:
@@ -72,7 +72,7 @@ def test_a_file_that_ends_its_process_is_named_and_the_others_are_checked(
             os.kill(os.getpid(), signal.SIGKILL)
         return check(checker, path, reading, project)
 
-    monkeypatch.setattr(check_tree, "check", deadly)
+    monkeypatch.setattr(partition, "check", deadly)
     found = _checked(tree, 2)
     (dead,) = found.pop("train_30.py").findings
     assert (dead.code, dead.message) == ("TRL001", "cannot be checked: its process was ended by SIGKILL")

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint import deadline as deadlines
-from torchrepro_lint import trees
 from torchrepro_lint.checks.rule import Finding, Rule
-from torchrepro_lint.deadline import Late, deadline
 from torchrepro_lint.domain import project as loaded  # noqa: F401  it is loaded late, and that takes time
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.engine import limits as deadlines
+from torchrepro_lint.engine import read_project
+from torchrepro_lint.engine.limits import Late, deadline
+from torchrepro_lint.engine.reading import Reading, read
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.own_thread import OwnThread
 from torchrepro_lint.server.workspace import Workspace
@@ -55,7 +55,7 @@ def _rules(check: Callable[[Context], Iterable[Finding]]) -> tuple[Rule, ...]:
 
 
 def test_a_file_that_is_checked_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(_endless))
     project({"a.py": "x = 1\n", "b.py": "ENDLESS\n", "c.py": "x = 1\n"})
     ran = lint("--no-cache", "--jobs", "1")
     assert ran.out.splitlines() == [
@@ -71,8 +71,8 @@ def test_a_file_that_is_read_for_ever(project: Maker, lint: Lint, monkeypatch: p
             pass
         return read(data, notebook, parser)
 
-    monkeypatch.setattr(trees, "read", stuck)
-    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    monkeypatch.setattr(read_project, "read", stuck)
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(_endless))
     project({"a.py": "x = 1\n", "b.py": "ENDLESS\n", "c.py": "x = 1\n"})
     for data, options in ((None, []), (b"ENDLESS\n", ["-"])):
         ran = lint("--jobs", "1", *options, stdin=data)
@@ -90,7 +90,7 @@ def test_what_a_project_shares_may_be_what_takes_for_ever(
             pass
         yield Finding("TRL901", Span(0, 1), "bad word")
 
-    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(shared))
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(shared))
     project({f"{name}.py": "x = 1\n" for name in "abcd"} | {"e.py": "def f(): pass\n", "f.py": "x = 1\n"})
     ran = lint("--no-cache", "--jobs", "1")
     assert [line.split()[1] for line in ran.out.splitlines()] == ["TRL001"] * 2 + ["TRL901"] * 2 + ["TRL001", "TRL901"]
@@ -160,7 +160,7 @@ def test_in_another_thread_nothing_is_raised_afterwards() -> None:
 
 
 def test_a_file_that_is_checked_for_ever_in_an_editor(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrepro_lint.engine.RULES", _rules(_endless))
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(_endless))
     root = project({"a.py": "x = 1\n", "b.py": "x = 1\n", "pyproject.toml": ""})
     workspace, thread = Workspace(), OwnThread("checking")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from torchrepro_lint import engine
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings
-from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.writing import write
+from torchrepro_lint.engine import run as engine
+from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.writing import write
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 pytestmark = pytest.mark.usefixtures("toys")

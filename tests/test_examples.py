@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
-from torchrepro_lint.engine import run
+from torchrepro_lint.engine.run import run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ROW = re.compile(r"^\| `(?P<path>[^`:]+):(?P<row>\d+)` \| (?P<code>TRL\d{3}) \|", re.MULTILINE)

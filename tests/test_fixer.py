@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint import engine
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
+from torchrepro_lint.engine import run
 from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, merge, moved
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -31,7 +31,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             Rule(f"TRL90{number}", f"no-{word}", "warning", True, _check(f"TRL90{number}", word, answer))
             for number, (word, answer) in enumerate(answers.items(), 1)
         ]
-        monkeypatch.setattr(engine, "RULES", (Rule("TRL001", "syntax-error", "error", True, lambda _: ()), *made))
+        monkeypatch.setattr(run, "RULES", (Rule("TRL001", "syntax-error", "error", True, lambda _: ()), *made))
 
     return replace
 
@@ -165,7 +165,7 @@ def test_files_of_one_fix_are_written_together_or_not(
 ) -> None:
     rules(BAD=both("b.py"), POOR=writes("RICH"))
     folder = project({"pyproject.toml": "", "a.py": "BAD\n", "b.py": "x\n", "c.py": "POOR\n"})
-    from torchrepro_lint import writing
+    from torchrepro_lint.engine import writing
 
     honest = writing.stage
 

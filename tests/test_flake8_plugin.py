@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.config.roots import Options
-from torchrepro_lint.session import WORDS, Session
+from torchrepro_lint.engine.session import WORDS, Session
 from torchrepro_lint.source.files import loads
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -141,7 +141,7 @@ def test_standard_input(flake8: Callable[..., list[str]], project: Maker) -> Non
 
 def test_nothing_is_parsed_where_nothing_can_matter(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     project({"pyproject.toml": "", "a.py": "import os\n\nprint(os.getcwd())\n", "b/c.py": "import a\n"})
-    monkeypatch.setattr("torchrepro_lint.session.read_tree", lambda tree, means: pytest.fail("read"))
+    monkeypatch.setattr("torchrepro_lint.engine.session.read_tree", lambda tree, means: pytest.fail("read"))
     session = Session(Options())
     assert session.findings("a.py") is None
     assert session.findings("b/c.py") is None
@@ -159,7 +159,7 @@ def test_a_word_in_letters_that_python_reads_as_plain_ones_is_seen(project: Make
 
 
 def test_a_session_reads_a_project_once(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchrepro_lint import session as module
+    from torchrepro_lint.engine import session as module
 
     project({"pyproject.toml": "", "a.py": DRAW, "b.py": "import torch\n"})
     reads = []

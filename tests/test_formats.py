@@ -16,7 +16,7 @@ from conftest import Ran
 from notebooks import notebook, prose
 from torchrepro_lint.cli import FORMATS
 from torchrepro_lint.config.settings import FORMATS as SETTINGS_FORMATS
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View

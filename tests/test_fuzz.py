@@ -14,8 +14,8 @@ from fuzz.running import try_numbers
 from fuzz.shapes import LINKS
 from fuzz.shrinking import shrunk
 from fuzz.trying import EVERYTHING, attempt
+from torchrepro_lint.engine.process_pool import Death, work_through
 from torchrepro_lint.syntax.parse import CollectError, collect
-from torchrepro_lint.workers import Death, work_through
 
 FOUND = sorted(Path(__file__).parent.glob("fuzz/found/*.txt"))
 # A deadline that a busy machine keeps, and what does not end does not.

@@ -247,9 +247,9 @@ PATCHED = [
 @pytest.mark.parametrize("tool", [False, True])
 def test_a_diff_applied_is_the_fixed_text(tmp_path: Path, text: str, tool: bool) -> None:
     from torchrepro_lint.config.discovery import Given
+    from torchrepro_lint.engine.writing import Change
     from torchrepro_lint.report.diff import render
     from torchrepro_lint.source.decoding import Source
-    from torchrepro_lint.writing import Change
 
     fixed = text.replace("FLAW", "MENDED\nTWICE" if "\r" not in text else "MENDED")
     change = Change(Given("a.py", "/a.py"), Source(text, "utf-8", False), Source(fixed, "utf-8", False))

@@ -11,13 +11,13 @@ import pytest
 
 from one_file import facts_of
 from page_examples import Example, examples
-from torchrepro_lint.answers_json import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.programs import Link
 from torchrepro_lint.domain.project import Context, Project
+from torchrepro_lint.engine.store.query_store import TABLES, packed, recall, take_up, unpacked, written, written_table
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Lines
 

@@ -277,7 +277,7 @@ def test_standard_input_may_be_a_notebook(project: Maker, lint: Lint) -> None:
 @toys
 def test_a_notebook_that_changed_meanwhile_is_left_alone(project: Maker) -> None:
     from torchrepro_lint.config.discovery import Given
-    from torchrepro_lint.writing import Change, write
+    from torchrepro_lint.engine.writing import Change, write
 
     folder = project({"a.ipynb": notebook("BAD")})
     before = read(notebook("BAD"))

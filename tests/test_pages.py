@@ -14,8 +14,8 @@ from torchrepro_lint.checks.pages import page, pages
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings, table
-from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.writing import write
+from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.writing import write
 
 TOP = Path(__file__).parents[1]
 RULE_PAGES = sorted(TOP.glob("rules/TRL*.md"))

@@ -15,20 +15,19 @@ import pytest
 from conftest import Ran
 from one_file import facts_of
 from page_examples import examples
-from torchrepro_lint import check_tree, trees
-from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options, falls_apart, top_folders
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts, split
-from torchrepro_lint.put_away import let_go, put_away, stay
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine import partition, read_project
+from torchrepro_lint.engine.checker import Checked, Checker, check
+from torchrepro_lint.engine.partition import Parts, Shares, share_out, split
+from torchrepro_lint.engine.process_pool import FORKS, work_through
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.run import prepare
+from torchrepro_lint.engine.store.file_store import let_go, put_away, stay
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.sharing_out import Shares, share_out
 from torchrepro_lint.syntax.nodes import Facts
-from torchrepro_lint.trees import Means, read_tree
-from torchrepro_lint.workers import FORKS, work_through
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -116,7 +115,7 @@ def _read(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, Reading]]:
 
 
 def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int = 1) -> dict[str, Checked]:
-    return check_tree.check_tree(tree[0], Parts(*tree), jobs)
+    return partition.check_tree(tree[0], Parts(*tree), jobs)
 
 
 def test_parts_say_what_each_says_by_itself(
@@ -130,7 +129,7 @@ def test_parts_say_what_each_says_by_itself(
     assert sum(len(each.findings) for each in apart.values()) > 1000
     # So they do when facts are put away; each part is let go of when it is done with.
     with monkeypatch.context() as patch:
-        patch.setattr(trees, "_ROOMY", 0)
+        patch.setattr(read_project, "_ROOMY", 0)
         away = _read(place)
     assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
     assert _checked(away) == apart
@@ -166,7 +165,7 @@ def _project_of(sizes: Mapping[str, int]) -> dict[str, str]:
 @forks
 @pytest.mark.parametrize("away", [False, True])
 def test_any_number_of_processes_says_the_same(project: Maker, monkeypatch: pytest.MonkeyPatch, away: bool) -> None:
-    monkeypatch.setattr(trees, "_ROOMY", 0 if away else 1 << 40)
+    monkeypatch.setattr(read_project, "_ROOMY", 0 if away else 1 << 40)
     tree = _read(project(_project_of({"a": 30, "b": 20, "c": 10, "d": 2, "e": 1})))
     alone = _checked(tree)
     assert sum(len(each.findings) for each in alone.values()) == 2 * 63
@@ -185,7 +184,7 @@ def test_a_file_that_ends_its_process_costs_itself_alone(project: Maker, monkeyp
             os.kill(os.getpid(), signal.SIGKILL)
         return check(checker, path, reading, project)
 
-    monkeypatch.setattr(check_tree, "check", deadly)
+    monkeypatch.setattr(partition, "check", deadly)
     found = _checked(tree, 2)
     for path in ("a/train_7.py", "c/train_3.py"):
         (dead,) = found.pop(path).findings
@@ -204,9 +203,9 @@ def test_a_file_that_nothing_stops_costs_itself_alone(project: Maker, monkeypatc
             time.sleep(600)  # takes no time of the processor, which the deadline counts
         return check(checker, path, reading, project)
 
-    monkeypatch.setattr(check_tree, "check", endless)
-    monkeypatch.setattr(check_tree, "allowed", lambda _: 1.0)
-    monkeypatch.setattr(check_tree, "work_through", partial(work_through, deadline=5))
+    monkeypatch.setattr(partition, "check", endless)
+    monkeypatch.setattr(partition, "allowed", lambda _: 1.0)
+    monkeypatch.setattr(partition, "work_through", partial(work_through, deadline=5))
     found = _checked(tree, 2)
     (late,) = found.pop("b/train_7.py").findings
     assert (late.code, late.message) == ("TRL001", "cannot be checked: it takes longer than 5 seconds")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report import flake8, statistics, summary
 from torchrepro_lint.report.view import View
 from torchrepro_lint.source.text import Fix, Lines, Position

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint import engine
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
+from torchrepro_lint.engine import run
 from torchrepro_lint.source.text import Edit, Fix, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -34,7 +34,7 @@ def good(_: str) -> Fix:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *rules: Rule) -> None:
-    monkeypatch.setattr(engine, "RULES", (SYNTAX, *rules))
+    monkeypatch.setattr(run, "RULES", (SYNTAX, *rules))
 
 
 def test_a_file_and_links_to_it_are_fixed_once(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

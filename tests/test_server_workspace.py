@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.keystrokes import keystrokes
 from torchrepro_lint.domain.project import Project as LinkedProject
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.preferences import Preferences, preferences

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.workers import Death, work_through
+from torchrepro_lint.engine.process_pool import Death, work_through
 
 TOP = Path(__file__).parents[1]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")

@@ -370,7 +370,7 @@ def test_a_run_that_is_interrupted_while_it_reads_ends_cleanly(tmp_path: Path, n
 @pytest.mark.parametrize("text", ["BAD\n", "GOOD\n"])
 def test_what_a_killed_run_has_left_goes_with_the_next(project: Maker, lint: Lint, text: str) -> None:
     """Whether or not there is anything to fix in that folder."""
-    from torchrepro_lint.saving import _machine
+    from torchrepro_lint.engine.writing import _machine
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -458,7 +458,7 @@ def test_a_notebook_that_changes_meanwhile_is_left_alone(
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": ["BAD"]}
     book = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     folder = project({"a.ipynb": book})
-    from torchrepro_lint import writing
+    from torchrepro_lint.engine import writing
 
     honest = writing.sweep
 

@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from torchrepro_lint.interrupts import end_on_sigterm
+    from torchrepro_lint.engine.writing import end_on_sigterm
 
     if sys.argv[1:2] != ["server"]:  # an editor's server ends by itself
         end_on_sigterm()

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.config.discovery import Plan
-from torchrepro_lint.outcome import Outcome
+from torchrepro_lint.engine.diagnostic import Outcome
+from torchrepro_lint.engine.writing import write_all
 from torchrepro_lint.report import summary
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.writing import write_all
 
 if TYPE_CHECKING:
-    from torchrepro_lint.baseline import Baseline
+    from torchrepro_lint.engine.baseline import Baseline
 
 
 def known(arguments: Arguments, piped: bool) -> Baseline | None:
@@ -24,14 +24,14 @@ def known(arguments: Arguments, piped: bool) -> Baseline | None:
         raise UsageError("--write-baseline cannot be combined with fixing: fix first")
     if arguments.baseline is None or arguments.write_baseline:
         return None
-    from torchrepro_lint import baseline
+    from torchrepro_lint.engine import baseline
 
     return baseline.read(arguments.baseline)
 
 
 def new(known: Baseline, planned: Plan, outcome: Outcome) -> Outcome:
     """What a baseline does not know, with a note on what it knows and is no longer there."""
-    from torchrepro_lint import baseline
+    from torchrepro_lint.engine import baseline
 
     linted = (given.path for tree in planned.trees for _, given in tree.given)
     compared = baseline.compare(outcome.diagnostics, known, linted)
@@ -53,7 +53,7 @@ def adopt(arguments: Arguments, outcome: Outcome) -> tuple[str, list[str]]:
         count = sum(len(change.settled) for change in done)
         told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(done), 'file')}"
     if arguments.write_baseline:
-        from torchrepro_lint import baseline
+        from torchrepro_lint.engine import baseline
 
         baseline.write(outcome.diagnostics, arguments.write_baseline)
         told = f"Wrote {summary.counted(len(outcome.diagnostics), 'finding')} to {arguments.write_baseline}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torchrepro_lint.checking import SYNTAX_ERROR
 from torchrepro_lint.config.discovery import Given
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.checker import SYNTAX_ERROR
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.writing import Change
 from torchrepro_lint.source.decoding import Problem, decode, edited, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.suppressions import joined_rows
 from torchrepro_lint.source.text import Edit, Lines, Span
-from torchrepro_lint.writing import Change
 
 _CODES = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
 

@@ -14,18 +14,18 @@ from torchrepro_lint.arguments import Arguments
 from torchrepro_lint.config.discovery import Given, Plan, plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings, version
-from torchrepro_lint.outcome import Outcome
-from torchrepro_lint.record import keep, recall, record_of
+from torchrepro_lint.engine.diagnostic import Outcome
+from torchrepro_lint.engine.process_pool import cores
+from torchrepro_lint.engine.read_project import Means
+from torchrepro_lint.engine.store.run_store import keep, recall, record_of
+from torchrepro_lint.engine.writing import Change, write_all
 from torchrepro_lint.report import diff, show, statistics, summary
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View, base
 from torchrepro_lint.source.errors import UsageError, shown_name
-from torchrepro_lint.trees import Means
-from torchrepro_lint.workers import cores
-from torchrepro_lint.writing import Change, write_all
 
 if TYPE_CHECKING:
-    from torchrepro_lint.baseline import Baseline
+    from torchrepro_lint.engine.baseline import Baseline
 
 STDIN = "-"
 
@@ -47,7 +47,7 @@ def _run(arguments: Arguments) -> int:
         terminal.out(show.files(planned))
         return _complain(planned.errors)
     if arguments.show_settings:
-        from torchrepro_lint.engine import prepare
+        from torchrepro_lint.engine.run import prepare
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _complain(planned.errors)
@@ -79,7 +79,7 @@ def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> 
     record = None if changing else record_of(planned, honour_comments, means)
     if record and (known := recall(record)) is not None:
         return known
-    from torchrepro_lint.engine import run_and_see  # and with it all rules, which a recalled run does without
+    from torchrepro_lint.engine.run import run_and_see  # and with it all rules, which a recalled run does without
 
     outcome, seen = run_and_see(planned, changing, honour_comments, terminal.progress, means, baseline)
     if record:

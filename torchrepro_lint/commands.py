@@ -53,7 +53,7 @@ def ops(name: str | None, torch_version: str | None, output_format: str, output:
 @click.option("--cache-dir", metavar="PATH", help="The directory to clean, instead of the user's cache.")
 def clean(cache_dir: str | None) -> int:
     """Remove what was kept of earlier runs, of all projects."""
-    from torchrepro_lint.cache import clean, directory
+    from torchrepro_lint.engine.store.cache import clean, directory
     from torchrepro_lint.terminal import note
 
     removed = clean(cache_dir)

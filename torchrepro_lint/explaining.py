@@ -11,7 +11,7 @@ from torchrepro_lint.catalogue.catalogue import error_names
 from torchrepro_lint.catalogue.errors import Explanation, Message, explain, read
 from torchrepro_lint.config.discovery import Plan, plan
 from torchrepro_lint.config.target import options, target_here, target_of, warning
-from torchrepro_lint.places import Place, find
+from torchrepro_lint.engine.error_sites import Place, find
 from torchrepro_lint.report import explanation
 from torchrepro_lint.source.errors import UsageError
 

@@ -18,7 +18,7 @@ from torchrepro_lint.source.errors import shown, told
 
 if TYPE_CHECKING:
     from torchrepro_lint.arguments import Over
-    from torchrepro_lint.session import Session
+    from torchrepro_lint.engine.session import Session
 
 _CODE = re.compile(r"TRL\d{3}")
 _STANDARD_INPUT = ("-", "stdin")
@@ -84,7 +84,7 @@ class Plugin:
         """One session for all files of a process."""
         if cls._session is None:
             from torchrepro_lint.config.roots import Options
-            from torchrepro_lint.session import Session
+            from torchrepro_lint.engine.session import Session
 
             cls._session = Session(Options(cls._config, cls._isolated, cls._over.applied))
         return cls._session

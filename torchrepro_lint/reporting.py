@@ -11,12 +11,12 @@ from torchrepro_lint.arguments import Over
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings, version
+from torchrepro_lint.engine.process_pool import cores
+from torchrepro_lint.engine.read_project import Means
 from torchrepro_lint.overview import comparing
 from torchrepro_lint.overview.records import Overview
 from torchrepro_lint.overview.survey import survey
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.trees import Means
-from torchrepro_lint.workers import cores
 
 # The format that a file's name asks for.
 _SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}

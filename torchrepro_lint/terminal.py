@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from torchrepro_lint.saving import save as write_file
+from torchrepro_lint.engine.writing import save as write_file
 from torchrepro_lint.source.errors import UsageError, shown_line
 
 _WIDTH = 30

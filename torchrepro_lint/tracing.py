@@ -8,16 +8,16 @@ import shutil
 from torchrepro_lint import terminal
 from torchrepro_lint.arguments import Over
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.config.discovery import Plan, Tree, plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.target import options, target_of, warning
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
-from torchrepro_lint.parts import Parts
+from torchrepro_lint.engine.checker import Checker, read_papers
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import read_tree
 from torchrepro_lint.report import timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.trees import read_tree
 
 _WIDEST = 140
 _MOST_NAMED = 5

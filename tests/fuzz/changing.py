@@ -7,9 +7,9 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.untouched import compare
-from torchrepro_lint.reading import read
+from torchrepro_lint.engine.reading import read
+from torchrepro_lint.engine.writing import Change
 from torchrepro_lint.source.text import Edit, apply_edits
-from torchrepro_lint.writing import Change
 
 
 def wrong_changes(change: Change, rounds: Iterable[Mapping[str, tuple[Edit, ...]]], data: bytes) -> Iterator[str]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from cProfile import Profile
 
-from torchrepro_lint.engine import collector_off, report_on
-from torchrepro_lint.fixer import fix_tree
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import read
+from torchrepro_lint.engine.fixer import fix_tree
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.reading import read
+from torchrepro_lint.engine.run import collector_off, report_on
 
 from .repeats import REPEATS
 from .trying import checker_of

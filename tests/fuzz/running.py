@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from torchrepro_lint.workers import Death, work_through
+from torchrepro_lint.engine.process_pool import Death, work_through
 
 from .corpus import Corpus
 from .failure import Failure

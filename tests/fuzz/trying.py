@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Given, Tree
 from torchrepro_lint.config.roots import Root
 from torchrepro_lint.config.settings import FORMATS, Selection, Settings
-from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.engine import report_on
-from torchrepro_lint.fixer import fix_tree
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.engine.checker import Checker, make_checker
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.fixer import fix_tree
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.reading import Reading, read
+from torchrepro_lint.engine.run import report_on
 from torchrepro_lint.report.formats import renderer
 from torchrepro_lint.report.view import View
 from torchrepro_lint.source.decoding import Source, encode

@@ -15,8 +15,8 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Selection, Settings, table
-from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.engine import run
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.run import run
 
 PROGRAMS = sorted(Path(__file__).parent.joinpath("steady").iterdir())
 CODES = {rule.code for rule in RULES}

@@ -19,8 +19,8 @@ import installed
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.engine import Outcome, run
-from torchrepro_lint.writing import write_all
+from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.writing import write_all
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.joinpath("programs").iterdir())

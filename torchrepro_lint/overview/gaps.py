@@ -17,9 +17,9 @@ from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
-    from torchrepro_lint.checking import Checker
     from torchrepro_lint.config.discovery import Tree
-    from torchrepro_lint.parts import Parts
+    from torchrepro_lint.engine.checker import Checker
+    from torchrepro_lint.engine.partition import Parts
 
 # The kinds, in the order in which they matter to a reader, and what each means.
 KINDS: Mapping[str, str] = {

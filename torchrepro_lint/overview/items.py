@@ -16,9 +16,9 @@ from torchrepro_lint.report.excerpt import changes, excerpt
 from torchrepro_lint.report.fingerprints import fingerprints
 
 if TYPE_CHECKING:
-    from torchrepro_lint.diagnostic import Diagnostic
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.engine.diagnostic import Diagnostic
     from torchrepro_lint.source.text import Fix, Position
     from torchrepro_lint.trace.contexts import Step
 

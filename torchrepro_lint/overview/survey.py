@@ -12,19 +12,19 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, Tree
 from torchrepro_lint.config.target import project_name, warning
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.engine import collector_off, prepare, report_on
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.run import collector_off, prepare, report_on
 from torchrepro_lint.overview.gaps import KINDS, gaps, rules_off
 from torchrepro_lint.overview.items import Describer
 from torchrepro_lint.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
 from torchrepro_lint.overview.started import started
 from torchrepro_lint.overview.uses import shifts, uses
-from torchrepro_lint.parts import Parts
 from torchrepro_lint.source.errors import Fault, guarded
-from torchrepro_lint.trees import Means, read_tree
 
 if TYPE_CHECKING:
-    from torchrepro_lint.checking import Checker
-    from torchrepro_lint.engine import Progress
+    from torchrepro_lint.engine.checker import Checker
+    from torchrepro_lint.engine.run import Progress
 
 
 class Survey(NamedTuple):

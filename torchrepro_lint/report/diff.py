@@ -6,8 +6,8 @@ import difflib
 import re
 from collections.abc import Iterator
 
+from torchrepro_lint.engine.writing import Change
 from torchrepro_lint.source.errors import coded
-from torchrepro_lint.writing import Change
 
 # What patches end a line at: a carriage return or a form feed is a letter of it.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

@@ -9,7 +9,7 @@ from typing import Any
 from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Explanation
 from torchrepro_lint.catalogue.release_history import ranges, when, where
 from torchrepro_lint.config.target import Target
-from torchrepro_lint.places import Place
+from torchrepro_lint.engine.error_sites import Place
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.source.errors import shown, told
 from torchrepro_lint.source.files import release

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.view import relative
 
 

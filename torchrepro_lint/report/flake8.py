@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View, relative
 from torchrepro_lint.source.errors import shown_name, told
 from torchrepro_lint.trace.contexts import Step

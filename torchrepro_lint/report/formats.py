@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
 
 Render = Callable[[Sequence[Diagnostic], View], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.excerpt import changes, excerpt, letters_in_log, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.flake8 import render as headline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.view import View, relative

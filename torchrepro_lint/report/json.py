@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchrepro_lint.checks.pages import url
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
 from torchrepro_lint.source.suppressions import joined_rows
 from torchrepro_lint.source.text import Edit, Fix, Lines, Position

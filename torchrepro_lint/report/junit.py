@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.sax.saxutils import quoteattr
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.view import View
 from torchrepro_lint.source.errors import HIDDEN
 

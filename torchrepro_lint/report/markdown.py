@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.checks.pages import url
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.excerpt import changes, plain
 from torchrepro_lint.report.flake8 import place_of_step
 from torchrepro_lint.report.view import View

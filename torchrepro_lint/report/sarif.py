@@ -7,7 +7,7 @@ from typing import Any
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks.pages import find, url
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.fingerprints import fingerprints
 from torchrepro_lint.report.json import dumps
 from torchrepro_lint.report.view import View, uri

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchrepro_lint.checking import Checker
 from torchrepro_lint.config.discovery import Plan, source_roots
 from torchrepro_lint.config.target import Target
+from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.source.errors import shown
 
 

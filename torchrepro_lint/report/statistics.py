@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.report.json import dumps
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from torchrepro_lint.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic
 
 
 def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:

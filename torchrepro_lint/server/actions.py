@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.checking import SYNTAX_ERROR
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.checker import SYNTAX_ERROR
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.server.linked import Linked, Report
 from torchrepro_lint.server.placing import Place, Placer
 from torchrepro_lint.server.suppressing import suppressing

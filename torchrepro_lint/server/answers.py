@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.server import hovering, messages
 from torchrepro_lint.server.actions import TextChange, actions, fixing_all
 from torchrepro_lint.server.documents import Document

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.check_tree import not_checked
-from torchrepro_lint.checking import Checked, Checker, check
 from torchrepro_lint.config.discovery import Given, Tree
-from torchrepro_lint.deadline import Late, deadline
-from torchrepro_lint.engine import collector_off, prepare
-from torchrepro_lint.fixer import Fixed, fix_tree
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading, read
+from torchrepro_lint.engine.checker import Checked, Checker, check
+from torchrepro_lint.engine.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.limits import Late, deadline
+from torchrepro_lint.engine.partition import Parts, not_checked
+from torchrepro_lint.engine.process_pool import Death
+from torchrepro_lint.engine.reading import Reading, read
+from torchrepro_lint.engine.run import collector_off, prepare
 from torchrepro_lint.server.links import Links
 from torchrepro_lint.server.on_disk import OnDisk
 from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
-from torchrepro_lint.workers import Death
 
 
 class Report(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.programs import Link
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.resolve.search_path import ModuleTree
 
 if TYPE_CHECKING:
-    from torchrepro_lint.checking import Checker
+    from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.syntax.nodes import Facts
 
 

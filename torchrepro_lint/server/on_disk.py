@@ -6,10 +6,10 @@ import os
 from collections.abc import Collection
 
 from torchrepro_lint.config.discovery import Tree
-from torchrepro_lint.reading import Reading, read, too_large
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.reading import Reading, read, too_large
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.files import State, TooLarge, program, state
-from torchrepro_lint.trees import Means, read_tree
 
 # The server has threads.
 _MEANS = Means(jobs=0, cached=True)

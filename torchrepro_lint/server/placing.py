@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.server.documents import Document
 from torchrepro_lint.server.units import units
 from torchrepro_lint.source.decoding import is_notebook

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 

@@ -7,19 +7,19 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.checking import Checker, check
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import Given, Tree, plan, relative
 from torchrepro_lint.config.roots import Options, Roots, unmarked
-from torchrepro_lint.engine import prepare
-from torchrepro_lint.parts import Parts
-from torchrepro_lint.reading import read
+from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.reading import read
+from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.source.decoding import Source, decode, is_notebook
 from torchrepro_lint.source.files import program
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.tokens import renamed
-from torchrepro_lint.trees import Means, read_tree
 
 _KEPT = 4
 # Of processes there are as many as whoever asks has started.

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import Tree
 from torchrepro_lint.config.roots import falls_apart
-from torchrepro_lint.deadline import Late, deadline
-from torchrepro_lint.pack import Pack, Packed, packed
+from torchrepro_lint.engine.limits import Late, deadline
+from torchrepro_lint.engine.process_pool import Death, work_through
+from torchrepro_lint.engine.reading import Reading, StoredReading, read, too_large
+from torchrepro_lint.engine.store.file_store import Pack, Packed, pack_facts
 from torchrepro_lint.query.memo_tables import forget
-from torchrepro_lint.reading import Reading, read, too_large
 from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
 from torchrepro_lint.source.errors import NO_ROOM
 from torchrepro_lint.source.files import State, TooLarge, digest, program, state
-from torchrepro_lint.stored import StoredReading
-from torchrepro_lint.workers import Death, work_through
 
 if TYPE_CHECKING:
-    from torchrepro_lint.cache import Cache
+    from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.syntax.nodes import Facts
 
 # So many bytes take longer to collect than processes to start.
@@ -51,7 +50,7 @@ class Means(NamedTuple):
         """The cache of the project at ``root``, if one is to be used."""
         if not self.cached:
             return None
-        from torchrepro_lint.cache import open_cache
+        from torchrepro_lint.engine.store.cache import open_cache
 
         return open_cache(root, self.directory)
 
@@ -268,7 +267,7 @@ def _read(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
     if known is not None and name in known:
         return _Answer(seen, name, None, None)
     reading = read(data, notebook, parser)
-    stored = packed(reading.facts) if known is not None and reading.facts else None
+    stored = pack_facts(reading.facts) if known is not None and reading.facts else None
     reading.put_away(facts=task.away)
     return _Answer(seen, name, reading, stored)
 

@@ -10,7 +10,7 @@ from torchrepro_lint.catalogue.loaders import Libraries
 from torchrepro_lint.config.discovery import Tree, globs
 from torchrepro_lint.config.settings import SEVERITIES, Selection, matching, require_known, selected
 from torchrepro_lint.config.target import console_scripts, libraries
-from torchrepro_lint.reading import Reading
+from torchrepro_lint.engine.reading import Reading
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span

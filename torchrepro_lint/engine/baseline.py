@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.diagnostic import Diagnostic
-from torchrepro_lint.saving import save
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.writing import save
 from torchrepro_lint.source.errors import NO_ROOM, UsageError
 from torchrepro_lint.source.files import named
 from torchrepro_lint.source.text import Lines, Span

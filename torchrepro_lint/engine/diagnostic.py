@@ -1,4 +1,7 @@
-"""A finding as it is reported: with its file, and with rows and columns for offsets."""
+"""A finding as it is reported: with its file, and with rows and columns for offsets.
+
+What a run found.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.discovery import Given
+from torchrepro_lint.engine.writing import Change
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 from torchrepro_lint.trace.contexts import Step
 
@@ -71,3 +75,18 @@ def _absolute(root: str, path: str) -> str:
 def order(diagnostic: Diagnostic) -> tuple[str, int, Position, str, str]:
     """The order of every report: path, cell, row, column, code."""
     return diagnostic.display, diagnostic.start.cell, diagnostic.start, diagnostic.code, diagnostic.message
+
+
+class Outcome(NamedTuple):
+    """What a run found, in the order of every report.
+
+    ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they settle;
+    ``notes`` are for the user to know, ``errors`` make the run fail.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    files: int
+    changes: tuple[Change, ...]
+    settled: tuple[str, ...]
+    notes: tuple[str, ...]
+    errors: tuple[str, ...]

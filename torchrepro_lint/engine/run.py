@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from torchrepro_lint.baseline import Baseline
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.check_tree import check_tree
-from torchrepro_lint.checking import Checker, make_checker
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, Tree
 from torchrepro_lint.config.target import Target, target_of, warning
-from torchrepro_lint.diagnostic import Diagnostic, diagnose, order
-from torchrepro_lint.fixer import Fixed, Reported, fix_tree
-from torchrepro_lint.outcome import Outcome
-from torchrepro_lint.parts import Parts
+from torchrepro_lint.engine.baseline import Baseline
+from torchrepro_lint.engine.checker import Checker, make_checker
+from torchrepro_lint.engine.diagnostic import Diagnostic, Outcome, diagnose, order
+from torchrepro_lint.engine.fixer import Fixed, Reported, fix_tree
+from torchrepro_lint.engine.partition import Parts, check_tree
+from torchrepro_lint.engine.read_project import ALONE, Means, Readings, read_tree
 from torchrepro_lint.source.files import State
-from torchrepro_lint.trees import ALONE, Means, Readings, read_tree
 
 if TYPE_CHECKING:
-    from torchrepro_lint.carried import Carried
+    from torchrepro_lint.engine.store.query_store import Carried
 
 
 class Progress(Protocol):
@@ -96,7 +94,7 @@ def _carried(checker: Checker, readings: Readings, means: Means) -> Carried | No
     cache = means.cache(checker.tree.root.path)
     if cache is None:
         return None
-    from torchrepro_lint.carried import Carried
+    from torchrepro_lint.engine.store.query_store import Carried
 
     return Carried(checker, readings, cache)
 

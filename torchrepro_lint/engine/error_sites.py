@@ -11,14 +11,14 @@ from torchrepro_lint.catalogue.catalogue import spellings
 from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.catalogue.errors import Explanation, Frame, orphans
 from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
-from torchrepro_lint.checking import Checker, read_papers
 from torchrepro_lint.config.discovery import Tree
 from torchrepro_lint.domain.operations.cases import cases, operation_names
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.parts import Parts
+from torchrepro_lint.engine.checker import Checker, read_papers
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import Readings, read_tree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.trees import Readings, read_tree
 
 # Of a size or a number of dimensions any value that fits will do.
 _NUMBERS = ("at_least", "at_most")
