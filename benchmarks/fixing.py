@@ -22,7 +22,7 @@ from torchrepro_lint.engine.fixer import Fixed, fix_tree
 from torchrepro_lint.engine.read_project import read_tree
 from torchrepro_lint.engine.run import collector_off, prepare
 from torchrepro_lint.engine.writing import write_all
-from torchrepro_lint.report import diff
+from torchrepro_lint.interfaces.report import diff
 from torchrepro_lint.source.text import Edit, apply_edits
 
 

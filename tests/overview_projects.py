@@ -8,8 +8,8 @@ from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.engine.read_project import ALONE
-from torchrepro_lint.overview.records import Cell, Overview
-from torchrepro_lint.overview.survey import Survey, survey
+from torchrepro_lint.interfaces.overview.records import Cell, Overview
+from torchrepro_lint.interfaces.overview.survey import Survey, survey
 
 # A training program with something of every kind: a helper that misses NumPy, a switch, a loader, a listing.
 TRAIN = """\

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from torchrepro_lint.cli import COMMANDS as OF_CLI
-from torchrepro_lint.completion import COMMANDS
+from torchrepro_lint.interfaces.cli.app import COMMANDS as OF_CLI
+from torchrepro_lint.interfaces.cli.app import COMPLETED_COMMANDS
 
 
 def ask(instruction: str, words: str = "") -> list[str]:
@@ -23,7 +23,7 @@ def ask(instruction: str, words: str = "") -> list[str]:
 
 
 def test_the_names_are_those_of_the_command_line() -> None:
-    assert tuple(sorted(OF_CLI)) == COMMANDS
+    assert tuple(sorted(OF_CLI)) == COMPLETED_COMMANDS
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

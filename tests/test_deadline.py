@@ -18,9 +18,9 @@ from torchrepro_lint.engine import limits as deadlines
 from torchrepro_lint.engine import read_project
 from torchrepro_lint.engine.limits import Late, deadline
 from torchrepro_lint.engine.reading import Reading, read
-from torchrepro_lint.server.documents import Document
-from torchrepro_lint.server.own_thread import OwnThread
-from torchrepro_lint.server.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.counterpart import OwnThread
+from torchrepro_lint.interfaces.lsp.documents import Document
+from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.source.text import Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

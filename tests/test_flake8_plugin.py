@@ -18,7 +18,7 @@ from torchrepro_lint.source.files import loads
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
 TOP = Path(__file__).parents[1]
-LOCAL = "[flake8:local-plugins]\nextension =\n    TRL = torchrepro_lint.flake8_plugin:Plugin\n"
+LOCAL = "[flake8:local-plugins]\nextension =\n    TRL = torchrepro_lint.interfaces.flake8_plugin:Plugin\n"
 SETTINGS = "[flake8]\n"
 
 DRAW = "import torch\n\nnet = torch.nn.Linear(3, 1)\ntorch.save(net, 'x')\n"
@@ -44,7 +44,7 @@ def flake8(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]
 
 def test_the_project_registers_the_plugin() -> None:
     points = loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
-    assert points == {"flake8.extension": {"TRL": "torchrepro_lint.flake8_plugin:Plugin"}}
+    assert points == {"flake8.extension": {"TRL": "torchrepro_lint.interfaces.flake8_plugin:Plugin"}}
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -14,12 +14,12 @@ import pytest
 
 from conftest import Ran
 from notebooks import notebook, prose
-from torchrepro_lint.cli import FORMATS
 from torchrepro_lint.config.settings import FORMATS as SETTINGS_FORMATS
 from torchrepro_lint.engine.diagnostic import Diagnostic
-from torchrepro_lint.report.fingerprints import fingerprints
-from torchrepro_lint.report.formats import renderer
-from torchrepro_lint.report.view import View
+from torchrepro_lint.interfaces.cli.app import FORMATS
+from torchrepro_lint.interfaces.report.fingerprints import fingerprints
+from torchrepro_lint.interfaces.report.formats import renderer
+from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

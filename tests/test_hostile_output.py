@@ -215,8 +215,8 @@ def test_a_byte_of_a_name_that_controls_a_terminal_is_shown(project: Maker, lint
 
 
 def test_the_plugin_of_flake8_shows_messages(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchrepro_lint import flake8_plugin
     from torchrepro_lint.checks.rule import Finding
+    from torchrepro_lint.interfaces import flake8_plugin
     from torchrepro_lint.source.text import Lines, Span
 
     class Answer:
@@ -248,7 +248,7 @@ PATCHED = [
 def test_a_diff_applied_is_the_fixed_text(tmp_path: Path, text: str, tool: bool) -> None:
     from torchrepro_lint.config.discovery import Given
     from torchrepro_lint.engine.writing import Change
-    from torchrepro_lint.report.diff import render
+    from torchrepro_lint.interfaces.report.diff import render
     from torchrepro_lint.source.decoding import Source
 
     fixed = text.replace("FLAW", "MENDED\nTWICE" if "\r" not in text else "MENDED")

@@ -18,7 +18,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.catalogue.catalogue import load, spellings
 from torchrepro_lint.catalogue.release_history import STATUSES, histories, history, operations_named, ranges, when
-from torchrepro_lint.report.ops_html import render
+from torchrepro_lint.interfaces.report.ops_html import render
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
 

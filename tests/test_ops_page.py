@@ -10,7 +10,7 @@ import pytest
 import browser
 from browser import Browser
 from torchrepro_lint.catalogue.release_history import histories
-from torchrepro_lint.report.ops_html import render
+from torchrepro_lint.interfaces.report.ops_html import render
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,11 +11,10 @@ from overview_projects import HELPERS, STEADY, STUDY, TRAIN, cells_of, overview_
 from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
-from torchrepro_lint.overview.controls import STATES
-from torchrepro_lint.overview.gaps import KINDS
-from torchrepro_lint.overview.lanes import lanes
-from torchrepro_lint.overview.summary import causes, fixes, nothing_starts, verdict
-from torchrepro_lint.overview.uses import shifts
+from torchrepro_lint.interfaces.overview.comparing import causes, fixes, nothing_starts, verdict
+from torchrepro_lint.interfaces.overview.controls import STATES, lanes
+from torchrepro_lint.interfaces.overview.gaps import KINDS
+from torchrepro_lint.interfaces.overview.uses import shifts
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -175,7 +174,7 @@ def test_a_run_that_breaks_the_tool_breaks_no_more(project: Project, monkeypatch
             raise KeyError("lost")
         return timeline(context, program)
 
-    monkeypatch.setattr("torchrepro_lint.overview.started.timeline", broken)
+    monkeypatch.setattr("torchrepro_lint.interfaces.overview.survey.timeline", broken)
     found = survey_of(project(STUDY))
     assert [entry.path for entry in found.overview.entries] == ["steady.py"]
     (gap,) = (gap for gap in found.overview.gaps if gap.kind == "fault")

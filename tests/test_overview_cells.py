@@ -9,8 +9,8 @@ import pytest
 
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.overview.controls import CONTROL_OF, CONTROLS, TITLES, WORDS
-from torchrepro_lint.overview.summary import verdict
+from torchrepro_lint.interfaces.overview.comparing import verdict
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, TITLES, WORDS
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

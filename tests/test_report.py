@@ -17,7 +17,7 @@ import pytest
 from conftest import Ran
 from html_text import Taken
 from overview_projects import STEADY, STUDY, many, overview_of
-from torchrepro_lint.report import page_html, page_json, page_markdown
+from torchrepro_lint.interfaces.report import page_html, page_json, page_markdown
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

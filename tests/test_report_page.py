@@ -11,8 +11,8 @@ import pytest
 import browser
 from browser import Browser
 from overview_projects import STUDY, many, overview_of
-from torchrepro_lint.overview.records import Overview
-from torchrepro_lint.report.page_html import render
+from torchrepro_lint.interfaces.overview.records import Overview
+from torchrepro_lint.interfaces.report.page_html import render
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,8 +13,8 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.engine.diagnostic import Diagnostic
-from torchrepro_lint.report import flake8, statistics, summary
-from torchrepro_lint.report.view import View
+from torchrepro_lint.interfaces.report import flake8, statistics, summary
+from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.text import Fix, Lines, Position
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

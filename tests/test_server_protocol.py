@@ -14,7 +14,7 @@ pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from benchmarks.language_client import PATIENCE, Client
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.server.hovering import page
+from torchrepro_lint.interfaces.lsp.messages import page
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
-from torchrepro_lint.server.counterpart import Counterpart
-from torchrepro_lint.server.service import make_server
-from torchrepro_lint.server.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.counterpart import Counterpart
+from torchrepro_lint.interfaces.lsp.service import make_server
+from torchrepro_lint.interfaces.lsp.workspace import Workspace
 
 
 @pytest.fixture

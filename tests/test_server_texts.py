@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from torchrepro_lint.server.texts import Texts
-from torchrepro_lint.server.units import ENCODINGS, units
+from torchrepro_lint.interfaces.lsp.documents import ENCODINGS, units
+from torchrepro_lint.interfaces.lsp.texts import Texts
 
 URI = "file:///a%20b.py"
 _TEXT = st.text(st.sampled_from("ab \n\r\f\x0b\x85\u2028é\U0001f600"), max_size=12)

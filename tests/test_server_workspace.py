@@ -13,10 +13,10 @@ import pytest
 from benchmarks.keystrokes import keystrokes
 from torchrepro_lint.domain.project import Project as LinkedProject
 from torchrepro_lint.engine.reading import Reading
-from torchrepro_lint.server.documents import CellText, Document, encoded, notebook_data
-from torchrepro_lint.server.linked import Linked, Report
-from torchrepro_lint.server.preferences import Preferences, preferences
-from torchrepro_lint.server.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encoded, notebook_data
+from torchrepro_lint.interfaces.lsp.linked import Linked, Report
+from torchrepro_lint.interfaces.lsp.preferences import Preferences, preferences
+from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.syntax.nodes import Facts
 
 Project = Callable[[Mapping[str, str | bytes]], Path]

@@ -81,14 +81,14 @@ def test_standard_output_that_is_full_is_one_line_and_status_2(project: Maker, a
 
 
 def test_trouble_that_is_not_of_standard_output_is_not_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchrepro_lint import cli
+    from torchrepro_lint.interfaces.cli import app
 
     def refuse(*_: object, **__: object) -> int:
         raise OSError(11, "no more processes")
 
-    monkeypatch.setattr(cli.check, "main", refuse)
+    monkeypatch.setattr(app.check, "main", refuse)
     with pytest.raises(OSError, match="no more processes"):
-        cli.main(["."])
+        app.main(["."])
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
@@ -118,7 +118,7 @@ main()
 
 
 def test_an_error_that_no_signal_led_to_is_none() -> None:
-    from torchrepro_lint.endings import status_of
+    from torchrepro_lint.interfaces.cli.terminal import status_of
 
     assert status_of(ValueError("x")) is None
     circle = ValueError("x")

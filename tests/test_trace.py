@@ -10,11 +10,11 @@ import pytest
 
 from one_file import NAME, project_of
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.cli import main
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import KINDS, LANES, Timeline, timeline
-from torchrepro_lint.report import timeline_text
+from torchrepro_lint.interfaces.cli.app import main
+from torchrepro_lint.interfaces.report import timeline_text
 from torchrepro_lint.source.text import Lines
 
 

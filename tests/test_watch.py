@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from torchrepro_lint.interfaces.cli.check import _concerns, watch
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.watching import _concerns, watch
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

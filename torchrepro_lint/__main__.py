@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from torchrepro_lint.endings import status_of
+from torchrepro_lint.interfaces.cli.terminal import status_of
 
 
 def main() -> None:
@@ -30,10 +30,10 @@ def _run() -> None:
         if "--watch" not in sys.argv:
             # Facts hold no cycles and stay to the end: looking for garbage among them took an eighth of a long run.
             gc.disable()
-    from torchrepro_lint.cli import main as run
+    from torchrepro_lint.interfaces.cli.app import main as run
 
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        from torchrepro_lint.terminal import open_closed
+        from torchrepro_lint.interfaces.cli.terminal import open_closed
 
         open_closed()
     run()

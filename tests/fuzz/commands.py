@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.cli import main
 from torchrepro_lint.config.settings import table
+from torchrepro_lint.interfaces.cli.app import main
 
 
 class Ran(NamedTuple):

@@ -23,8 +23,8 @@ from torchrepro_lint.engine.fixer import fix_tree
 from torchrepro_lint.engine.partition import Parts
 from torchrepro_lint.engine.reading import Reading, read
 from torchrepro_lint.engine.run import report_on
-from torchrepro_lint.report.formats import renderer
-from torchrepro_lint.report.view import View
+from torchrepro_lint.interfaces.report.formats import renderer
+from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.decoding import Source, encode
 from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
 from torchrepro_lint.syntax.nodes import Facts

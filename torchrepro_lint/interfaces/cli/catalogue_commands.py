@@ -1,0 +1,106 @@
+"""``torchrepro-lint explain``: a message to what it means and where it comes from.
+
+``torchrepro-lint ops``: the catalogue as a table, a list, or a page.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchrepro_lint.catalogue.catalogue import error_names
+from torchrepro_lint.catalogue.errors import Explanation, Message, explain, read
+from torchrepro_lint.catalogue.release_history import History, histories, history, operations_named
+from torchrepro_lint.config.discovery import Plan, plan
+from torchrepro_lint.config.target import options, target_here, target_of, warning
+from torchrepro_lint.engine.error_sites import Place, find
+from torchrepro_lint.interfaces.cli import terminal
+from torchrepro_lint.interfaces.report import explanation
+from torchrepro_lint.source.errors import UsageError
+
+
+def run_explain(message: str | None, paths: Sequence[str], torch_version: str | None, output_format: str) -> int:
+    """Explain what a message complains of; the exit status. Raises ``UsageError``, also for names that are not known."""
+    told = read(_text(message))
+    if told.unknown or not told.names:
+        raise UsageError(_unknown(told))
+    planned = plan(paths or (".",), options(torch_version))
+    target = target_of(planned.trees[0].root) if planned.trees else target_here(torch_version)
+    explained = [explain(name, target.version) for name in told.names]
+    places, errors = _places(planned, explained, told)
+    render = explanation.render_json if output_format == "json" else explanation.render
+    terminal.out(render(list(zip(explained, places, strict=True)), target))
+    if note := warning(target):
+        terminal.note(note)
+    for error in (*planned.errors, *errors):
+        terminal.note(f"torchrepro-lint: {error}")
+    return 2 if planned.errors or errors else 0
+
+
+def _text(message: str | None) -> str:
+    if message not in (None, "-"):
+        return str(message)
+    if message is None and sys.stdin.buffer.isatty():
+        raise UsageError("nothing to explain: give the error's message in quotes, or a traceback on standard input")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _unknown(told: Message) -> str:
+    name = " and ".join(repr(one) for one in told.unknown if one)
+    if not name:
+        return "no message about determinism found"
+    near = difflib.get_close_matches(told.unknown[0], sorted({one.name for one in error_names()}), 3)
+    return f"no error name {name} in the catalogue" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _places(planned: Plan, explained: Sequence[Explanation], told: Message) -> tuple[list[list[Place]], list[str]]:
+    """The places of each explanation in all projects, each read for its own target, and what could not be read."""
+    advance = terminal.progress(sum(len(tree.files) for tree in planned.trees))
+    found = [
+        find(tree, [explain(one.name, target_of(tree.root).version) for one in explained], told.frames, advance)
+        for tree in planned.trees
+    ]
+    places = [[place for each in found for place in each.places[index]] for index in range(len(explained))]
+    return places, [error for each in found for error in each.errors]
+
+
+def run_ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
+    """Show all operations in the target torch, or those of a name in every release; the exit status.
+
+    Raises ``UsageError`` for a name that is not known and for an output that cannot be written.
+    """
+    shown = histories() if name is None else tuple(history(operation) for operation in operations_named(name))
+    target = target_here(torch_version)
+    if note := warning(target):
+        terminal.note(note)
+    text = _render(shown, target.version, output_format, every=name is not None, chosen=torch_version is not None)
+    if output is None:
+        terminal.out(text)
+        return 0
+    try:
+        output.write_bytes(text.encode())
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+    return 0
+
+
+def _render(shown: Sequence[History], version: str, output_format: str, *, every: bool, chosen: bool) -> str:
+    """``every`` asks for all releases rather than for one; ``chosen`` says that the user named the release."""
+    if output_format == "html":
+        from torchrepro_lint.interfaces.report import ops_html
+
+        # The page has all releases: what project it was made in must not show.
+        return ops_html.render(shown, version if chosen else None)
+    if output_format == "json":
+        from torchrepro_lint.interfaces.report import ops_json
+
+        return ops_json.render(shown, version, every=every)
+    if output_format == "markdown":
+        from torchrepro_lint.interfaces.report import ops_markdown
+
+        return ops_markdown.render_all(shown, version) if every else ops_markdown.render(shown, version)
+    from torchrepro_lint.interfaces.report import ops_table
+
+    return ops_table.render_all(shown, version) if every else ops_table.render(shown, version)

@@ -1,0 +1,387 @@
+"""What is said of a run's loaders: their order, and the random numbers of their workers.
+
+What is said of the seeds of a run, and of their place in it.
+
+What is said of a run's switches: cuDNN, deterministic algorithms, the workspace of cuBLAS.
+
+What is said of one entry point and each control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.catalogue.rows import FAMILIES, NOT_NEEDED_SINCE, VARIABLE, Family
+from torchrepro_lint.domain.determinism_mode import enables, set_in
+from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.operations.reached import is_convolution, on_request, raising
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, STATES, WORDS, lane_key
+from torchrepro_lint.interfaces.overview.records import Cell, Item, Place
+from torchrepro_lint.source.files import release
+from torchrepro_lint.syntax.nodes import path_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.timeline import Moment, Timeline
+
+
+_NONE = "No DataLoader was found in this run."
+
+
+def loader_cells(context: Context, program: Program) -> Iterator[Cell]:
+    """Both of them, for the loaders that the run makes."""
+    found = list(_loaders(context, program))
+    if not found:
+        yield Cell("loaders", "unused", "no loader", _NONE)
+        yield Cell("workers", "unused", "no loader", _NONE)
+        return
+    closed = [each for each in found if not each[1].arguments.complete]
+    if closed:
+        place = _place(context, *closed[0])
+        because = f"The arguments of {_counted(len(closed))} cannot be read, first at {place}."
+        yield Cell("loaders", "unknown", "arguments not known", because)
+        yield Cell("workers", "unknown", "arguments not known", because)
+        return
+    yield _loader_order([each for _, each in found])
+    yield _workers([each for _, each in found])
+
+
+def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]:
+    """One for each call that makes a loader."""
+    reached = program.run.functions
+    for path in sorted({path_of(function) for function in reached}):
+        seen: set[int] = set()
+        for each in context.project.loaders(path):
+            if each.site.function in reached and id(each.site.call) not in seen:
+                seen.add(id(each.site.call))
+                yield path, each
+
+
+def _loader_order(found: Sequence[Loader]) -> Cell:
+    shuffled = sum(each.shuffles for each in found)
+    if not shuffled:
+        return Cell(
+            "loaders", "good", "nothing is shuffled", f"{_counted(len(found))}, none of which shuffles by itself."
+        )
+    if any(each.shuffles and not each.passes("generator") for each in found):
+        because = (
+            f"{_counted(len(found))}, of which {shuffled} may shuffle; their order is drawn from torch's generator."
+        )
+        return Cell("loaders", "risk", "global generator shuffles", because)
+    because = f"{_counted(len(found))}; those that shuffle ({shuffled}) have a generator of their own."
+    return Cell("loaders", "good", "own generators", because)
+
+
+def _workers(found: Sequence[Loader]) -> Cell:
+    working = sum(each.has_workers for each in found)
+    if not working:
+        return Cell("workers", "good", "no workers", f"{_counted(len(found))}, all in the main process.")
+    because = f"{_counted(len(found))}, {working} with workers: what they draw is fixed, or they draw nothing."
+    return Cell("workers", "good", "nothing left open", because)
+
+
+def _counted(number: int) -> str:
+    return "1 loader" if number == 1 else f"{number} loaders"
+
+
+def _place(context: Context, path: str, loader: Loader) -> str:
+    return str(Place(path, *context.project.position(path, loader.site.call.start)))
+
+
+# Said where the run lacks something, and no finding of its own says so.
+NOT_REPORTED = (
+    "No finding says so here: it is reported with the entry point whose function this run calls, or it is hidden."
+)
+_ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
+
+
+def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterator[Cell]:
+    """Python, NumPy, torch, CUDA, and the order of events."""
+    found = {each.key: _generator(program, timeline, each, bool(items.get(each.key))) for each in FAMILIES}
+    yield from (found[key] for key in SEEDS)
+    yield _cuda(timeline, found["torch"], [each for each in items.get("torch", ()) if each.code == "TRL101"])
+    yield _seed_order(timeline)
+
+
+def lane_state(timeline: Timeline, key: str) -> str:
+    """What became of a generator."""
+    return next(lane.state for lane in timeline.lanes if lane.key == key)
+
+
+def at(moment: Moment) -> str:
+    """Where something happens: ``train.py:12``."""
+    return str(Place(moment.path, *moment.place))
+
+
+def _moments(timeline: Timeline, what: str, kind: str) -> list[Moment]:
+    return [each for each in timeline.moments if (each.kind, each.what) == (kind, what)]
+
+
+def _generator(program: Program, timeline: Timeline, family: Family, reported: bool) -> Cell:
+    key, state = family.key, lane_state(timeline, family.key)
+    draws, seeds = _moments(timeline, key, "draw"), _moments(timeline, key, "seed")
+    first = f"{draws[0].text} ({at(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
+    if state in ("untouched", "seeded") and not seeds:
+        return Cell(key, "unused", "not used", f"Nothing in this run draws from {family.owner}.")
+    if state == "seeded":
+        return _seeded(key, seeds, draws)
+    if state == "late":
+        because = f"{first}, and {seeds[0].text} comes after it ({at(seeds[0])})."
+        return Cell(key, "risk", "seeded, but late", because)
+    if state == "entropy":
+        anew = _moments(timeline, key, "entropy")[0]
+        return Cell(key, "bad", "new seed in each run", f"{anew.text} ({at(anew)}) seeds it anew in each run.")
+    if state == "unknown":
+        return Cell(key, "unknown", "perhaps seeded", f"{first}; a call that is not followed may seed it.")
+    if not (program.effects.matters and program.effects.acts):
+        because = f"{first}, and nothing seeds it. No rule reports that: the run saves and measures nothing."
+        return Cell(key, "risk", "never seeded", because)
+    told = "" if reported else f" {NOT_REPORTED}"
+    return Cell(key, "risk", "never seeded", f"{first}, and nothing seeds it: {_ASKS[key]}(...).{told}")
+
+
+def _seeded(key: str, seeds: Sequence[Moment], draws: Sequence[Moment]) -> Cell:
+    plain = next((each for each in seeds if not each.conditions), None)
+    count = sum(each.times for each in draws)
+    before = "the one draw that was found" if count == 1 else f"all {count} draws that were found"
+    then = f", before {before}." if count else "; nothing was found to draw from it."
+    if plain is not None:
+        return Cell(key, "good", "seeded", f"{plain.text} at {at(plain)}{then}")
+    seed = seeds[0]
+    says = f"{seed.text} at {at(seed)}, but only {' and '.join(dict.fromkeys(seed.conditions))}."
+    return Cell(key, "risk", "seeded on a condition", says)
+
+
+def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[Item]) -> Cell:
+    if timeline.device != "cuda":
+        return Cell("cuda", "unused", "no CUDA", "Nothing that this run reaches names a CUDA device.")
+    own, all_devices = _moments(timeline, "torch-cuda", "seed"), _moments(timeline, "torch", "seed")
+    if all_devices and torch.state == "good":
+        return Cell("cuda", "good", "seeded", f"{all_devices[0].text} at {at(all_devices[0])} seeds every device, too.")
+    if own and not own[0].conditions:
+        return Cell("cuda", "good", "seeded", f"{own[0].text} at {at(own[0])}.")
+    if torch.state == "unused":
+        return Cell("cuda", "unused", "not used", "Nothing in this run was found to draw from torch's generators.")
+    because = f"The devices' generators are seeded with torch's own: {torch.because}"
+    return Cell("cuda", "bad" if reported else torch.state, torch.says, because, tuple(each.id for each in reported))
+
+
+def _seed_order(timeline: Timeline) -> Cell:
+    states = {family.key: lane_state(timeline, family.key) for family in FAMILIES}
+    late = [family for family in FAMILIES if states[family.key] == "late"]
+    if late:
+        owners = " and ".join(family.owner for family in late)
+        return Cell("events", "risk", "drawn from too early", f"There are draws from {owners} before it is seeded.")
+    drawn = {each.what for each in timeline.moments if each.kind == "draw"}
+    if not drawn & set(states):
+        return Cell(
+            "events", "unused", "nothing is drawn", "Nothing in this run was found to draw from a global generator."
+        )
+    settled = [family.owner for family in FAMILIES if states[family.key] == "seeded" and family.key in drawn]
+    if settled:
+        return Cell("events", "good", "seeds come first", f"Seeded before the first draw: {', '.join(settled)}.")
+    return Cell(
+        "events", "unused", "nothing is seeded", "What is drawn from is never seeded, so there is no order to keep."
+    )
+
+
+_ELSEWHERE = "Nothing that this run reaches names a CUDA device."
+
+
+def switch_cells(
+    context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]
+) -> Iterator[Cell]:
+    """The three of them. A finding of TRL203 is about the convolutions of a run, too."""
+    yield _cudnn(context, program, timeline, [each for each in items.get("algorithms", ()) if each.code == "TRL203"])
+    yield _algorithms(context, program, timeline, bool(items.get("algorithms")))
+    yield _workspace(context, program, timeline)
+
+
+def _settings(timeline: Timeline, what: str) -> list[Moment]:
+    return [each for each in timeline.moments if each.kind == "set" and each.what == what]
+
+
+def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Sequence[Item]) -> Cell:
+    if timeline.device != "cuda":
+        return Cell("cudnn", "unused", "no CUDA", _ELSEWHERE)
+    timed = _open(context, program, timeline, CUDNN_BENCHMARK)
+    if timed:
+        return Cell(
+            "cudnn",
+            "unknown",
+            "benchmark is left open",
+            f"{timed.text} at {at(timed)}: what that is depends on the run.",
+        )
+    if not any(is_convolution(each.row) for each in on_request(context, program)):
+        return Cell(
+            "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
+        )
+    if enables(context.project, program):
+        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are asked for, which includes cuDNN's.")
+    fixed = [each for each in set_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
+    if fixed:
+        said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
+        told = f"{said.text} at {at(said)}" if said else "A library sets it"
+        if all(each.value is OPEN for each in fixed):
+            return Cell("cudnn", "risk", "left to an option", f"{told}: whether that is on depends on the run.")
+        return Cell("cudnn", "good", "kernels fixed", f"{told}.")
+    because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
+    return Cell(
+        "cudnn", "bad" if reported else "risk", "kernels may vary", because, tuple(each.id for each in reported)
+    )
+
+
+def _open(context: Context, program: Program, timeline: Timeline, what: str) -> Moment | None:
+    """Where a flag is set to what only the run knows."""
+    if any(each.value is OPEN for each in set_in(context.project, program, what)):
+        return next((each for each in _settings(timeline, what) if each.value is None), None)
+    return None
+
+
+def _algorithms(context: Context, program: Program, timeline: Timeline, reported: bool) -> Cell:
+    on = [each for each in set_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
+    if on:
+        return _asked(on[0].value, [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble])
+    cudnn = enables(context.project, program, CUDNN_DETERMINISTIC)
+    reached = on_request(context, program)
+    waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
+    if waiting:
+        told = "" if reported else f" {NOT_REPORTED}"
+        who = f"{waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, wait"
+        return Cell(
+            "algorithms", "risk", "never asked for", f"{who} for torch.use_deterministic_algorithms(True).{told}"
+        )
+    if reached:
+        return Cell(
+            "algorithms",
+            "good",
+            "not needed",
+            "Only convolutions would need it, and cudnn.deterministic is set for them.",
+        )
+    return Cell(
+        "algorithms", "unused", "nothing needs it", "No operation was found that is deterministic on request only."
+    )
+
+
+def _asked(value: object, said: Sequence[Moment]) -> Cell:
+    """They are asked for: always, on a condition, or for warnings only."""
+    moment = said[0] if said else None
+    place = f"{moment.text} at {at(moment)}" if moment else "A library asks for them"
+    if value == WARN:
+        return Cell("algorithms", "risk", "only warns", f"{place}: what has no deterministic kernel only warns.")
+    if value is OPEN:
+        return Cell("algorithms", "risk", "left to an option", f"{place}: whether that is on depends on the run.")
+    if moment and moment.conditions:
+        only = " and ".join(dict.fromkeys(moment.conditions))
+        return Cell("algorithms", "risk", "on, on a condition", f"{place}, but only {only}.")
+    return Cell("algorithms", "good", "on", f"{place}.")
+
+
+def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
+    if timeline.device != "cuda":
+        return Cell("workspace", "unused", "no CUDA", _ELSEWHERE)
+    if release(context.catalogue.version) >= NOT_NEEDED_SINCE:
+        first = ".".join(map(str, NOT_NEEDED_SINCE))
+        return Cell(
+            "workspace", "unused", "not needed", f"From torch {first} on deterministic mode needs no {VARIABLE}."
+        )
+    said = [each for each in _settings(timeline, VARIABLE) if not each.trouble]
+    if said:
+        return Cell("workspace", "good", "set", f"{said[0].text} at {at(said[0])}.")
+    if not enables(context.project, program):
+        return Cell(
+            "workspace",
+            "unused",
+            "matters with the mode only",
+            "It matters once deterministic algorithms are asked for.",
+        )
+    return Cell("workspace", "risk", "not set", f"Deterministic algorithms are asked for, and nothing sets {VARIABLE}.")
+
+
+_BY_RULES = ("loaders", "workers", "operations", "order")
+_WEIGHTS = ("note", "warning", "error")
+
+
+def cells(
+    context: Context, program: Program, timeline: Timeline, items: Iterable[Item], off: Collection[str] = ()
+) -> tuple[Cell, ...]:
+    """In the order of ``CONTROLS``; ``items`` are the findings that the run comes by, ``off`` the rules that did not run
+    though they do by default.
+
+    What the run does decides, and findings make it no better: so a cell and its findings never disagree.
+    """
+    by_control: dict[str, list[Item]] = {}
+    for item in items:
+        by_control.setdefault(item.control, []).append(item)
+    found = {each.control: _troubled(each, timeline) for each in _all(context, program, timeline, by_control)}
+    checked = (_unchecked(found[each.key], off) for each in CONTROLS)
+    return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
+
+
+def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterable[Cell]:
+    yield from seed_cells(program, timeline, items)
+    yield from switch_cells(context, program, timeline, items)
+    yield from loader_cells(context, program)
+    yield _operations(context, program)
+    yield Cell(
+        "order",
+        "good",
+        "none found",
+        "No order of a set, a directory or a hash was found to decide anything.",
+    )
+
+
+def _operations(context: Context, program: Program) -> Cell:
+    stopping = {each.row.operation for each in raising(context, program)}
+    if stopping:
+        named = ", ".join(sorted(stopping))
+        return Cell("operations", "risk", "one that no setting repeats", f"Deterministic mode stops at {named}.")
+    waiting = {each.row.operation for each in on_request(context, program)}
+    if waiting:
+        count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"
+        told = f"{count} a deterministic implementation, which deterministic mode asks for; none lacks one."
+        return Cell("operations", "good", "none raises", told)
+    return Cell(
+        "operations", "unused", "none of the listed", "No operation was found that torch has trouble repeating."
+    )
+
+
+def _troubled(cell: Cell, timeline: Timeline) -> Cell:
+    """What a run does to a switch counts also where no finding says that it is wrong."""
+    for each in timeline.moments:
+        wrong = each.trouble is not None and each.kind == "set" and lane_key(each) == cell.control
+        if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
+            told = f"{each.text} at {at(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
+            return Cell(cell.control, "risk", WORDS[each.trouble.code], told)
+    return cell
+
+
+def _unchecked(cell: Cell, off: Collection[str]) -> Cell:
+    """Of what only rules look for, nothing is known where they did not run."""
+    missing = sorted(code for code in off if CONTROL_OF.get(code) == cell.control)
+    if missing and cell.control in _BY_RULES and cell.state == "good":
+        return Cell(cell.control, "unknown", "not checked", f"Rules that would tell did not run: {', '.join(missing)}.")
+    return cell
+
+
+def _with_findings(cell: Cell, items: Sequence[Item]) -> Cell:
+    if not items:
+        return cell
+    ids = tuple(item.id for item in items)
+    worst = max(items, key=lambda item: _WEIGHTS.index(item.severity))
+    state = "risk" if worst.severity == "note" else "bad"
+    if STATES[cell.state].rank < STATES[state].rank:
+        return cell._replace(findings=ids)
+    more = f" And {len(items) - 1} more." if len(items) > 1 else ""
+    return Cell(cell.control, state, WORDS[worst.code], f"{sentence(worst.message)}{more}", ids)
+
+
+def sentence(message: str) -> str:
+    """A message as a sentence: names of code at its beginning keep their letters."""
+    word = message.partition(" ")[0]
+    begun = message[:1].upper() + message[1:] if word.isalpha() and word.islower() else message
+    return begun if begun.endswith((".", "…")) else f"{begun}."

@@ -1,0 +1,208 @@
+"""An older report beside a new one: what got better, what got worse, what came and what went.
+
+An overview in a few lines: how it stands, and what to mend first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
+from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, Overview
+from torchrepro_lint.source.errors import NO_ROOM, UsageError
+from torchrepro_lint.source.files import named
+
+if TYPE_CHECKING:
+    from torchrepro_lint.interfaces.overview.records import Cell, Entry
+
+
+# Of the JSON of an overview. Raised when a key changes its meaning or goes; new keys do not count.
+SCHEMA = 1
+
+
+class _Known(NamedTuple):
+    """A finding as it is known again: by its rule, its file, and the text of its line."""
+
+    code: str
+    path: str
+    line: str
+
+
+class Older(NamedTuple):
+    """What is read of an older report: by entry point (its path and function) each control's state and words; findings with
+    how often they are there; and what torch it was made for.
+    """
+
+    cells: dict[tuple[str, str], dict[str, tuple[str, str]]]
+    findings: Counter[_Known]
+    torch: tuple[str, ...]
+
+
+def read(file: Path) -> Older:
+    """An older report. Raises ``UsageError`` for what ``report --output-format json`` did not write."""
+    try:
+        data = json.loads(named(file))
+        if _is_other(data):
+            raise UsageError(f"{file}: a report of another version of the tool: make it anew with this one")
+        return _older(data)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise UsageError(f"{file}: cannot be read: {NO_ROOM}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        told = "not a report: --compare takes what torchrepro-lint report --output-format json writes"
+        raise UsageError(f"{file}: {told}") from None
+
+
+def compare(overview: Overview, older: Older) -> Comparison:
+    """What changed from the older report to the overview."""
+    known = {(entry.path, entry.function): entry for entry in overview.entries}
+    gone = sorted(older.cells.keys() - known.keys())
+    new, left = _findings(overview, older)
+    return Comparison(
+        tuple(_cells(overview, older)),
+        tuple(entry.id for key, entry in known.items() if key not in older.cells),
+        tuple(f"{path}, {function}" if function else path for path, function in gone),
+        new,
+        left,
+        tuple(_notes(overview, older)),
+    )
+
+
+def _is_other(data: Any) -> bool:
+    """Whether it looks like a report, of another schema."""
+    return isinstance(data["schema"], int) and data["schema"] != SCHEMA and isinstance(data["entries"], list)
+
+
+def _older(data: Any) -> Older:
+    if data["schema"] != SCHEMA or isinstance(data["schema"], bool):
+        raise ValueError("no schema of ours")
+    cells = {
+        (_text(entry["path"]), _text(entry["function"])): {
+            _text(cell["control"]): (_state(cell["state"]), _text(cell["says"])) for cell in entry["cells"]
+        }
+        for entry in data["entries"]
+    }
+    findings = Counter(
+        _Known(_text(one["code"]), _text(one["place"]["path"]), _text(one["line"])) for one in data["findings"]
+    )
+    return Older(cells, findings, tuple(_text(aim["torch"]) for aim in data["aims"]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _state(value: Any) -> str:
+    if value not in STATES:
+        raise ValueError("no state")
+    return str(value)
+
+
+def _cells(overview: Overview, older: Older) -> Iterator[CellChange]:
+    for entry in overview.entries:
+        before = older.cells.get((entry.path, entry.function), {})
+        for cell in entry.cells:
+            state, said = before.get(cell.control, (cell.state, ""))
+            change = STATES[cell.state].rank - STATES[state].rank
+            if change and cell.control in TITLES:
+                verdict = "better" if change > 0 else "worse"
+                yield CellChange(entry.id, cell.control, verdict, state, cell.state, said)
+
+
+def _findings(overview: Overview, older: Older) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
+    """The ids of the new ones, and those that are gone; of equal ones as many as there are more, or fewer."""
+    left = Counter(older.findings)
+    new = []
+    for item in overview.findings:
+        known = _Known(item.code, item.place.path, item.line)
+        if left[known]:
+            left[known] -= 1
+        else:
+            new.append(item.id)
+    return tuple(new), tuple(tuple(known) for known in sorted(left.elements()))  # type: ignore[misc]
+
+
+def _notes(overview: Overview, older: Older) -> Iterator[str]:
+    now = tuple(aim.torch for aim in overview.aims)
+    if now != older.torch:
+        yield f"The older report is for torch {', '.join(older.torch)}, this one for torch {', '.join(now)}."
+
+
+_MOST = 5
+
+
+class Cause(NamedTuple):
+    """Something to mend: what, in which control, and in which entry points."""
+
+    control: str
+    says: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def title(self) -> str:
+        """What the control is called."""
+        return TITLES[self.control]
+
+
+def causes(overview: Overview) -> tuple[Cause, ...]:
+    """What is to be mended in most entry points that matter first; what concerns equally many, in the controls' order."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in overview.entries:
+        for cell in entry.cells:
+            if cell.state == "bad" and entry.matters and not _is_same(entry, cell):
+                found.setdefault((cell.control, cell.says), []).append(entry)
+    order = [control.key for control in CONTROLS]
+    ranked = sorted(found.items(), key=lambda each: (-len(each[1]), order.index(each[0][0]), each[0][1]))
+    return tuple(Cause(control, says, tuple(entries)) for (control, says), entries in ranked[:_MOST])
+
+
+def _is_same(entry: Entry, cell: Cell) -> bool:
+    """Whether what is wrong with CUDA's generators is what is wrong with torch's own."""
+    return cell.control == "cuda" and any(each.control == "torch" and each.says == cell.says for each in entry.cells)
+
+
+def verdict(overview: Overview) -> str:
+    """One sentence on the entry points."""
+    mattering = [entry for entry in overview.entries if entry.matters]
+    bad = sum(any(cell.state == "bad" for cell in entry.cells) for entry in mattering)
+    if not mattering:
+        return "No entry point was found whose run saves or measures anything."
+    if not bad:
+        only = "The one entry point has" if len(mattering) == 1 else f"None of the {len(mattering)} entry points has"
+        return f"{only} {'nothing' if len(mattering) == 1 else 'anything'} to mend."
+    if len(mattering) == 1:
+        return "The one entry point has something to mend."
+    return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to mend."
+
+
+def nothing_starts(overview: Overview) -> str:
+    """Why there is no entry point to show."""
+    idle = sum(gap.kind == "idle" for gap in overview.gaps)
+    if not idle:
+        return "No entry point was found: nothing in these files starts a run."
+    found, it = ("1 entry point was found", "it runs") if idle == 1 else (f"{idle} entry points were found", "they run")
+    return f"{found}, and nothing in what {it} that decides whether a run can be repeated."
+
+
+def fixes(overview: Overview) -> str:
+    """How many findings can be fixed by which command; empty where none can."""
+    safe = sum(item.fix is not None and item.fix.safe for item in overview.findings)
+    unsafe = sum(item.fix is not None and not item.fix.safe for item in overview.findings)
+    if not safe + unsafe:
+        return ""
+    first = f"torchrepro-lint --fix mends {safe} of them" if safe else ""
+    more = f"torchrepro-lint --fix --unsafe-fixes mends {unsafe}{' more' if safe else ' of them'}"
+    return f"{first}{', ' if safe and unsafe else ''}{more if unsafe else ''}."
+
+
+def severities(overview: Overview) -> tuple[tuple[str, int], ...]:
+    """How many findings there are of each severity, the worst first."""
+    counts = Counter(item.severity for item in overview.findings)
+    return tuple((name, counts[name]) for name in ("error", "warning", "note") if counts[name])

@@ -1,0 +1,286 @@
+"""What was not analysed, or only in part, and why: what a reader of an overview must know before trusting it.
+
+Findings as an overview has them: who reaches them, which control they are about, and what they look like.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.rows import FAMILIES, plain
+from torchrepro_lint.checks.pages import url
+from torchrepro_lint.config.discovery import Exclusion, relative
+from torchrepro_lint.config.target import console_scripts
+from torchrepro_lint.dataflow.constants import spoken
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, WORDS, concerns
+from torchrepro_lint.interfaces.overview.records import Change, Code, Gap, Item, Place, Repair, Way
+from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
+from torchrepro_lint.interfaces.report.fingerprints import fingerprints
+from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
+from torchrepro_lint.trace.entry_points import is_test
+
+if TYPE_CHECKING:
+    from torchrepro_lint.config.discovery import Tree
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.engine.checker import Checker
+    from torchrepro_lint.engine.diagnostic import Diagnostic
+    from torchrepro_lint.engine.partition import Parts
+    from torchrepro_lint.source.text import Fix, Position
+    from torchrepro_lint.trace.contexts import Step
+
+
+# The kinds, in the order in which they matter to a reader, and what each means.
+KINDS: Mapping[str, str] = {
+    "fault": "The tool failed here",
+    "unreadable": "Files that cannot be read",
+    "syntax": "Files that cannot be parsed",
+    "entry": "Entry points that were not found",
+    "call": "Calls that could not be followed",
+    "idle": "Entry points in which nothing was found to happen",
+    "excluded": "Left out by the settings or by git",
+    "hidden": "Findings that comments hide",
+    "ignored": "Findings that the settings ignore",
+    "rule": "Rules that did not run",
+    "package": "Packages whose code is not read",
+}
+# Standard modules that came or went while the tool's Pythons changed: the same names under each of them.
+_MOVED = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"})
+_MOST_NAMED = 5
+# What IPython gives to every notebook.
+_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
+# Folders of tools, whose absence nobody wonders at.
+_TOOLS = ("__pycache__", "node_modules")
+
+
+def gaps(checker: Checker, parts: Parts, hidden: Mapping[str, int], prefix: str) -> Iterator[Gap]:
+    """Those of one project; ``hidden`` counts by path the findings that comments suppress."""
+    tree = checker.tree
+    for path, _ in tree.given:
+        reading = parts.files.get(path)
+        if reading is not None and reading.problem is not None:
+            place = Place(prefix + path, *reading.lines.place(reading.problem.offset))
+            yield Gap("syntax", str(place), reading.problem.message)
+    yield from _entries(tree, parts, prefix)
+    yield from _calls(tree, parts, prefix)
+    yield from (Gap("excluded", prefix + path, why) for path, why in _excluded(tree))
+    for path, count in sorted(hidden.items()):
+        yield Gap("hidden", prefix + path, f"{count} finding{'s' * (count != 1)}, by noqa or torchrepro: ignore")
+    settings = tree.root.settings
+    for pattern, selectors in settings.per_file_ignores:
+        yield Gap("ignored", pattern, f"per-file-ignores: {', '.join(selectors)}")
+    if settings.min_severity != "note":
+        yield Gap("ignored", f"below {settings.min_severity}", "min-severity")
+    yield from _packages(tree, parts)
+
+
+def _entries(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
+    entries = [entry for project in parts.all() for entry in project.entries]
+    known = {entry.function or "" for entry in entries}
+    for script in console_scripts(Path(tree.root.path)):
+        word = f":{script.partition(':')[2].partition('.')[0]}"
+        if not any(name.endswith(word) for name in known):
+            yield Gap("entry", script, "pyproject.toml names it as a command, and it was not found")
+    started = {entry.path for entry in entries}
+    given = dict(tree.given)
+    if not started & set(given):
+        told = "nothing in these files starts a run: no __main__ block, no script, no command"
+        yield Gap(
+            "entry", prefix or "all of it", f"{told}; name files that are started in entry-points of the settings"
+        )
+    facts = {path: each.facts for path in given if (each := parts.files.get(path)) is not None}
+    tests = sorted(path for path, each in facts.items() if each is not None and is_test(path, each))
+    if tests:
+        named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
+        more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
+        yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
+
+
+def _calls(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
+    """Where a run calls a variable, or an item of something, of which nothing is known; a method of such a thing may be any."""
+    given, found = dict(tree.given), dict[Place, tuple[str, int]]()
+    for project, program in ((each, program) for each in parts.all() for program in each.programs):
+        if program.entry.path in given:
+            open_calls = (each for each in program.run.happenings if each.event.kind == "call" and not each.names)
+            for happening in open_calls:
+                call = happening.event.value
+                if isinstance(call, Call) and _is_called_itself(call):
+                    place = Place(prefix + happening.path, *project.position(happening.path, call.start))
+                    found[place] = (spoken(call.func), found.get(place, ("", 0))[1] + 1)
+    for place, (name, count) in sorted(found.items()):
+        runs = "1 run comes" if count == 1 else f"{count} runs come"
+        yield Gap("call", str(place), f"{name}(...) may call anything; {runs} by here")
+
+
+def _is_called_itself(call: Call) -> bool:
+    if isinstance(call.func, Ref):
+        return not call.func.path and _OF_NOTEBOOKS.isdisjoint(call.func.roots)
+    return isinstance(call.func, Subscript | Call)
+
+
+def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Folders and Python files that are left out, but for those of tools; what lies in such a folder is not looked at."""
+    settings, root = tree.root.settings, tree.root.path
+    exclusion = Exclusion(root, (*settings.exclude, *settings.extend_exclude))
+    waiting, found = [tree.root.top], []
+    while waiting:
+        for entry in _entries_of(waiting.pop()):
+            folder = entry.is_dir(follow_symlinks=False)
+            if not folder and not entry.name.endswith((".py", ".ipynb")):
+                continue
+            if entry.name.startswith(".") or entry.name in _TOOLS:
+                continue
+            if not exclusion.excludes(entry.path, folder):
+                if folder:
+                    waiting.append(entry.path)
+                continue
+            why = "exclude of the settings" if exclusion.matches(entry.path, folder) else ".gitignore"
+            found.append((relative(entry.path, root) + "/" * folder, why))
+    yield from sorted(found)
+
+
+def _entries_of(directory: str) -> Sequence[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return ()
+
+
+def _packages(tree: Tree, parts: Parts) -> Iterator[Gap]:
+    """What the given files import that is neither of the project nor of Python: only the tables know what it does."""
+    standard = frozenset(sys.stdlib_module_names) | _MOVED | {"torch"}
+    files: Counter[str] = Counter()
+    for path, _ in tree.given:
+        if (reading := parts.files.get(path)) is not None and reading.facts is not None:
+            modules = {each for each in reading.facts.summary.imports if not each.startswith(".")}
+            own = {each.partition(".")[0] for each in modules if parts.of(path).resolver.modules.loaded(path, each)}
+            files.update({each.partition(".")[0] for each in modules} - own - standard)
+    if files:
+        named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
+        why = "only what the tool's tables say of them is known; in brackets, how many files import them"
+        yield Gap("package", named, why)
+
+
+def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Gap]:
+    """The rules, by code and name, that do not run in a project."""
+    running = {rule.code for rule in checker.rules}
+    off = [f"{code} {name}" for code, name in every if code not in running]
+    if off:
+        yield Gap("rule", ", ".join(off), "they are off by default, or by the settings")
+
+
+# Rules about a run as a whole: what they say concerns the entry points of the file in which they say it.
+_OF_A_RUN = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL107", "TRL109", "TRL203")
+
+
+def entry_id(prefix: str, program: Program) -> str:
+    """A name for an entry point that stays: ``entry-`` and eight hexadecimal digits."""
+    text = f"{prefix}{program.entry.path}\0{program.entry.function or ''}"
+    return f"entry-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+class Describer:
+    """Makes items of the findings of one project; ``contexts`` are those of its files that could be parsed, ``prefix`` is
+    what its paths begin with where there are several.
+    """
+
+    def __init__(self, contexts: Mapping[str, Context], root: str, prefix: str) -> None:
+        self._contexts = contexts
+        self._root = root
+        self._prefix = prefix
+
+    def items(self, diagnostics: Sequence[Diagnostic]) -> tuple[Item, ...]:
+        """One for each finding, in their order."""
+        marks = fingerprints(diagnostics, self._root)
+        names = Ids()
+        return tuple(
+            self._item(one, names.fresh(f"finding-{mark[:12]}")) for one, mark in zip(diagnostics, marks, strict=True)
+        )
+
+    def _item(self, one: Diagnostic, name: str) -> Item:
+        path = relative(one.filename, self._root)
+        return Item(
+            name,
+            one.code,
+            one.name,
+            one.severity,
+            self._place(path, one.start),
+            one.message,
+            self._control(path, one),
+            tuple(sorted(entry_id(self._prefix, each) for each in self._programs(path, one))),
+            one.lines.line(one.lines.position(one.span.start).row).strip(),
+            tuple(Code(*row) for row in excerpt(one)),
+            tuple(self._step(step) for step in one.steps),
+            self._repair(one, one.fix) if one.fix else None,
+            url(one.code, one.name),
+        )
+
+    def _place(self, path: str, at: Position) -> Place:
+        return Place(self._prefix + path, at.row, at.column, at.cell)
+
+    def _step(self, step: Step) -> Way:
+        return Way(self._place(relative(step.path, self._root), step.place), step.text)
+
+    def _repair(self, one: Diagnostic, fix: Fix) -> Repair:
+        lines = (
+            Change(line.sign, line.number, line.text, line.where and self._prefix + line.where) for line in changes(one)
+        )
+        return Repair(fix.title, fix.safe, tuple(lines))
+
+    def _programs(self, path: str, one: Diagnostic) -> Iterable[Program]:
+        """The entry points whose run comes by a finding."""
+        if path not in self._contexts:
+            return ()
+        function = path + self._function(path, one.span.start)
+        found: Iterable[Program] = self._contexts[path].project.reaching(function)
+        if one.code in _OF_A_RUN:
+            return (each for each in found if each.entry.path == path)
+        return (each for each in found if concerns(self._contexts[path], each, one.code, one.span))
+
+    def _function(self, path: str, offset: int) -> str:
+        """The innermost function around an offset, as facts name it."""
+        around = (each for each in self._contexts[path].facts.functions if each.start <= offset < each.end)
+        found = min(around, key=lambda each: each.end - each.start, default=None)
+        return found.name if found else ":"
+
+    def _control(self, path: str, one: Diagnostic) -> str:
+        if one.code in CONTROL_OF or one.code not in WORDS:
+            return CONTROL_OF.get(one.code, "")
+        told = (family.key for family in FAMILIES if family.owner in one.message)
+        return next(told, "") or self._called(path, one) or "torch"
+
+    def _called(self, path: str, one: Diagnostic) -> str:
+        """The generator of the call that a finding is about."""
+        for site in self._contexts[path].project.calls(path):
+            if (site.call.start, site.call.end) == one.span:
+                for name in site.names:
+                    seeder = self._contexts[path].catalogue.seeder(plain(name)) if ":" not in name else None
+                    found = seeder.families if seeder else (_OWNERS.get(name.partition(".")[0], ""),)
+                    if known := next((each for each in found if each in _OWNERS.values()), ""):
+                        return known
+        return ""
+
+
+_OWNERS: Mapping[str, str] = {"random": "python", "numpy": "numpy", "torch": "torch"}
+
+
+class Ids:
+    """Names that are not given twice."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def fresh(self, name: str) -> str:
+        """The name, with a number where it is taken."""
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}-{number}"
+        self._taken.add(found)
+        return found

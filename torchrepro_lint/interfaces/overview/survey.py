@@ -1,0 +1,209 @@
+"""The entry points of a project, each with its timeline and what is said of its controls.
+
+From files to an overview: read, link and check them as a run does, and trace each entry point.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint import __version__
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.config.discovery import Plan, Tree
+from torchrepro_lint.config.target import project_name, warning
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import timeline
+from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.run import collector_off, prepare, report_on
+from torchrepro_lint.interfaces.overview.cells import cells
+from torchrepro_lint.interfaces.overview.gaps import KINDS, Describer, entry_id, gaps, rules_off
+from torchrepro_lint.interfaces.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
+from torchrepro_lint.interfaces.overview.uses import shifts, uses
+from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.syntax.nodes import parted
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.timeline import Timeline
+    from torchrepro_lint.engine.checker import Checker
+    from torchrepro_lint.engine.run import Progress
+
+
+def started(
+    contexts: Mapping[str, Context], items: tuple[Item, ...], off: Collection[str], prefix: str
+) -> tuple[tuple[Entry, ...], tuple[Gap, ...]]:
+    """Those of the files in ``contexts`` in which something happens; the others, and those over which the tool broke, by name.
+
+    ``off`` are the default rules that did not run.
+    """
+    entries: list[Entry] = []
+    beside: list[Gap] = []
+    by_entry = _by_entry(items)
+    every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
+    for context, program in every:
+        own = by_entry.get(entry_id(prefix, program), [])
+        entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
+        if isinstance(entry, Fault):
+            beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
+        elif entry.timeline.moments or own:
+            entries.append(entry)
+        else:
+            beside.append(Gap("idle", entry.name, "it touches no generator, flag, variable or device that is known"))
+    return tuple(entries), tuple(beside)
+
+
+def _by_entry(items: tuple[Item, ...]) -> dict[str, list[Item]]:
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        for each in item.entries:
+            found.setdefault(each, []).append(item)
+    return found
+
+
+def _entry(context: Context, program: Program, items: list[Item], off: Collection[str], prefix: str) -> Entry:
+    found = _prefixed(timeline(context, program), prefix)
+    return Entry(
+        entry_id(prefix, program),
+        prefix + program.entry.path,
+        parted(program.entry.function or "")[2],
+        found.torch,
+        found.device,
+        program.effects.matters and program.effects.acts,
+        cells(context, program, found, items, off),
+        found,
+    )
+
+
+def _prefixed(found: Timeline, prefix: str) -> Timeline:
+    """A timeline with the paths of an overview of several projects."""
+    if not prefix:
+        return found
+    moments = (
+        each._replace(path=prefix + each.path, way=tuple(step._replace(path=prefix + step.path) for step in each.way))
+        for each in found.moments
+    )
+    return found._replace(path=prefix + found.path, moments=tuple(moments))
+
+
+class Survey(NamedTuple):
+    """An overview, what to tell the user beside it, and the errors that make a run fail."""
+
+    overview: Overview
+    notes: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+class _Part(NamedTuple):
+    """What one project has for the overview."""
+
+    aim: Aim
+    files: int
+    entries: tuple[Entry, ...]
+    findings: tuple[Item, ...]
+    uses: tuple[Use, ...]
+    shifts: tuple[Shift, ...]
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, means: Means) -> Survey:
+    """The overview of what was planned; raises ``UsageError`` for settings that do not fit the rules.
+
+    ``title`` is what it is called; where that is empty, as the project calls itself.
+    """
+    advance = progress(sum(len(tree.files) for tree in plan.trees))
+    prefixes = _prefixes(plan.trees)
+    with collector_off():
+        parts = [
+            _part(tree, prefix, honour_comments, advance, means)
+            for tree, prefix in zip(plan.trees, prefixes, strict=True)
+        ]
+    names = [name for tree in plan.trees if (name := project_name(Path(tree.root.path)))]
+    overview = Overview(
+        title or (names[0] if len(plan.trees) == 1 and names else ""),
+        __version__,
+        tuple(part.aim for part in parts),
+        sum(part.files for part in parts),
+        tuple(sorted((each for part in parts for each in part.entries), key=_worst_first)),
+        tuple(sorted((each for part in parts for each in part.findings), key=lambda each: (each.place, each.code))),
+        tuple(each for part in parts for each in part.uses),
+        tuple(each for part in parts for each in part.shifts),
+        tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(KINDS).index(gap.kind))),
+    )
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    return Survey(overview, tuple(notes), (*plan.errors, *(error for part in parts for error in part.errors)))
+
+
+def _prefixes(trees: tuple[Tree, ...]) -> list[str]:
+    """What paths begin with, where there are several projects: each one's folder below what they have in common."""
+    roots = [tree.root.path for tree in trees]
+    if len(roots) < 2:
+        return [""] * len(roots)
+    common = os.path.commonpath(roots)
+    return ["" if root == common else f"{os.path.relpath(root, common).replace(os.sep, '/')}/" for root in roots]
+
+
+def _worst_first(entry: Entry) -> tuple[bool, int, int, str, str]:
+    """Runs that matter come first, of them those with most to mend."""
+    bad, risk = (sum(cell.state == state for cell in entry.cells) for state in ("bad", "risk"))
+    return not entry.matters, -bad, -risk, entry.path, entry.function
+
+
+def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], None], means: Means) -> _Part:
+    checker, target = prepare(tree, honour_comments)
+    readings = read_tree(tree, advance, means)
+    readings.store()
+    parts = Parts(checker, readings.files, lasting=True)
+    reported = report_on(checker, parts)
+    contexts = _contexts(checker, parts)
+    items = Describer(contexts, tree.root.path, prefix).items(reported.diagnostics)
+    off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
+    entries, beside = started(contexts, items, off, prefix)
+    found, broken = _uses(contexts, prefix)
+    left_out = (
+        *_failures(tree, (*readings.errors, *reported.faults), prefix),
+        *broken,
+        *beside,
+        *gaps(checker, parts, reported.hidden, prefix),
+        *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
+    )
+    told = warning(target)
+    faults = (f"{gap.what}: {gap.why}" for gap in (*broken, *beside) if gap.kind == "fault")
+    return _Part(
+        Aim(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
+        len(contexts.keys() & dict(tree.given).keys()),
+        entries, items, found, shifts(found, target.version), left_out, (told,) if told else (),
+        (*readings.errors, *reported.faults, *faults),
+    )  # fmt: skip
+
+
+def _contexts(checker: Checker, parts: Parts) -> dict[str, Context]:
+    """Of the given files that could be parsed."""
+    settings = checker.tree.root.settings
+    return {
+        path: Context(path, reading.facts, reading.lines, parts.of(path), checker.catalogue, settings)
+        for path, _ in checker.tree.given
+        if (reading := parts.files.get(path)) is not None and reading.facts is not None
+    }
+
+
+def _uses(contexts: Mapping[str, Context], prefix: str) -> tuple[tuple[Use, ...], tuple[Gap, ...]]:
+    answer = guarded(lambda: uses(list(contexts.values()), prefix))
+    if isinstance(answer, Fault):
+        return (), (Gap("fault", "operations by release", f"they broke off: {answer.message}"),)
+    return answer, ()
+
+
+def _failures(tree: Tree, errors: tuple[str, ...], prefix: str) -> Iterator[Gap]:
+    """Errors of files by their paths from the root, however the files were named."""
+    for error in errors:
+        for path, given in tree.given:
+            if error.startswith(f"{given.display}: "):
+                told = error.removeprefix(f"{given.display}: ")
+                yield Gap("unreadable" if told.startswith("cannot be read") else "fault", prefix + path, told)
+                break

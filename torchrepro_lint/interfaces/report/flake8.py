@@ -1,0 +1,33 @@
+"""flake8's default format, letter for letter: ``path:row:column: code message``, in notebooks ``path:cell 3:row:column``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.view import View, relative
+from torchrepro_lint.source.errors import shown_name, told
+from torchrepro_lint.trace.contexts import Step
+
+_PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
+_COLOUR = (
+    "\033[1m{0.display}\033[m\033[36m:\033[m{0.start.line}\033[36m:\033[m{0.start.column}\033[36m:\033[m"
+    " \033[1m\033[31m{0.code}\033[m {0.message}\n"
+)
+
+
+def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
+    """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
+    pattern = _COLOUR if view.colour else _PLAIN
+    clean = (one._replace(display=shown_name(one.display), message=told(one.message)) for one in diagnostics)
+    return "".join(pattern.format(one) + (_way(one) if view.verbose else "") for one in clean)
+
+
+def place_of_step(step: Step) -> str:
+    """``model.py:5:12``, relative to the working directory where it lies below it."""
+    return f"{shown_name(relative(step.path, os.getcwd()))}:{step.place}"
+
+
+def _way(one: Diagnostic) -> str:
+    return "".join(f"    {place_of_step(step)}: {told(step.text)}\n" for step in one.steps)

@@ -1,0 +1,60 @@
+"""For people: each finding with its lines of code, the way from the entry point to its cause, and its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.excerpt import changes, excerpt, letters_in_log, plain
+from torchrepro_lint.interfaces.report.flake8 import place_of_step
+from torchrepro_lint.interfaces.report.flake8 import render as headline
+from torchrepro_lint.interfaces.report.view import View
+from torchrepro_lint.source.errors import inert, shown_name
+
+_RED, _GREEN, _CYAN, _BOLD, _END = "\033[31m", "\033[32m", "\033[36m", "\033[1m", "\033[m"
+
+
+def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
+    """Blocks with an empty line between them; each begins with the line that flake8 would print."""
+    return "\n".join("".join(f"{line}\n" for line in _block(one, view.colour)) for one in diagnostics)
+
+
+def _block(one: Diagnostic, colour: bool) -> Iterator[str]:
+    yield headline([one], View(colour=colour)).rstrip("\n")
+    yield from _code(one, colour)
+    for index, step in enumerate(one.steps):
+        yield f"  {_paint('way' if index == 0 else '   ', _BOLD, colour)}  {place_of_step(step)}: {inert(plain(step.text))}"
+    if one.fix is not None:
+        title = f"{one.fix.title}{'' if one.fix.safe else ' (unsafe)'}"
+        yield f"  {_paint('fix', _BOLD, colour)}  {inert(plain(title))}"
+        yield from _diff(one, colour)
+
+
+def _code(one: Diagnostic, colour: bool) -> Iterator[str]:
+    rows = list(excerpt(one, letters_in_log))
+    width = max(len(str(row.number)) for row in rows)
+    bar = _paint("|", _CYAN, colour)
+    yield f"{'':{width}} {bar}"
+    for row in rows:
+        number = _paint(f"{row.number or '':>{width}}", _CYAN, colour)
+        yield f"{number} {bar} {row.text}".rstrip()
+        if row.under:
+            mark = row.under.lstrip()
+            yield f"{'':{width}} {bar} {row.under[: -len(mark)]}{_paint(mark, _RED, colour)}"
+    yield f"{'':{width}} {bar}"
+
+
+def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
+    lines = list(changes(one))
+    width = max((len(str(line.number)) for line in lines), default=0)
+    where = ""
+    for line in lines:
+        if line.where != where:
+            where = line.where
+            yield f"       {shown_name(where)}"
+        text = f"{line.number:>{width}} {line.sign} {inert(line.text)}".rstrip()
+        yield "       " + _paint(text, _RED if line.sign == "-" else _GREEN, colour)
+
+
+def _paint(text: str, paint: str, colour: bool) -> str:
+    return f"{paint}{text}{_END}" if colour else text

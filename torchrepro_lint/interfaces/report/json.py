@@ -1,0 +1,79 @@
+"""A list of objects in the shape of Ruff's ``--output-format json``, so that what reads Ruff's reads this."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from torchrepro_lint.checks.pages import url
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.view import View
+from torchrepro_lint.source.suppressions import joined_rows
+from torchrepro_lint.source.text import Edit, Fix, Lines, Position
+
+
+def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:
+    """JSON in ASCII, so that a path which is not UTF-8 survives (as lone surrogates)."""
+    return dumps(records(diagnostics))
+
+
+def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    """An object for each finding."""
+    rows: dict[int, dict[int, tuple[int, int]]] = {}
+    objects = []
+    for one in diagnostics:
+        joined = rows.get(id(one.lines)) or rows.setdefault(id(one.lines), joined_rows(one.lines))
+        row = one.lines.position(one.span.start).row
+        objects.append(_finding(one, one.start.row + joined[row][1] - row))
+    return objects
+
+
+def dumps(value: object, *, ordered: bool = True, indent: int | None = 2) -> str:
+    """Every JSON that the tool prints: in ASCII, and without what GitHub's log would take for a command."""
+    return json.dumps(value, indent=indent, sort_keys=ordered).replace("##[", "#\\u0023[") + "\n"
+
+
+def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
+    """Ruff's keys; ``steps``, which Ruff does not have, only where there are any."""
+    finding: dict[str, Any] = {
+        "cell": one.start.cell or None,
+        "code": one.code,
+        "end_location": _place(one.end),
+        "filename": one.filename,
+        "fix": _fix(one, one.fix) if one.fix else None,
+        "location": _place(one.start),
+        "message": one.message,
+        "name": one.name,
+        "noqa_row": noqa_row,
+        "severity": one.severity,
+        "url": url(one.code, one.name),
+    }
+    if one.steps:
+        finding["steps"] = [
+            {"filename": step.path, "location": _place(step.place), "message": step.text, **_cell(step.place)}
+            for step in one.steps
+        ]
+    return finding
+
+
+def _fix(one: Diagnostic, fix: Fix) -> dict[str, Any]:
+    """Ruff's keys; an edit of another file than the finding's has that file's ``filename``."""
+    edits = [_edit(edit, one.lines) for edit in sorted(fix.edits)]
+    elsewhere = dict(fix.elsewhere)
+    for path, filename, lines in one.others:
+        edits += ({**_edit(edit, lines), "filename": filename} for edit in sorted(elsewhere[path]))
+    return {"applicability": "safe" if fix.safe else "unsafe", "edits": edits, "message": fix.title}
+
+
+def _edit(edit: Edit, lines: Lines) -> dict[str, Any]:
+    end, start = lines.place(edit.span.end), lines.place(edit.span.start)
+    return {"content": edit.text, "end_location": _place(end), "location": _place(start), **_cell(start)}
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"column": position.column, "row": position.row}
+
+
+def _cell(position: Position) -> dict[str, int]:
+    return {"cell": position.cell} if position.cell else {}

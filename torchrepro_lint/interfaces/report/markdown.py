@@ -1,0 +1,75 @@
+"""Markdown for a pull request or the summary of a pipeline's step, as GitHub and GitLab draw it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from torchrepro_lint.checks.pages import url
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.excerpt import changes, plain
+from torchrepro_lint.interfaces.report.flake8 import place_of_step
+from torchrepro_lint.interfaces.report.view import View
+from torchrepro_lint.source.errors import inert
+
+_SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
+
+
+def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
+    """A table of all findings; below it, folded, the ways to them and their fixes."""
+    if not diagnostics:
+        return "### torchrepro-lint: no findings\n"
+    files = len({one.filename for one in diagnostics})
+    head = f"### torchrepro-lint: {_count(len(diagnostics), 'finding')} in {_count(files, 'file')}\n\n"
+    rows = "".join(_row(one) for one in diagnostics)
+    details = "".join(_details(one) for one in diagnostics if one.steps or one.fix)
+    return f"{head}| place | severity | rule | finding |\n|---|---|---|---|\n{rows}{details}"
+
+
+def _row(one: Diagnostic) -> str:
+    rule = f"[{one.code}]({url(one.code, one.name)}) {one.name}"
+    return f"| {code_span(_place(one))} | {one.severity} | {rule} | {escaped(one.message)} |\n"
+
+
+def _details(one: Diagnostic) -> str:
+    lines = "".join(f"{line}\n" for line in _body(one))
+    return f"\n<details><summary>{_html(_place(one))} {one.code} {one.name}</summary>\n\n{lines}\n</details>\n"
+
+
+def _body(one: Diagnostic) -> Iterator[str]:
+    for number, step in enumerate(one.steps, 1):
+        yield f"{number}. {code_span(place_of_step(step))} {escaped(step.text)}"
+    if one.fix is not None:
+        if one.steps:
+            yield ""
+        yield f"Fix{'' if one.fix.safe else ' (unsafe)'}: {escaped(one.fix.title)}"
+        lines = [f"{line.sign} {inert(line.text)}" for line in changes(one)]
+        fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
+        yield from ("", f"{fence}diff", *lines, fence)
+
+
+def _place(one: Diagnostic) -> str:
+    return plain(f"{one.display}:{one.start}")
+
+
+def code_span(text: str) -> str:
+    """A code span in a table: a bar ends a cell even there, unless it is escaped."""
+    if "##[" in text:  # in a code span nothing can be written otherwise
+        return f"<code>{escaped(text)}</code>"
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{plain(text)}{pad}{fence}".replace("|", "\\|")
+
+
+def escaped(text: str) -> str:
+    """Text that is shown as it is: no mark-up, no tags, and nobody is mentioned."""
+    return _html(_SPECIAL.sub(r"\\\g<0>", plain(text)))
+
+
+def _html(text: str) -> str:
+    return "".join(_HTML.get(letter, letter) for letter in text)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

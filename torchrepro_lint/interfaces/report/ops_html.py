@@ -1,0 +1,137 @@
+"""Operations by release as one page that needs nothing else: a "can I use" of determinism in PyTorch.
+
+The page reads without its script, which adds the filter and opens details in place. It holds no date and nothing of the
+machine that made it: equal catalogues give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from torchrepro_lint.catalogue.release_history import STATUSES, History, Period, on, ranges
+from torchrepro_lint.interfaces.report.html_document import document, resource
+from torchrepro_lint.interfaces.report.ops_details import articles
+from torchrepro_lint.source.files import documented_versions
+
+_TITLE = "PyTorch determinism, operation by release"
+_DEVICES = ("cuda", "cpu", "mps")
+
+
+def render(histories: Sequence[History], version: str | None) -> str:
+    """The page; ``version`` is the release that is marked and looked at first, if any."""
+    style, script = resource("ops_page.css") + _spans(), resource("ops_page.js")
+    body = f"""<a class="skip" href="#table">Skip to the table</a>
+<header>
+<h1>{_TITLE}</h1>
+<p>What operations do once <code>torch.use_deterministic_algorithms(True)</code> (the flag) is on, in torch
+{documented_versions()[0]} to {documented_versions()[-1]}. Read off torch's documentation, its binaries and its source, and
+corrected where they disagree. Open a cell for the condition, the error's name and the evidence.</p>
+{_legend()}
+</header>
+<main>
+{_filter(version, len(histories))}
+{_table(histories, version)}
+<section aria-labelledby="details">
+<h2 id="details">Every operation in detail</h2>
+{articles(histories)}</section>
+</main>
+<dialog id="dialog" aria-labelledby="dialog-title">
+<form method="dialog"><button class="close">Close</button></form>
+<div id="dialog-body"></div>
+</dialog>
+"""
+    return document(_TITLE, style, script, body)
+
+
+def _spans() -> str:
+    """How many columns a period takes where rows are laid out as grids; the policy forbids inline styles."""
+    count = len(documented_versions())
+    rules = "".join(f".n{number}{{grid-column:span {number}}}" for number in range(1, count + 1))
+    return f"@media (max-width:64rem){{tr{{grid-template-columns:repeat({count},minmax(0,1fr))}}{rules}}}\n"
+
+
+def _legend() -> str:
+    items = (
+        f'<li><span class="s {name}"><span aria-hidden="true">{status.mark}</span> {status.label}</span> {status.meaning}</li>'
+        for name, status in STATUSES.items()
+    )
+    return (
+        '<details class="legend" open><summary>Legend</summary>\n<ul>\n'
+        + "\n".join(items)
+        + '\n<li><span class="s nothing"><span aria-hidden="true">·</span> not listed</span> '
+        "The catalogue says nothing of it in this release.</li>\n</ul></details>"
+    )
+
+
+def _filter(version: str | None, count: int) -> str:
+    releases = _options(
+        [("", "any release"), *((each, f"torch {each}") for each in reversed(documented_versions()))], version
+    )
+    statuses = _options([("", "any status"), *((name, status.label) for name, status in STATUSES.items())])
+    devices = _options([("", "any device"), *((each, each.upper()) for each in _DEVICES)])
+    return f"""<form id="filter" role="search" aria-label="Operations" hidden>
+<label>Name or error <input id="text" type="search" autocomplete="off" spellcheck="false" placeholder="interpolate, index_add_cuda_"></label>
+<label>Release <select id="release">{releases}</select></label>
+<label>Status <select id="status">{statuses}</select></label>
+<label>Device <select id="device">{devices}</select></label>
+<button type="reset">Reset</button>
+<p id="count" role="status" aria-live="polite">{count} of {count} operations</p>
+</form>"""
+
+
+def _options(choices: Iterable[tuple[str, str]], chosen: str | None = None) -> str:
+    return "".join(
+        f'<option value="{value}"{" selected" if value and value == chosen else ""}>{text}</option>'
+        for value, text in choices
+    )
+
+
+def _table(histories: Sequence[History], version: str | None) -> str:
+    heads = "".join(
+        f'<th scope="col" role="columnheader" data-release="{each}"{" class=here" if each == version else ""}>{each}</th>'
+        for each in documented_versions()
+    )
+    rows = "\n".join(_row(history, version) for history in histories)
+    return f"""<table id="table" role="table" aria-describedby="hint">
+<caption>Status of each operation in each release of torch</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="name">Operation</th>{heads}</tr></thead>
+<tbody role="rowgroup">
+{rows}
+</tbody>
+</table>
+<p id="hint">A cell spans the releases in which nothing changes. In the table the arrow keys move, Enter opens.</p>
+<p id="none" hidden>No operation fits. Reset the filter to see all.</p>"""
+
+
+def _row(history: History, version: str | None) -> str:
+    names = {one.name for one in history.spellings}
+    errors = {name for period in history.periods for case in period.cases for name, _ in case.errors}
+    text = escape(" ".join(sorted(names | errors)).lower())
+    prefix, _, last = history.operation.rpartition(".")
+    head = (
+        f'<a href="#{escape(history.operation)}"><span class="prefix">{escape(prefix)}.</span><wbr>{escape(last)}</a>'
+    )
+    cells = "".join(_cell(history.operation, period, version) for period in history.periods)
+    return f'<tr role="row" data-text="{text}"><th scope="row" role="rowheader" class="name">{head}</th>{cells}</tr>'
+
+
+def _cell(operation: str, period: Period, version: str | None) -> str:
+    count = len(period.releases)
+    here = " here" if version in period.releases else ""
+    known = documented_versions()
+    place = f'data-since="{known.index(period.releases[0])}" data-until="{known.index(period.releases[-1])}"'
+    start = f'<td role="cell" class="n{count}{here}" colspan="{count}" {place}>'
+    span = f'<span class="vh">torch {ranges(period.releases)}: </span>'
+    if not period.shown:
+        return f'{start}{span}<span class="s nothing"><span aria-hidden="true">·</span><span class="vh">not listed</span></span></td>'
+    parts = "<span class=vh>, </span>".join(_segment(behaviour, devices) for behaviour, devices in period.shown)
+    return f'{start}<a class="cell" href="#{escape(operation)}-{period.releases[0]}">{span}{parts}</a></td>'
+
+
+def _segment(behaviour: str, devices: tuple[str, ...]) -> str:
+    status = STATUSES[behaviour]
+    # CUDA is what nearly every row is about: only the others are named.
+    device = "" if devices == ("cuda",) else f"<span class=label>on {on(devices).rstrip(',')}</span>"
+    label = f'<span class="label">{status.label}</span>{device}'
+    return f'<span class="s {behaviour}" data-d="{" ".join(devices)}"><span aria-hidden="true">{status.mark}</span> {label}</span>'

@@ -1,0 +1,112 @@
+"""The section of each entry point: its timeline, the same as a list, and what is said of each control."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.controls import TITLES, lane_of
+from torchrepro_lint.interfaces.overview.records import Place
+from torchrepro_lint.interfaces.report.page_timeline import timeline
+from torchrepro_lint.interfaces.report.page_words import counted, entry_name, mark, place, words
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
+    from torchrepro_lint.interfaces.overview.records import Cell, Entry, Item, Overview
+
+# So many sections are open; of more, all are folded.
+_MOST_OPEN = 3
+_MOST_LINKS = 8
+
+
+def entries(overview: Overview) -> str:
+    """All sections, in the order of the table above."""
+    items = {item.id: item for item in overview.findings}
+    opened = " open" if len(overview.entries) <= _MOST_OPEN else ""
+    found = Counter(each for item in overview.findings for each in item.entries)
+    return "".join(_section(entry, items, found[entry.id], opened) for entry in overview.entries)
+
+
+def _section(entry: Entry, items: Mapping[str, Item], found: int, opened: str) -> str:
+    counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
+    open_, settled = _halves(entry)
+    controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
+    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs pass it over."
+    listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
+    return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
+<details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>
+<p class="about">A run for torch {words(entry.torch)} on {words(entry.device.upper())}.{matters}{listed if found else ""}</p>
+{timeline(entry)}{_list(entry)}{controls}</details>
+</section>
+"""
+
+
+def _count(entry: Entry, state: str) -> str:
+    number = sum(cell.state == state for cell in entry.cells)
+    return f'<span class="c {state}">{mark(state)}{number}</span> ' if number else ""
+
+
+def _halves(entry: Entry) -> tuple[list[Cell], list[Cell]]:
+    """What there is to do or to know, and what is settled."""
+    settled = [cell for cell in entry.cells if cell.state in ("good", "unused")]
+    return [cell for cell in entry.cells if cell not in settled], settled
+
+
+def _controls(kind: str, entry: Entry, cells: Iterable[Cell], items: Mapping[str, Item]) -> str:
+    rows = "".join(_control(entry, cell, items) for cell in cells)
+    return f'<dl class="controls {kind}">\n{rows}</dl>\n' if rows else ""
+
+
+def _control(entry: Entry, cell: Cell, items: Mapping[str, Item]) -> str:
+    found = [items[each] for each in cell.findings if each in items]
+    links = ", ".join(
+        f'<a href="#{item.id}">{item.code}, {words(_where(item.place, entry))}</a>' for item in found[:_MOST_LINKS]
+    )
+    more = f" and {len(found) - _MOST_LINKS} more" if len(found) > _MOST_LINKS else ""
+    linked = f'<span class="links">{links}{more}</span>' if links else ""
+    return (
+        f'<div class="{cell.state}" id="{entry.id}-{cell.control}" tabindex="-1"><dt>{mark(cell.state)}{TITLES[cell.control]}'
+        f"</dt><dd><b>{words(cell.says[:1].upper() + cell.says[1:])}.</b> {words(cell.because)} {linked}</dd></div>\n"
+    )
+
+
+def _where(at: Place, entry: Entry) -> str:
+    """A place as one says it of an entry point: without the name of its own file."""
+    if at.path != entry.path:
+        return str(at)
+    return f"cell {at.cell}:{at.row}" if at.cell else f"line {at.row}"
+
+
+def _list(entry: Entry) -> str:
+    """The picture's moments in order, for who cannot see it, or wants to read them."""
+    found = entry.timeline.moments
+    if not found:
+        return '<p class="about">Nothing in this run touches a generator, a flag, a variable or a device.</p>\n'
+    rows = "".join(_moment(entry, number, each) for number, each in enumerate(found, 1))
+    missing = "".join(
+        f'<li class="wrong">{mark("bad")}Missing: {words(each.text)} ({each.code})</li>'
+        for each in entry.timeline.missing
+    )
+    lacks = f'<ul class="lacks">{missing}</ul>' if missing else ""
+    title = f"The same as a list: {counted(len(found), 'event')} in order"
+    return f'<details class="list"><summary>{title}</summary>\n<ol class="moments">\n{rows}</ol>{lacks}</details>\n'
+
+
+def _moment(entry: Entry, number: int, moment: Moment) -> str:
+    trouble = moment.trouble
+    wrong = f' <strong class="wrong">{mark("bad")}{words(trouble.text)} ({trouble.code})</strong>' if trouble else ""
+    only = f" <em>{words(', '.join(dict.fromkeys(moment.conditions)))}</em>" if moment.conditions else ""
+    verb = {"draw": " draws", "entropy": " seeds anew in each run"}.get(moment.kind, "")
+    more = f", and {moment.times - 1} more" if moment.times > 1 else ""
+    at = place(Place(moment.path, *moment.place))
+    return (
+        f'<li id="{entry.id}-m{number}" tabindex="-1"><div><span class="lane">{lane_of(moment)}</span> '
+        f"<span><code>{words(moment.text)}</code>{verb}{more}{only} <span class=at>{at}{_way(moment)}</span>{wrong}</span></div></li>\n"
+    )
+
+
+def _way(moment: Moment) -> str:
+    steps: Iterable[str] = (words(step.text.partition(" ")[2]) for step in moment.way)
+    told = " → ".join(steps)
+    return f", by {told}" if told else ""

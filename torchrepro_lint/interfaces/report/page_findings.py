@@ -1,0 +1,117 @@
+"""The findings, each with its source, the way to it, and the fix as a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.comparing import fixes
+from torchrepro_lint.interfaces.overview.controls import TITLES
+from torchrepro_lint.interfaces.report.page_words import counted, entry_link, place, words
+
+if TYPE_CHECKING:
+    from torchrepro_lint.interfaces.overview.records import Entry, Item, Overview, Repair
+
+# So many findings show their source at once; of more, it is folded.
+_MOST_OPEN = 12
+_MOST_LINKS = 4
+_SIGNS = {"error": "✗", "warning": "!", "note": "i"}
+
+
+def findings(overview: Overview) -> str:
+    """The filter, which the script shows, and all findings by place."""
+    if not overview.findings:
+        return '<p class="empty">✓ No findings. Silence is no proof: see what was not analysed.</p>\n'
+    entries = {entry.id: entry for entry in overview.entries}
+    opened = " open" if len(overview.findings) <= _MOST_OPEN else ""
+    new = frozenset(overview.comparison.new_findings if overview.comparison else ())
+    articles = "".join(_article(item, entries, opened, item.id in new) for item in overview.findings)
+    told = f'<p class="about">{words(fixes(overview))}</p>\n' if fixes(overview) else ""
+    return f"{told}{_filter(overview, entries)}{articles}"
+
+
+def _filter(overview: Overview, entries: Mapping[str, Entry]) -> str:
+    found = overview.findings
+    rules = sorted({(item.code, item.name) for item in found})
+    files = sorted({item.place.path for item in found})
+    used = {each for item in found for each in item.entries}
+    count = len(found)
+    return f"""<form id="filter" role="search" aria-label="Findings" hidden>
+<label>Text <input id="text" type="search" autocomplete="off" spellcheck="false" placeholder="shuffle, train.py, TRL302"></label>
+<label>Rule <select id="rule">{_options("any rule", ((one, f"{one} {name}") for one, name in rules))}</select></label>
+<label>Severity <select id="severity">{_options("any severity", ((each, each) for each in _SIGNS))}</select></label>
+<label>File <select id="file">{_options("any file", ((each, each) for each in files))}</select></label>
+<label{"" if used else " hidden"}>Entry point <select id="entry">{_options("any entry point", ((each, entries[each].name) for each in entries if each in used))}</select></label>
+<button type="reset">Reset</button>
+<p id="count" role="status" aria-live="polite">{count} of {counted(count, "finding")}</p>
+</form>
+<p id="none" hidden>No finding fits. Reset the filter to see all.</p>
+"""
+
+
+def _options(every: str, choices: Iterable[tuple[str, str]]) -> str:
+    return f'<option value="">{every}</option>' + "".join(
+        f'<option value="{words(value)}">{words(text)}</option>' for value, text in choices
+    )
+
+
+def _article(item: Item, entries: Mapping[str, Entry], opened: str, new: bool) -> str:
+    about = f'<span class="of">{TITLES[item.control]}</span>' if item.control else ""
+    badge = ' <span class="ch worse">▼ new</span>' if new else ""
+    return f"""<article class="f {item.severity}" id="{item.id}" tabindex="-1" data-rule="{item.code}" data-severity="{item.severity}" data-file="{words(item.place.path)}" data-entries="{" ".join(item.entries)}">
+<h3><span class="sev"><span class="m" aria-hidden="true">{_SIGNS[item.severity]}</span> {item.severity}</span> {place(item.place)} <span class="rule"><a href="{words(item.url)}">{item.code}</a> {words(item.name)}</span>{badge} {about}</h3>
+<p class="msg">{words(item.message)}</p>
+{_reached(item, entries)}<details{opened}><summary>{_summary(item)}</summary>
+{_source(item)}{_way(item)}{_fix(item.fix) if item.fix else ""}</details>
+</article>
+"""
+
+
+def _summary(item: Item) -> str:
+    """What is below: the source, and the way and the fix where there are any."""
+    parts = ["Source", *(["way"] if item.way else []), *(["fix"] if item.fix else [])]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _reached(item: Item, entries: Mapping[str, Entry]) -> str:
+    known = sorted(
+        (entries[each] for each in item.entries if each in entries), key=lambda entry: (entry.path, entry.function)
+    )
+    links = ", ".join(map(entry_link, known[:_MOST_LINKS]))
+    more = f" and {len(known) - _MOST_LINKS} more" if len(known) > _MOST_LINKS else ""
+    if not entries:
+        return ""
+    if links:
+        return f'<p class="reach">In the run of {links}{more}</p>\n'
+    return '<p class="reach">In the run of no entry point that is looked at here</p>\n'
+
+
+def _source(item: Item) -> str:
+    width = max((len(str(row.number)) for row in item.source), default=1)
+    lines = []
+    for row in item.source:
+        here = ' class="here"' if row.under else ""
+        lines.append(f"<span{here}><i>{row.number or '':>{width}}</i> {words(row.text)}</span>")
+        if row.under:
+            lines.append(f'<span class="under" aria-hidden="true"><i>{"":{width}}</i> {words(row.under)}</span>')
+    return f'<pre class="source" tabindex="0" role="group" aria-label="Source">{chr(10).join(lines)}</pre>\n'
+
+
+def _way(item: Item) -> str:
+    steps = "".join(f"<li>{place(step.place)} {words(step.text)}</li>" for step in item.way)
+    return f'<p class="head">The way there</p><ol class="way">{steps}</ol>\n' if steps else ""
+
+
+def _fix(fix: Repair) -> str:
+    safe = "keeps the meaning" if fix.safe else "unsafe: it may change speed or numbers"
+    lines = []
+    where = ""
+    width = max((len(str(line.number)) for line in fix.changes), default=1)
+    for line in fix.changes:
+        if line.path != where:
+            where = line.path
+            lines.append(f'<span class="where">{words(where)}</span>')
+        kind = "del" if line.sign == "-" else "ins"
+        lines.append(f"<{kind}><i>{line.number:>{width}}</i> {line.sign} {words(line.text)}</{kind}>")
+    head = f'<p class="head">Fix: {words(fix.title)} <small>({safe})</small></p>\n'
+    return f'{head}<pre class="diff" tabindex="0" role="group" aria-label="Fix as a diff">{chr(10).join(lines)}</pre>\n'

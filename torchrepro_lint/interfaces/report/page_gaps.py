@@ -1,0 +1,35 @@
+"""What was not analysed, and why."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.gaps import KINDS
+from torchrepro_lint.interfaces.report.page_words import code, counted, words
+
+if TYPE_CHECKING:
+    from torchrepro_lint.interfaces.overview.records import Gap, Overview
+
+_MOST_OPEN = 8
+
+
+def gaps(overview: Overview) -> str:
+    """By kind; long lists are folded."""
+    known = f"<p>{counted(overview.files, 'file was', 'files were')} analysed. {_LIMITS}</p>\n"
+    return known + "".join(_kind(kind, list(found)) for kind, found in groupby(overview.gaps, key=lambda gap: gap.kind))
+
+
+_LIMITS = (
+    "A name that is made up at run time, or comes from a configuration file, is unknown, and what is unknown makes no "
+    "finding. Shapes and dtypes count where the source says them. Silence is no proof."
+)
+
+
+def _kind(kind: str, found: list[Gap]) -> str:
+    rows = "".join(f"<li>{code(gap.what)}: <span>{words(gap.why)}</span></li>\n" for gap in found)
+    opened = " open" if len(found) <= _MOST_OPEN else ""
+    count = f" <small>({len(found)})</small>" if len(found) > 1 else ""
+    return (
+        f'<details class="gap"{opened}><summary><h3>{KINDS[kind]}{count}</h3></summary>\n<ul>\n{rows}</ul></details>\n'
+    )

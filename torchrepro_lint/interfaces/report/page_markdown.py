@@ -1,0 +1,149 @@
+"""An overview as Markdown: the same content as the page, for an issue or the summary of a pipeline's step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.comparing import causes, nothing_starts, severities, verdict
+from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_of
+from torchrepro_lint.interfaces.overview.gaps import KINDS
+from torchrepro_lint.interfaces.overview.records import Place
+from torchrepro_lint.interfaces.report.markdown import code_span, escaped
+from torchrepro_lint.interfaces.report.page_markdown_findings import findings, table
+from torchrepro_lint.interfaces.report.page_operations import shift_words, spans, told
+from torchrepro_lint.interfaces.report.page_words import counted
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
+    from torchrepro_lint.interfaces.overview.records import Cell, Comparison, Entry, Gap, Overview, Use
+
+_MOST_PLACES = 4
+
+
+def render(overview: Overview) -> str:
+    """Headings, tables, and folded details."""
+    return "".join(f"{line}\n" for line in _lines(overview))
+
+
+def _lines(overview: Overview) -> Iterator[str]:
+    yield f"# Reproducibility{f' of {escaped(overview.title)}' if overview.title else ' report'}"
+    yield ""
+    yield f"**{escaped(verdict(overview))}**"
+    yield ""
+    targets = ", ".join(f"torch {aim.torch} ({escaped(aim.decided_by)})" for aim in overview.aims)
+    counts = ", ".join(counted(number, name) for name, number in severities(overview))
+    found = counted(len(overview.findings), "finding") + (f" ({counts})" if counts else "")
+    yield f"{targets}; {counted(overview.files, 'file')}; {found}"
+    yield from _first(overview)
+    if overview.comparison:
+        yield from _changes(overview, overview.comparison)
+    yield from _matrix(overview)
+    for entry in overview.entries:
+        yield from _entry(entry)
+    yield from findings(overview)
+    yield from _operations(overview)
+    yield from _gaps(overview)
+
+
+def _first(overview: Overview) -> Iterator[str]:
+    found = causes(overview)
+    if found:
+        yield from ("", "Mend first:", "")
+    for number, each in enumerate(found, 1):
+        yield f"{number}. {each.title}: {escaped(each.says)}, in {counted(len(each.entries), 'entry point')}"
+
+
+def _matrix(overview: Overview) -> Iterator[str]:
+    entries = overview.entries
+    yield from ("", "## Entry points and controls")
+    if not entries:
+        yield from ("", nothing_starts(overview))
+        return
+    rows = ([code_span(entry.name), *map(_cell, entry.cells)] for entry in entries)
+    yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)
+    yield ""
+    yield ", ".join(f"{each.mark} {each.word}" for each in STATES.values())
+
+
+def _cell(cell: Cell) -> str:
+    return f"{STATES[cell.state].mark} {escaped(cell.says)}"
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    matters = "" if entry.matters else ", saves and measures nothing"
+    yield from ("", f"## {code_span(entry.name)}", "", f"torch {entry.torch} on {entry.device.upper()}{matters}", "")
+    for cell in entry.cells:
+        says = cell.says[:1].upper() + cell.says[1:]
+        yield f"- {STATES[cell.state].mark} **{TITLES[cell.control]}**: {escaped(says)}. {escaped(cell.because)}"
+    moments = entry.timeline.moments
+    if moments:
+        yield from ("", f"<details><summary>{counted(len(moments), 'event')} in order</summary>", "")
+        yield from (f"{number}. {_moment(each)}" for number, each in enumerate(moments, 1))
+        yield from (f"- ✗ missing: {escaped(each.text)} ({each.code})" for each in entry.timeline.missing)
+        yield from ("", "</details>")
+
+
+def _moment(moment: Moment) -> str:
+    verb = {"draw": " draws", "entropy": " seeds anew in each run"}.get(moment.kind, "")
+    more = f", and {moment.times - 1} more" if moment.times > 1 else ""
+    only = f" *{escaped(', '.join(dict.fromkeys(moment.conditions)))}*" if moment.conditions else ""
+    wrong = f" **✗ {escaped(moment.trouble.text)} ({moment.trouble.code})**" if moment.trouble else ""
+    at = code_span(str(Place(moment.path, *moment.place)))
+    return f"{lane_of(moment)}: {code_span(moment.text)}{verb}{more}{only} {at}{wrong}"
+
+
+def _operations(overview: Overview) -> Iterator[str]:
+    yield from ("", "## Operations by release of torch")
+    if not overview.uses:
+        yield from ("", "No call was found that any release of torch treats as nondeterministic.")
+        return
+    yield from table(("Operation", "In the target torch", "Calls", "From release to release"), map(_use, overview.uses))
+    yield ""
+    for each in overview.shifts:
+        yield f"- torch {each.releases}: {shift_words(each)} (beside torch {each.torch})"
+
+
+def _use(use: Use) -> Sequence[str]:
+    releases = "; ".join(f"{each} {' '.join(told(status))}" for each, status in spans(use))
+    now = " ".join(told(use.status))
+    more = f" and {len(use.places) - _MOST_PLACES} more" if len(use.places) > _MOST_PLACES else ""
+    calls = ", ".join(code_span(str(at)) for at in use.places[:_MOST_PLACES])
+    return code_span(use.operation), f"{now} in torch {use.torch}", f"{len(use.places)}: {calls}{more}", releases
+
+
+def _gaps(overview: Overview) -> Iterator[str]:
+    yield from ("", "## What was not analysed, and why", "")
+    yield f"{counted(overview.files, 'file was', 'files were')} analysed. Silence is no proof."
+    kind = ""
+    for gap in overview.gaps:
+        if gap.kind != kind:
+            kind = gap.kind
+            yield from ("", f"{KINDS[kind]}:", "")
+        yield _gap(gap)
+
+
+def _gap(gap: Gap) -> str:
+    return f"- {code_span(gap.what)}: {escaped(gap.why)}"
+
+
+def _changes(overview: Overview, found: Comparison) -> Iterator[str]:
+    entries = {entry.id: entry for entry in overview.entries}
+    yield from ("", "## What changed since the older report", "")
+    yield from (f"{escaped(note)}\n" for note in found.notes)
+    for change in found.cells:
+        entry = entries[change.entry]
+        now = next(cell for cell in entry.cells if cell.control == change.control)
+        sign = "▲ better" if change.verdict == "better" else "▼ worse"
+        before = f"{STATES[change.before].mark} {escaped(change.said)}"
+        yield f"- {sign}: {code_span(entry.name)}, {TITLES[change.control]}: {before} → {_cell(now)}"
+    new = frozenset(found.new_findings)
+    for item in overview.findings:
+        if item.id in new:
+            yield f"- ▼ new: {code_span(str(item.place))} {item.code} {escaped(item.message)}"
+    for rule, path, line in found.gone_findings:
+        yield f"- ▲ gone: {escaped(rule)} {code_span(path)} {code_span(line)}"
+    yield from (f"- new entry point: {code_span(entries[each].name)}" for each in found.new_entries)
+    yield from (f"- entry point gone: {code_span(each)}" for each in found.gone_entries)
+    if not (found.cells or found.new_findings or found.gone_findings or found.new_entries or found.gone_entries):
+        yield "Nothing: entry points, controls and findings are as they were."

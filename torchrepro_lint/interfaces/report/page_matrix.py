@@ -1,0 +1,103 @@
+"""The first thing to see: each entry point against each control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.comparing import nothing_starts
+from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
+from torchrepro_lint.interfaces.report.page_words import counted, entry_link, mark, words
+
+if TYPE_CHECKING:
+    from torchrepro_lint.interfaces.overview.records import Cell, CellChange, Entry, Overview
+
+# So many rows are taken in at a glance; the others are folded.
+_MOST = 20
+
+
+def matrix(overview: Overview) -> str:
+    """Tables of the entry points that matter, of more of them, and of those whose run leaves nothing."""
+    mattering = [entry for entry in overview.entries if entry.matters]
+    others = [entry for entry in overview.entries if not entry.matters]
+    changes = _changes(overview)
+    shown, more = mattering[:_MOST], mattering[_MOST:]
+    if not overview.entries:
+        return f'<p class="empty">{nothing_starts(overview)}</p>\n'
+    main = _table("Entry points and controls", shown, changes) if shown else ""
+    return (
+        main
+        + _folded(f"{counted(len(more), 'more entry point')} with less to mend", more, changes)
+        + _folded(
+            f"{counted(len(others), 'entry point')} whose run saves and measures nothing", others, changes, not shown
+        )
+        + _legend()
+        + _meanings()
+    )
+
+
+def _changes(overview: Overview) -> Mapping[tuple[str, str], CellChange]:
+    found = overview.comparison.cells if overview.comparison else ()
+    return {(each.entry, each.control): each for each in found}
+
+
+def _folded(
+    title: str, entries: Sequence[Entry], changes: Mapping[tuple[str, str], CellChange], opened: bool = False
+) -> str:
+    if not entries:
+        return ""
+    is_open = " open" if opened else ""
+    return f'<details class="more"{is_open}><summary>{title}</summary>\n{_table(title, entries, changes)}</details>\n'
+
+
+def _table(caption: str, entries: Iterable[Entry], changes: Mapping[tuple[str, str], CellChange]) -> str:
+    heads = "".join(
+        f'<th scope="col" role="columnheader" title="{words(each.meaning)}">{_breakable(each.title)}</th>'
+        for each in CONTROLS
+    )
+    rows = "\n".join(_row(entry, changes) for entry in entries)
+    return f"""<table class="matrix" role="table">
+<caption class="vh">{caption}</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="name">Entry point</th>{heads}</tr></thead>
+<tbody role="rowgroup">
+{rows}
+</tbody>
+</table>
+"""
+
+
+def _row(entry: Entry, changes: Mapping[tuple[str, str], CellChange]) -> str:
+    cells = "".join(_cell(entry, cell, changes.get((entry.id, cell.control))) for cell in entry.cells)
+    where = f'<span class="on">on {words(entry.device.upper())}</span>'
+    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{words(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>'
+
+
+def _cell(entry: Entry, cell: Cell, change: CellChange | None) -> str:
+    changed = f' <span class="ch {change.verdict}">{_ARROWS[change.verdict]} {change.verdict}</span>' if change else ""
+    return (
+        f'<td role="cell"><a class="c {cell.state}" href="#{entry.id}-{cell.control}">'
+        f'<span class="k">{TITLES[cell.control]}</span>'
+        f'<span class="v">{mark(cell.state)}{words(cell.says)}{changed}</span></a></td>'
+    )
+
+
+def _breakable(title: str) -> str:
+    """A column is narrower than the longest word."""
+    return title.replace("Deterministic", "Determin&shy;istic")
+
+
+_ARROWS = {"better": "▲", "worse": "▼"}
+
+
+def _meanings() -> str:
+    rows = "".join(f"<div><dt>{each.title}</dt><dd>{words(each.meaning)}</dd></div>\n" for each in CONTROLS)
+    return f'<details class="more"><summary>What the columns mean</summary>\n<dl class="rows">\n{rows}</dl></details>\n'
+
+
+def _legend() -> str:
+    items = "".join(
+        f'<li><span class="c {each.key}"><span class="m" aria-hidden="true">{each.mark}</span> {each.word}</span> '
+        f"{each.meaning}</li>"
+        for each in STATES.values()
+    )
+    return f'<ul class="legend" aria-label="Legend">{items}</ul>\n'

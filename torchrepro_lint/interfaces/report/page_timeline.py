@@ -1,0 +1,162 @@
+"""The timeline of a run as a picture: a lane for each generator and switch, and a mark for each thing that happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.interfaces.overview.controls import STATES, Lane, lanes
+from torchrepro_lint.interfaces.overview.records import Place
+from torchrepro_lint.interfaces.report.page_words import counted, words
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment
+    from torchrepro_lint.interfaces.overview.records import Entry
+
+_HEIGHT = 36
+_LEFT = 30
+# The width that a picture may take on a desktop's screen, and how near and far marks may be.
+_ROOM = 1000
+_NEAREST, _FARTHEST = 30, 120
+# A letter of the picture's small text is at most so wide.
+_LETTER = 6.4
+_MOST_LETTERS = 34
+_SHAPES = {
+    "seed": '<circle r="7"/>',
+    "entropy": '<circle r="7" class="dashed"/>',
+    "draw": '<circle r="6.5" class="hollow"/>',
+    "set": '<rect x="-6.5" y="-6.5" width="13" height="13" rx="1.5"/>',
+    "remove": '<rect x="-6.5" y="-6.5" width="13" height="13" rx="1.5" class="hollow"/>',
+    "operation": '<path d="M0-8 8 6H-8Z"/>',
+    "accelerator": '<path d="M-5-7 7 0-5 7Z" class="hollow"/>',
+    "work": '<path d="M-5-7 7 0-5 7Z"/>',
+    "backward": '<path d="M5-7-7 0 5 7Z"/>',
+}
+LEGEND = (
+    ("seed", "seeds"),
+    ("entropy", "seeds anew in each run"),
+    ("draw", "draws"),
+    ("set", "sets a flag or variable"),
+    ("operation", "operation that deterministic mode is about"),
+    ("accelerator", "first use of the device"),
+    ("work", "first computation on it"),
+    ("backward", "first backward pass"),
+)
+_CROSS = '<path d="M-4-4 4 4M4-4-4 4" class="x"/>'
+
+
+def timeline(entry: Entry) -> str:
+    """The picture, with the lanes' names beside it; everything in it stands in the list below it, too."""
+    drawn = lanes(entry)
+    count = len(entry.timeline.moments)
+    step = max(_NEAREST, min(_FARTHEST, _ROOM // max(count, 1)))
+    width, height = _LEFT * 2 + step * max(count, 4), _HEIGHT * len(drawn)
+    names = "".join(map(_name, drawn))
+    lines = "".join(_lane(lane, row, step, width) for row, lane in enumerate(drawn))
+    title, about = f"{entry.id}-title", f"{entry.id}-about"
+    return f"""<div class="timeline">
+<div class="lanes">{names}</div>
+<div class="scroll" role="region" tabindex="0" aria-label="Timeline of {words(entry.name)}">
+<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-labelledby="{title} {about}">
+<title id="{title}">Timeline of {words(entry.name)}</title>
+<desc id="{about}">{words(_described(entry, drawn))}</desc>
+{lines}</svg>
+</div>
+</div>
+"""
+
+
+def legend() -> str:
+    """What the marks mean."""
+    items = "".join(
+        f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark">{_SHAPES[kind]}</g></svg> {said}</li>'
+        for kind, said in LEGEND
+    )
+    wrong = f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark wrong">{_CROSS}</g></svg> wrong, or missing</li>'
+    only = '<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark only"><rect x="-6.5" y="-6.5" width="13" height="13"/></g></svg> dashed: on a condition</li>'
+    return f'<ul class="marks" aria-label="Marks of the timelines">{items}{only}{wrong}</ul>\n'
+
+
+def _described(entry: Entry, drawn: tuple[Lane, ...]) -> str:
+    """The picture in words; the list has the rest."""
+    said = [f"{lane.title}: {lane.says}" for lane in drawn if lane.says]
+    missing = [each.text for each in entry.timeline.missing]
+    lacks = f" Missing: {'; '.join(missing)}." if missing else ""
+    return f"{counted(len(entry.timeline.moments), 'event')} in order. {'. '.join(said)}.{lacks}"
+
+
+def _name(lane: Lane) -> str:
+    state = STATES.get(lane.state)
+    sign = f'<span class="m" aria-hidden="true">{state.mark}</span>' if state else ""
+    says = f'<small class="t {lane.state}">{sign} {words(lane.says)}</small>' if state else ""
+    return f"<div><b>{lane.title.replace('Deterministic', 'Determin&shy;istic')}</b>{says}</div>"
+
+
+def _lane(lane: Lane, row: int, step: int, width: int) -> str:
+    middle = row * _HEIGHT + _HEIGHT // 2
+    lines = "".join(_lines(lane, step, width))
+    ghost = ""
+    if lane.missing:
+        title = f"<title>Missing: {words(lane.missing)}</title>"
+        ghost = f'<g class="mark wrong" transform="translate({_LEFT // 2} 0)">{title}<circle r="8" class="dashed"/>{_CROSS}</g>'
+    marks = "".join(_marks(lane, step, width))
+    # Left of the picture: it shows on paper only, where the picture shrinks and the names beside it would not.
+    name = f'<text class="name" x="-12" y="5">{lane.title}</text>'
+    return f'<g transform="translate(0 {middle})">{name}{lines}{ghost}{marks}</g>\n'
+
+
+def _lines(lane: Lane, step: int, width: int) -> Iterator[str]:
+    """The lane's line: plain up to what settles it, and from there in its colour."""
+    kinds = ("seed", "set") if lane.state else ()
+    settled = [number for number, each in lane.moments if each.kind in kinds and not each.trouble]
+    drawn = any(each.kind == "draw" for _, each in lane.moments)
+    if not settled:
+        kind = " wrong" if lane.missing or (lane.generates and drawn and lane.state == "bad") else ""
+        yield f'<path class="line{kind}" d="M0 0H{width}"/>'
+        return
+    at = _x(settled[0], step)
+    yield f'<path class="line" d="M0 0H{at}"/><path class="line fixed" d="M{at} 0H{width}"/>'
+
+
+def _marks(lane: Lane, step: int, width: int) -> Iterator[str]:
+    places = [_x(number, step) for number, _ in lane.moments] + [width]
+    for index, (number, moment) in enumerate(lane.moments):
+        wrong = " wrong" if moment.trouble else ""
+        only = " only" if moment.conditions else ""
+        ghost = " also" if lane.key == "cuda" and moment.what == "torch" else ""
+        title = f"<title>{words(_told(number, lane, moment))}</title>"
+        cross = f'<g transform="translate(9 -9)">{_CROSS}</g>' if moment.trouble else ""
+        label = _label(moment, places[index + 1] - places[index] - 18) if not ghost else ""
+        yield (
+            f'<g class="mark {moment.kind}{wrong}{only}{ghost}" data-m="{number + 1}" transform="translate({places[index]} 0)">'
+            f"{title}{_SHAPES[moment.kind]}{cross}{label}</g>"
+        )
+
+
+def _x(number: int, step: int) -> int:
+    return _LEFT + number * step + step // 2
+
+
+def _label(moment: Moment, room: float) -> str:
+    """The beginning of what happens, as far as there is room before the next mark."""
+    times = f" \u00d7{moment.times}" if moment.times > 1 else ""
+    most = min(int((room - 14) / _LETTER), _MOST_LETTERS)
+    if most < 6:
+        return ""
+    text = moment.text + times
+    if len(text) > most:
+        text = _last_name(moment.text) + times
+    return f'<text x="{19 if moment.trouble else 11}" y="-6">{words(text if len(text) <= most else text[: most - 1] + "…")}</text>'
+
+
+def _last_name(text: str) -> str:
+    """``manual_seed(0)`` of ``torch.manual_seed(0)``."""
+    name, bracket, rest = text.partition("(")
+    return name.rpartition(".")[2] + bracket + rest
+
+
+def _told(number: int, lane: Lane, moment: Moment) -> str:
+    place = Place(moment.path, *moment.place)
+    wrong = f": {moment.trouble.text} ({moment.trouble.code})" if moment.trouble else ""
+    only = f", {' and '.join(dict.fromkeys(moment.conditions))}" if moment.conditions else ""
+    return f"{number + 1}. {lane.title}: {moment.text}{only} ({place}){wrong}"

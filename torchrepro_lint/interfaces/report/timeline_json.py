@@ -1,0 +1,64 @@
+"""Timelines as JSON: stable, for pages and scripts to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from torchrepro_lint.interfaces.report.json import dumps
+from torchrepro_lint.syntax.nodes import parted
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.timeline import Moment, Timeline, Trouble
+    from torchrepro_lint.source.text import Position
+    from torchrepro_lint.trace.contexts import Step
+
+# Raised when a field changes its meaning or goes; new fields do not count.
+FORMAT = 1
+
+
+def render(timelines: Iterable[Timeline]) -> str:
+    """A list of objects, one for each entry point of the file."""
+    return dumps([record(one) for one in timelines], ordered=False)
+
+
+def record(timeline: Timeline) -> dict[str, Any]:
+    """A timeline as plain values; rows and columns start at 1."""
+    return {
+        "format": FORMAT,
+        "entry": {"path": timeline.path, "function": timeline.function and parted(timeline.function)[2]},
+        "torch": timeline.torch,
+        "device": timeline.device,
+        "lanes": [lane._asdict() for lane in timeline.lanes],
+        "moments": [_moment(moment) for moment in timeline.moments],
+        "missing": [_trouble(trouble) for trouble in timeline.missing],
+    }
+
+
+def _moment(moment: Moment) -> dict[str, Any]:
+    return {
+        "lane": moment.lane,
+        "kind": moment.kind,
+        "what": moment.what,
+        "text": moment.text,
+        "value": moment.value,
+        "conditions": list(moment.conditions),
+        "path": moment.path,
+        **_place(moment.place),
+        "times": moment.times,
+        "way": [_step(step) for step in moment.way],
+        "trouble": _trouble(moment.trouble) if moment.trouble else None,
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"path": step.path, **_place(step.place), "text": step.text}
+
+
+def _place(place: Position) -> dict[str, int]:
+    found = {"row": place.row, "column": place.column}
+    return {**found, "cell": place.cell} if place.cell else found
+
+
+def _trouble(trouble: Trouble) -> dict[str, str]:
+    return {"lane": trouble.lane, "code": trouble.code, "text": trouble.text}
