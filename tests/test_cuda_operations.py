@@ -18,15 +18,9 @@ torch = installed.torch()
 from operation_calls import Case  # noqa: E402
 from operation_cases import CASES  # noqa: E402
 from operation_runs import Seen, deciding, observation, record, watch  # noqa: E402
-from torchrepro_lint.catalogue.catalogue import (
-    load,  # noqa: E402
-    spellings,  # noqa: E402
-)
+from torchrepro_lint.catalogue.catalogue import load, spellings  # noqa: E402
 from torchrepro_lint.catalogue.rows import Row  # noqa: E402
-from torchrepro_lint.source.files import (
-    documented_versions,  # noqa: E402
-    loads,  # noqa: E402
-)
+from torchrepro_lint.source.files import documented_versions, loads  # noqa: E402
 
 RUNS, SCALE = 30, 16
 SERIES = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import installed
-from torchrepro_lint.generate import __main__ as command
-from torchrepro_lint.generate import listing
-from torchrepro_lint.generate.grammar import Row, UnknownLineError, rows
-from torchrepro_lint.generate.remote import Ranges
+from tools.catalogue import __main__ as command
+from tools.catalogue import listing
+from tools.catalogue.grammar import Row, UnknownLineError, rows
+from tools.catalogue.remote import Ranges
 
 CATALOGUE = Path(__file__).parents[1] / "rules" / "catalogue"
 

@@ -24,7 +24,6 @@ from typing import Any
 
 from torchrepro_lint.query.memo_tables import known_words, words
 from torchrepro_lint.syntax import nodes
-from torchrepro_lint.syntax import nodes as records
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -64,7 +63,7 @@ def ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], bas
 
 _TYPES: dict[str, Any] = {
     name: kind
-    for name, kind in vars(records).items()
+    for name, kind in vars(nodes).items()
     if isinstance(kind, type) and issubclass(kind, (Small, tuple)) and kind is not Small
 }
 _PLAIN = 0

@@ -183,7 +183,7 @@ def _replace(path: Path, data: bytes) -> None:
 @cache
 def tool_stamp() -> str:
     """Differs between any two copies of the tool, interpreters or releases of libcst that may answer differently."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[2]
     libcst = find_spec("libcst")
     folders = [found for found, _, _ in os.walk(here) if not found.endswith("__pycache__")]
     folders += [os.path.join(here.parent, "rules", "catalogue")]

@@ -13,5 +13,5 @@ Render = Callable[[Sequence[Diagnostic], View], str]
 
 def renderer(name: str) -> Render:
     """The function that writes a format; ``settings.FORMATS`` has the names. A run loads only what it writes."""
-    found: Render = import_module(f"torchrepro_lint.report.{name.replace('-', '_')}").render
+    found: Render = import_module(f"torchrepro_lint.interfaces.report.{name.replace('-', '_')}").render
     return found

@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.generate.grammar import Row, Test, UnknownLineError, rows
+from tools.catalogue.grammar import Row, Test, UnknownLineError, rows
 
 FUNCTIONS = ("use_deterministic_algorithms", "set_deterministic")
 _WORKSPACES: Test = {"of": "program.CUBLAS_WORKSPACE_CONFIG", "none_of": [":4096:8", ":16:8"]}

@@ -1,4 +1,4 @@
-"""``python -m torchrepro_lint.generate``: write, or check, the catalogue file of a torch release."""
+"""``python -m tools.catalogue``: write, or check, the catalogue file of a torch release."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 from packaging.version import Version
 
-from torchrepro_lint.generate import index, listing, remote, render
-from torchrepro_lint.generate.grammar import UnknownLineError
+from tools.catalogue import index, listing, remote, render
+from tools.catalogue.grammar import UnknownLineError
 
 _MEMBER = "torch/__init__.py"
 _OUTPUT = Path("rules/catalogue")
@@ -124,7 +124,7 @@ def _differs(path: Path, text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m torchrepro_lint.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.catalogue", description=__doc__)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--torch", nargs="+", default=[], metavar="VERSION", help="releases, 2.13.0 or 2.13")
     source.add_argument("--all", action="store_true", help="the releases that the folder has, from their wheels")

@@ -1,1 +1,0 @@
-"""Write the catalogue of documented operations from torch's own documentation: ``python -m torchrepro_lint.generate``."""
