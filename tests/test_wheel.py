@@ -63,9 +63,9 @@ def test_the_wheel_brings_one_package_with_the_rules_inside(built: Path) -> None
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"torchrepro_lint"}
     assert "torchrepro_lint/py.typed" in names
-    assert {f"torchrepro_lint/report/{name}" for name in ("page.css", "page.js", "ops_page.css", "ops_page.js")} <= set(
-        names
-    )
+    assert {
+        f"torchrepro_lint/interfaces/report/{name}" for name in ("page.css", "page.js", "ops_page.css", "ops_page.js")
+    } <= set(names)
     rules = {path.relative_to(TOP / "rules").as_posix() for path in TOP.glob("rules/**/*") if path.is_file()}
     inside = "torchrepro_lint/_rules/"
     assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == rules

@@ -1,0 +1,62 @@
+"""Inference agrees with run time: functions of torch's own Python sources run on small inputs, and no variable contradicts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import installed
+
+torch = installed.torch()
+
+from agreement import Recorder, contradiction, texts_of  # noqa: E402  it needs torch
+from one_file import project_of  # noqa: E402
+from torch_runs import RUNS  # noqa: E402
+from torchrepro_lint.dataflow.types.lattice import What  # noqa: E402
+
+_ROOT = Path(torch.__file__).parent.parent
+_OWN = Path(__file__).parents[2] / "torch_runs.py"
+
+
+# Parameters of torch's own whose annotations say other than what it takes: for the overloads of TorchScript.
+_MISLEADING = {
+    "torch/nn/functional.py": {"size", "scale_factor", "pad", "target_type"},
+}
+
+
+@pytest.mark.parametrize("title", sorted(RUNS))
+def test_what_runs_contradicts_nothing_that_is_said(title: str) -> None:
+    run, names = RUNS[title]
+    texts = {**texts_of(_ROOT, names), _OWN.name: _OWN.read_text(encoding="utf-8")}
+    files = {str(_ROOT / name): name for name in names}
+    recorder = Recorder(project_of(texts), {**files, str(_OWN): _OWN.name}, texts)
+    with recorder.running():
+        run()
+    assert recorder.compared > 20
+    found = [one for one in recorder.contradictions if one.variable not in _MISLEADING.get(one.path, ())]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "wrong"),
+    [
+        (What("tensor", dtype="int64", family="integer"), torch.ones(1), "is torch.float32"),
+        (What("tensor", low=2, high=2), torch.ones(1), "has 1 dimensions"),
+        (What("tensor", low=1, high=1, sizes=(3,)), torch.ones(2), "has the sizes (2,)"),
+        (What("tensor", grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
+        (What(grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
+        (What("tensor", layout="contiguous"), torch.ones(2, 3).t(), "is not contiguous"),
+        (What("parameter"), torch.ones(1), "is no parameter"),
+        (What("list", items=(What("int"), What("str"))), [1, 2], "[1] is a int"),
+        (What("list", of=What("nothing")), [1], "[0] is there"),
+        (What("int", value=3), 4, "is 4"),
+        (What("set"), [1], "is a list"),
+        (What("set"), None, ""),
+        (What(), object(), ""),
+        (What("tensor", low=1, high=None, sizes=None, family="floating"), torch.ones(2, 2), ""),
+        (What("float"), 1, ""),
+    ],
+)
+def test_a_contradiction_is_seen(said: What, value: object, wrong: str) -> None:
+    assert contradiction(said, value) == wrong

@@ -1,0 +1,133 @@
+"""Tasks are worked through by processes; one that kills its worker or never ends costs itself alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.engine.process_pool import Death, work_through
+
+TOP = Path(__file__).parents[2]
+posix = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+def _odd_one_out(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 5:
+        os._exit(7)
+    if number == 6:
+        time.sleep(600)
+    return number
+
+
+def _greedy(number: int) -> int:
+    if number == 3:
+        raise MemoryError
+    return number
+
+
+def _process(_number: int) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 8])
+def test_each_task_has_its_result(jobs: int) -> None:
+    assert sorted(work_through(_square, range(20), jobs)) == [(number, number * number) for number in range(20)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 8])
+def test_of_the_last_tasks_this_process_does_some_itself(jobs: int) -> None:
+    found = dict(work_through(_process, range(30), jobs, own=10))
+    assert sorted(found) == list(range(30))
+    ours = {number for number, process in found.items() if process == os.getpid()}
+    assert 29 in ours
+    assert ours <= set(range(20, 30))
+
+
+@posix
+def test_a_death_elsewhere_costs_its_own_task_while_this_process_works() -> None:
+    found = dict(work_through(_odd_one_out, range(200), 2, deadline=2, own=190))
+    assert {number for number, answer in found.items() if isinstance(answer, Death)} == {3, 5, 6}
+    assert len(found) == 200
+
+
+def test_a_task_that_the_memory_does_not_suffice_for_costs_itself_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    found = dict(work_through(_greedy, range(8), 2))
+    assert found.pop(3) == Death("it takes more memory than there is")
+    assert found == {number: number for number in range(8) if number != 3}
+    assert capfd.readouterr().err == ""
+
+
+def test_no_task_starts_no_process() -> None:
+    assert list(work_through(_square, [], 4)) == []
+
+
+@posix
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_death_costs_its_own_task(jobs: int) -> None:
+    found = dict(work_through(_odd_one_out, range(10), jobs, deadline=2))
+    assert found[3] == Death("its process was ended by SIGKILL")
+    assert found[5] == Death("its process ended with status 7")
+    assert found[6] == Death("it takes longer than 2 seconds")
+    assert [found[number] for number in (0, 1, 2, 4, 7, 8, 9)] == [0, 1, 2, 4, 7, 8, 9]
+
+
+def _nested(depth: int) -> tuple[object, ...]:
+    found: tuple[object, ...] = ()
+    for _ in range(depth):
+        found = (found,)
+    return found
+
+
+def test_a_result_that_is_nested_too_deeply_to_be_sent_arrives(capfd: pytest.CaptureFixture[str]) -> None:
+    found = dict(work_through(_nested, [3, 100_000, 5], 2))
+    assert (found[0], found[2]) == (_nested(3), _nested(5))
+    depth, inner = 0, found[1]
+    while isinstance(inner, tuple) and inner:
+        depth, inner = depth + 1, inner[0]
+    assert depth == 100_000
+    assert capfd.readouterr().err == ""
+
+
+@posix
+def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
+    results = work_through(_process, range(1000), 2)
+    _, process = next(results)
+    results.close()
+    assert isinstance(process, int)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+ORPHANED = """
+import os, time
+from torchrepro_lint.workers import work_through
+
+def work(number):
+    os.write(1, b".")
+    return number
+
+for _ in work_through(work, range(3), 3):
+    time.sleep(600)
+"""
+
+
+@posix
+def test_no_worker_outlives_a_parent_that_is_killed() -> None:
+    """Whoever reads what they say waits for the last of them."""
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANED], cwd=TOP, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert parent.stdout.read(3) == b"..."
+    parent.kill()
+    assert parent.communicate(timeout=120)[0] == b""

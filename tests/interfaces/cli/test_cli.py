@@ -1,0 +1,407 @@
+"""The command line: arguments, output, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+from notebooks import notebook
+from page_examples import examples
+
+Maker = Callable[[Mapping[str, str | bytes]], Path]
+Lint = Callable[..., Ran]
+TOP = Path(__file__).parents[3]
+toys = pytest.mark.usefixtures("toys")
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The tool in a process of its own."""
+    command = [sys.executable, "-m", "torchrepro_lint", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+@toys
+def test_findings_go_out_and_the_summary_goes_to_standard_error(project: Maker, lint: Lint) -> None:
+    project({"a.py": "BAD = 1\nRISKY = BAD\n", "b.py": "BAD\n", "c.py": ""})
+    assert lint() == Ran(
+        1,
+        "./a.py:1:1: TRL901 BAD is not GOOD\n./a.py:2:1: TRL902 RISKY is not CALM\n"
+        "./a.py:2:9: TRL901 BAD is not GOOD\n./b.py:1:1: TRL901 BAD is not GOOD\n",
+        "Found 4 errors in 2 files; 3 fixable with --fix, 1 more with --unsafe-fixes\n",
+    )
+
+
+def test_verbose_and_json_tell_the_way_from_the_entry_point(project: Maker, lint: Lint) -> None:
+    folder = project(
+        {
+            "model.py": "import torch\n\n\ndef build():\n    return torch.nn.Linear(3, 1)\n",
+            "train.py": "from model import build\n\nnet = build()\nnet(net.weight).sum().backward()\n",
+        }
+    )
+    assert lint("--verbose", "--quiet", "train.py").out.splitlines()[1:] == [
+        "    train.py:3:7: calls build",
+        "    model.py:5:12: nn.Linear draws from torch's generator",
+    ]
+    (finding,) = json.loads(lint("--output-format", "json", "train.py").out)
+    assert finding["steps"] == [
+        {"filename": str(folder / "train.py"), "location": {"row": 3, "column": 7}, "message": "calls build"},
+        {
+            "filename": str(folder / "model.py"),
+            "location": {"row": 5, "column": 12},
+            "message": "nn.Linear draws from torch's generator",
+        },
+    ]
+
+
+@toys
+def test_a_clean_run(project: Maker, lint: Lint) -> None:
+    project({"a.py": "x = 1\n"})
+    assert lint("a.py") == lint("check", "a.py") == Ran(0, "", "No errors in 1 file\n")
+    assert lint("-q", "a.py") == Ran(0, "", "")
+
+
+@toys
+def test_a_first_word_that_names_a_command_is_one(project: Maker, lint: Lint) -> None:
+    project({"rule/a.py": "BAD\n", "check/a.py": "x\n"})
+    assert lint("./rule").out == "./rule/a.py:1:1: TRL901 BAD is not GOOD\n"
+    assert lint("check", "rule").out == "rule/a.py:1:1: TRL901 BAD is not GOOD\n"
+    assert lint("rule", "--output-format", "json").out.startswith("[")
+
+
+@toys
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        ((), ["TRL901", "TRL902"]),
+        (("--select", "TRL901,rare-word"), ["TRL901", "TRL911"]),
+        (("--extend-select", "TRL911"), ["TRL901", "TRL902", "TRL911"]),
+        (("--ignore", "TRL9"), []),
+        (("--ignore", "TRL901", "--ignore", "TRL902"), []),
+        (("--min-severity", "warning"), ["TRL901"]),
+        (("--ignore-noqa",), ["TRL901", "TRL902", "TRL901"]),
+        (("--exclude", "a.py"), []),
+        (("--extend-exclude", "*.py"), []),
+    ],
+)
+def test_choosing(project: Maker, lint: Lint, arguments: tuple[str, ...], codes: list[str]) -> None:
+    project({"a.py": "BAD; RISKY; RARE\nBAD  # noqa\n"})
+    ran = lint(*arguments)
+    assert [line.split()[1] for line in ran.out.splitlines()] == codes
+    assert ran.status == bool(codes)
+
+
+@toys
+def test_fix(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = RISKY\n"})
+    assert lint("--fix") == Ran(
+        1,
+        "./a.py:1:8: TRL902 RISKY is not CALM\n",
+        "Fixed 1 error: 1 TRL901\nFound 2 errors (1 fixed, 1 remaining); 1 fixable with --fix --unsafe-fixes\n",
+    )
+    fixed = "Fixed 1 error: 1 TRL902\nFound 1 error (1 fixed, 0 remaining)\n"
+    assert lint("--fix", "--unsafe-fixes") == Ran(0, "", fixed)
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = CALM\n"
+
+
+@toys
+def test_fix_only_reports_nothing_that_is_left(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = RISKY = BAD\n", "b.py": "RISKY\n"})
+    assert lint("--fix-only") == Ran(0, "", "Fixed 2 errors: 2 TRL901\n")
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = RISKY = GOOD\n"
+    assert lint("--fix-only") == Ran(0, "", "")
+    assert lint("--fix-only", "--unsafe-fixes", "--exit-non-zero-on-fix").status == 1
+    assert lint("-", "--fix-only", stdin=b"BAD; RISKY\n") == Ran(0, "GOOD; RISKY\n", "Fixed 1 error: 1 TRL901\n")
+
+
+@toys
+def test_exit_statuses(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD = 1\n"})
+    assert lint("--exit-zero").status == 0
+    assert lint("--fix", "--exit-non-zero-on-fix").status == 1
+    assert lint("--fix", "--exit-non-zero-on-fix").status == 0
+    (folder / "a.py").write_text("BAD = 1\n", encoding="utf-8")
+    ran = lint("a.py", "nowhere.py", "--exit-zero")
+    assert (ran.status, ran.out) == (2, "a.py:1:1: TRL901 BAD is not GOOD\n")
+    assert "torchrepro-lint: nowhere.py: no such file or directory\n" in ran.err
+
+
+@toys
+def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "x = 1\r\nBAD = 1", "b.py": "RISKY\n"})
+    assert lint("--diff") == Ran(
+        1,
+        "--- ./a.py\n+++ ./a.py\n@@ -1,2 +1,2 @@\n x = 1\r\n-BAD = 1\n\\ No newline at end of file\n"
+        "+GOOD = 1\n\\ No newline at end of file\n",
+        "Would fix 1 error: 1 TRL901\n",
+    )
+    assert (folder / "a.py").read_bytes() == b"x = 1\r\nBAD = 1"
+    assert lint("--diff", "b.py") == Ran(0, "", "")
+
+
+@toys
+def test_standard_input(project: Maker, lint: Lint) -> None:
+    project({"a.py": "x = 1\n", "pyproject.toml": '[tool.torchrepro-lint]\nignore = ["TRL902"]\n'})
+    assert lint("-", stdin=b"BAD\nRISKY\n").out == "stdin:1:1: TRL901 BAD is not GOOD\n"
+    named = lint("-", "--stdin-filename", "a.py", stdin=b"BAD\n")
+    assert named.out == "a.py:1:1: TRL901 BAD is not GOOD\n"
+    assert lint("-", "a.py", stdin=b"").status == 2
+
+
+@toys
+def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) -> None:
+    project({"pyproject.toml": ""})
+    ran = lint("-", "--fix", stdin=b"\xef\xbb\xbfBAD = RISKY\r\n")
+    assert (ran.status, ran.out) == (1, "\ufeffGOOD = RISKY\r\n")
+    assert ran.err.startswith("stdin:1:8: TRL902")
+    assert lint("-", "--fix", stdin=b"x = 1\n").out == "x = 1\n"
+    forced = lint("-", "--fix", "--force-exclude", "--stdin-filename", "venv/a.py", stdin=b"BAD\n")
+    assert (forced.status, forced.out) == (0, "BAD\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--no-such-option",), "No such option"),
+        (("--device", "tpu"), "Invalid value for '--device'"),
+        (("--torch-version", "new"), "--torch-version: expected a string like"),
+        (("--config", "nowhere.toml"), "nowhere.toml"),
+        (("--select", "TRL999", "a.py"), "unknown rule 'TRL999' in --select"),
+        (("--config", "bad.toml"), "bad.toml: selct: unknown key; did you mean 'select'?"),
+        (("--config", "unfixable.toml", "a.py"), "unknown rule 'TRL999' in unfixable of unfixable.toml"),
+        (("--config", "ignores.toml", "a.py"), "unknown rule 'bad' in per-file-ignores of ignores.toml"),
+        (("rule", "TRL999"), "no rule 'TRL999'"),
+        (("sub",), "sub/pyproject.toml: invalid TOML: "),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_status_2(
+    project: Maker, lint: Lint, arguments: tuple[str, ...], message: str
+) -> None:
+    settings = {
+        "bad.toml": "selct = []\n",
+        "unfixable.toml": 'unfixable = ["TRL999"]\n',
+        "ignores.toml": 'per-file-ignores = { "*.py" = ["bad"] }\n',
+        "sub/pyproject.toml": "[tool\n",
+    }
+    project({"a.py": "", "sub/a.py": "", **settings})
+    ran = lint(*arguments)
+    assert ran.status == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@toys
+def test_show_files_and_settings(project: Maker, lint: Lint) -> None:
+    folder = project(
+        {"b.py": "", "a.py": "", "requirements.txt": "torch==1.8.1\n", "torchrepro-lint.toml": 'device = "cpu"\n'}
+    )
+    assert lint("--show-files").out == "./a.py\n./b.py\n"
+    shown = lint("--show-settings", "--ignore", "TRL902").out.splitlines()
+    assert f"root = {folder}" in shown
+    assert f"settings = {folder / 'torchrepro-lint.toml'}" in shown
+    assert "target-torch = 1.8 (requirements.txt)" in shown
+    assert "device = cpu" in shown
+    assert "rules = TRL001, TRL901" in shown
+
+
+@toys
+@pytest.mark.parametrize(
+    ("files", "arguments", "decided"),
+    [
+        ({}, (), "2.15 (the newest release known)"),
+        ({"uv.lock": '[[package]]\nname = "torch"\nversion = "2.1.2"\n'}, (), "2.1 (uv.lock)"),
+        ({"requirements.txt": "torch==1.8.1\n"}, ("--torch-version", "2.0"), "2.0 (the torch-version setting)"),
+        ({"requirements.txt": "torch==1.4.0\n"}, (), "1.7 (requirements.txt, nearest to 1.4)"),
+        ({}, ("--torch-version", "3.1"), "2.15 (the torch-version setting, nearest to 3.1)"),
+    ],
+)
+def test_settings_shown_tell_what_decided_the_target(
+    project: Maker, lint: Lint, files: dict[str, str], arguments: tuple[str, ...], decided: str
+) -> None:
+    project({"a.py": "", **files})
+    assert f"target-torch = {decided}" in lint("--show-settings", *arguments).out.splitlines()
+
+
+@toys
+@pytest.mark.parametrize(
+    ("pin", "said"),
+    [
+        ("1.4.0", "torch 1.4 (requirements.txt) is not in the catalogue; torch 1.7 is used instead"),
+        ("3.1", "torch 3.1 (requirements.txt) is not in the catalogue; torch 2.15 is used instead"),
+        ("2.0.1", ""),
+    ],
+)
+def test_a_release_that_is_not_known_is_said_once(project: Maker, lint: Lint, pin: str, said: str) -> None:
+    project({"a.py": "BAD\n", "b.py": "BAD\n", "requirements.txt": f"torch=={pin}\n"})
+    assert [line for line in lint().err.splitlines() if "catalogue" in line] == [said] * bool(said)
+
+
+@toys
+def test_settings_give_the_format_and_the_command_line_overrules_it(project: Maker, lint: Lint) -> None:
+    project({"a.py": "BAD\n", "torchrepro-lint.toml": 'output-format = "json"\n'})
+    assert json.loads(lint().out)[0]["code"] == "TRL901"
+    assert lint("--output-format", "flake8").out.startswith("./a.py:1:1: ")
+
+
+@toys
+def test_a_path_that_is_not_utf8_is_printed_as_its_bytes(project: Maker, lint: Lint) -> None:
+    folder = project({})
+    try:
+        with open(os.path.join(os.fsencode(folder), b"caf\xe9.py"), "wb") as file:
+            file.write(b"BAD\n")
+    except OSError:
+        pytest.skip("the file system takes UTF-8 only")
+    assert lint().out.encode("utf-8", "surrogateescape").startswith(b"./caf\xe9.py:1:1: TRL901")
+    assert os.path.exists(json.loads(lint("--output-format", "json").out)[0]["filename"])
+
+
+def test_rule_prints_a_page_or_all(lint: Lint) -> None:
+    page = lint("rule", "TRL101")
+    assert page.status == 0
+    assert page.out.startswith("# TRL101 unseeded-torch\n")
+    assert lint("rule", "unseeded-torch").out == page.out
+    record = json.loads(lint("rule", "TRL101", "--output-format", "json").out)
+    assert (record["code"], record["name"], record["text"]) == ("TRL101", "unseeded-torch", page.out)
+    table = lint("rule").out.splitlines()
+    assert any(line.startswith("TRL101  unseeded-torch  ") for line in table)
+    assert [one["code"] for one in json.loads(lint("rule", "--output-format", "json").out)] == [
+        line.split()[0] for line in table
+    ]
+
+
+def test_version_and_help() -> None:
+    assert start("--version").stdout == "torchrepro-lint 0.1.0\n"
+    assert "torchrepro-lint rule" in start("--help").stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("rule",), ("rule", "TRL101")])
+def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[str, ...]) -> None:
+    code = (
+        "import sys; from torchrepro_lint.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(sorted({'libcst', 'torchrepro_lint.catalogue', 'torch'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")
+
+
+def test_what_python_warns_of_in_the_code_that_is_read_is_not_printed(project: Maker) -> None:
+    """Each text has an escape that Python warns of, in a place of its own: a quoted annotation, an input over two lines, a
+    magic's command.
+    """
+    program = """\
+import torch
+
+
+def pick(rows: "torch.Tensor['\\d']", at: torch.Tensor):
+    return torch.index_select(rows["\\d",
+        1], 0, at)
+"""
+    folder = project({"a.py": program, "b.ipynb": notebook("%timeit x = '\\d'", "  x = '\\d'\n  !ls\n")})
+    ran = start(str(folder), "--diff", "--unsafe-fixes", "--no-cache", PYTHONWARNINGS="always")
+    assert "+        1][at]" in ran.stdout
+    assert "Warning" not in ran.stderr
+
+
+def test_two_hash_seeds_print_the_same_bytes(project: Maker) -> None:
+    pages = sorted((TOP / "rules").glob("*.md"))
+    found = [(page.stem, number, one) for page in pages for number, one in enumerate(examples(page))]
+    folder = project(
+        {f"{stem}/n{number}/{path}": text for stem, number, one in found for path, text in one.files.items()}
+    )
+    runs = [start(str(folder), "--output-format", "json", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
+    assert runs[0] == runs[1]
+    assert len(json.loads(runs[0])) > len(pages)
+
+
+def test_the_tool_has_nothing_to_say_about_itself() -> None:
+    ran = start(str(TOP / "torchrepro_lint"))
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:
+    folder = project({"a.py": "x = (\n"})
+    ran = start(str(folder), FORCE_COLOR="", CLICOLOR_FORCE="1")
+    assert ran.returncode == 1
+    assert "\033" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_on_a_terminal(project: Maker, environment: dict[str, str], coloured: bool) -> None:
+    import pty
+
+    folder = project({"a.py": "x = (\n"})
+    plain = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "torchrepro_lint", "-q", str(folder)]
+    subprocess.run(command, stdout=follower, check=False, env={**plain, "TERM": "xterm", **environment})
+    os.close(follower)
+    shown = os.read(leader, 4096)
+    os.close(leader)
+    assert b"TRL001" in shown
+    assert (b"\033[1m" in shown) is coloured
+
+
+def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
+    folder = project({f"m{number}.py": "x = (\n" for number in range(3)})
+    command = f"{sys.executable} -m torchrepro_lint {folder} | true"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in ran.stderr
+    assert "BrokenPipe" not in ran.stderr
+
+
+@toys
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--select", ""), "--select': nothing would run: name rules, or leave the option out"),
+        (("--select", "trl901"), "unknown rule 'trl901' in --select; did you mean 'TRL901'?"),
+        (("--exclude", "a,[b"), "--exclude': '[b' is no glob: a bracket is not closed"),
+        (("--extend-exclude", "!"), "--extend-exclude': '!' is no glob: nothing follows the exclamation mark"),
+        (("--ignore", "Bad-Word"), "unknown rule 'Bad-Word' in --ignore; did you mean 'bad-word'?"),
+        (("--config", "other.toml", "--isolated"), "--config and --isolated exclude each other: leave one out"),
+        (("--config", "other.toml"), "[tool.torchrepro-lint] is for pyproject.toml; here the settings stand without"),
+        (("--stdin-filename", "b.py", "."), "--stdin-filename names standard input and cannot be combined with paths"),
+    ],
+)
+def test_a_message_names_the_option_to_change(
+    project: Maker, lint: Lint, arguments: tuple[str, ...], message: str
+) -> None:
+    project({"a.py": "BAD\n", "other.toml": "[tool.torchrepro-lint]\nignore = []\n"})
+    ran = lint(*arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert message in ran.err
+
+
+@toys
+def test_a_name_for_standard_input_is_enough(project: Maker, lint: Lint) -> None:
+    project({"a.py": "x = 1\n"})
+    assert lint("-q", "--stdin-filename", "a.py", stdin=b"BAD\n").out == "a.py:1:1: TRL901 BAD is not GOOD\n"
+
+
+@toys
+def test_a_file_of_two_names_is_fixed_once(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\nx = BAD\n"})
+    (folder / "b.py").symlink_to("a.py")
+    ran = lint("--fix", "a.py", "b.py")
+    assert (ran.status, ran.out) == (0, "")
+    assert "not fixed" not in ran.err
+    assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\nx = GOOD\n"
+    assert (folder / "b.py").is_symlink()
+
+
+def test_a_rule_is_found_in_any_case_and_json_says_how_it_counts(project: Maker, lint: Lint) -> None:
+    project({})
+    assert lint("rule", "trl301").out == lint("rule", "TRL301").out == lint("rule", "DataLoader-Worker-Init").out
+    (record, off) = (json.loads(lint("rule", code, "--output-format", "json").out) for code in ("TRL301", "TRL403"))
+    assert (record["severity"], record["default"]) == ("warning", True)
+    assert (off["severity"], off["default"]) == ("note", False)

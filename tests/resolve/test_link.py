@@ -1,0 +1,284 @@
+"""A link that follows changes says what a new one says, of every file, and works out only what a change concerns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from one_file import facts_of
+from page_examples import Example, examples
+from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.checks import RULES
+from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.config.settings import Settings
+from torchrepro_lint.domain.programs import Link
+from torchrepro_lint.domain.project import Context, Project
+from torchrepro_lint.engine.store.query_store import TABLES, packed, recall, take_up, unpacked, written, written_table
+from torchrepro_lint.resolve.search_path import ModuleTree
+from torchrepro_lint.source.text import Lines
+
+_ROOT = Path(__file__).parents[2]
+# What TRL001 is about has no facts to follow.
+_PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
+
+
+def _several(page: Path) -> list[Example]:
+    """The examples of a page with more than one module."""
+    return [each for each in examples(page) if sum(path.endswith(".py") for path in each.files) > 1]
+
+
+def _recall(into: Link, tables: dict[str, object], name: str) -> None:
+    if name in tables:
+        recall(into, name, tables.pop(name))
+
+
+class _Checked:
+    """What all rules say of a project whose files change, by a link that follows them and by new ones."""
+
+    def __init__(self, files: Mapping[str, str], options: Mapping[str, str]) -> None:
+        self._settings = Settings(device=options.get("device", "auto"))
+        self._catalogue = catalogue.load(options.get("torch", "2.13"))
+        self.followed = True
+        self._files = files
+        self._link = self._new(files, keeps=True, firm=True)
+        self._left = self._new(files, keeps=True)
+        self.found = self._findings(files, self._link)
+        assert self.found == self._findings(files, self._left)
+
+    def change(self, files: Mapping[str, str]) -> None:
+        """Take over other texts of the files, and expect of the link what a new one says, and of one that takes up no more
+        than what is written down between runs.
+        """
+        later = self._new(self._files, keeps=True)
+        take_up(later, *unpacked(packed(written(self._left))))
+        tables = unpacked(packed({name: written_table(self._left, name) for name in TABLES}))
+        later.names.modules.reads.recall = partial(_recall, later, tables)
+        facts = {path: facts_of(text) for path, text in files.items()}
+        self._files = files
+        self.followed = self._link.follow(facts)
+        if not self.followed:
+            self._link = self._new(files, keeps=True, firm=True)
+        self.found = self._findings(files, self._link)
+        assert self.found == self._findings(files, self._new(files))
+        later.settle(facts)
+        self._left = later if later.follow(facts) else self._new(files, keeps=True)
+        assert self._findings(files, self._left) == self.found
+
+    def _new(self, files: Mapping[str, str], *, keeps: bool = False, firm: bool = False) -> Link:
+        facts = {path: facts_of(text) for path, text in files.items()}
+        return Link(facts, ModuleTree(facts, (".",)), self._catalogue.version, keeps=keeps, firm=firm)
+
+    def _findings(self, files: Mapping[str, str], link: Link) -> dict[str, list[Finding]]:
+        lines = {path: Lines(text) for path, text in files.items()}
+        project = Project(
+            link.files,
+            self._settings,
+            self._catalogue,
+            position=lambda path, offset: lines[path].place(offset),
+            text=lambda path: files[path],
+            link=link,
+        )
+        return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
+
+    def _of_file(self, path: str, lines: Lines, project: Project) -> Iterator[Finding]:
+        context = Context(path, project.files[path], lines, project, self._catalogue, self._settings)
+        for rule in RULES:
+            yield from rule.check(context)
+
+
+def _modules(example: Example) -> dict[str, str]:
+    return {path: text for path, text in example.files.items() if path.endswith(".py")}
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_a_file_that_comes_and_goes_is_followed(page: Path) -> None:
+    for example in _several(page)[::12]:
+        _come_and_go(example)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_every_file_that_comes_and_goes_is_followed(page: Path) -> None:
+    for example in _several(page):
+        _come_and_go(example)
+
+
+def _come_and_go(example: Example) -> None:
+    files = _modules(example)
+    for path, text in files.items():
+        checked = _Checked(files, example.options)
+        for other in ("", text, f"\n\n{text}", text):
+            checked.change({**files, path: other})
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_edits_as_people_make_them_are_followed(seed: int) -> None:
+    every = sorted((each for page in _PAGES for each in _several(page)), key=lambda each: -len(each.files))
+    files = _modules(every[seed % 3])
+    dice = random.Random(seed)
+    checked = _Checked(files, {})
+    followed = 0
+    for _ in range(25):
+        path = dice.choice(sorted(files))
+        files = {**files, path: _edited(files[path], dice)}
+        checked.change(files)
+        followed += checked.followed
+    assert followed > 10
+
+
+def _edited(text: str, dice: random.Random) -> str:
+    """A text with one line changed; as it is where what comes of it is no program."""
+    lines = text.split("\n")
+    at = dice.randrange(len(lines))
+    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+    for _ in range(20):
+        match dice.randrange(9):
+            case 0:
+                new = [*lines, "", "def added(values):", "    return [each for each in values if each]", ""]
+            case 1:
+                new = [*lines[:at], f"{indent}torch.manual_seed(0)", *lines[at:]]
+            case 2:
+                new = [*lines[:at], f"{indent}y = x.index_add(0, i, z); torch.rand(3)", *lines[at:]]
+            case 3:
+                new = [*lines[:at], *lines[at + 1 :]]
+            case 4:
+                new = [*lines[:at], lines[at].replace("(", "(None, ", 1), *lines[at + 1 :]]
+            case 5:
+                new = ["# a comment", *lines]
+            case 6:
+                new = [*lines, "NOISE = torch.rand(3)", ""]
+            case 7:  # a definition moves to the end
+                end = next((n for n in range(at + 1, len(lines)) if lines[n][:1].strip()), len(lines))
+                new = [*lines[:at], *lines[end:], "", *lines[at:end], ""]
+            case _:
+                new = [*lines[:at], lines[at].replace("self.", "other.", 1), *lines[at + 1 :]]
+        changed = "\n".join(new)
+        try:
+            compile(changed, "edited.py", "exec")
+        except SyntaxError:
+            continue
+        return changed
+    return text
+
+
+def test_a_parameter_begins_to_be_called_and_ends() -> None:
+    loading = """
+from torch.utils.data import DataLoader, Dataset
+from b import run
+
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+
+def loader(rows):
+    return DataLoader(Rows(rows), num_workers=2)
+
+
+run(loader)
+"""
+    other = "def run(make, do=None):\n    return do and do()\n"
+    calls = "from noise import Noise\n\n\ndef run(make, do=None):\n    do and do()\n    return make(Noise())\n"
+    noise = "import random\n\n\nclass Noise:\n    def __getitem__(self, index):\n        return random.random()\n"
+    files = {"a.py": loading, "b.py": "def run(make):\n    return 1\n", "noise.py": noise}
+    checked = _Checked(files, {})
+    for text, draws in ((calls, True), (files["b.py"], False), (other, False), (calls, True), (other, False)):
+        checked.change({**files, "b.py": text})
+        assert checked.followed
+        assert any(each.code == "TRL301" for each in checked.found["a.py"]) is draws
+
+
+def test_a_module_that_did_nothing_begins_to_draw() -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/nets.py": "class Net:\n    pass\n",
+        "train.py": "import torch\nfrom kit.nets import Net\n\nif __name__ == '__main__':\n    torch.save(Net(), 'net.pt')\n",
+    }
+    checked = _Checked(files, {})
+    assert not checked.found["train.py"]
+    checked.change({**files, "kit/nets.py": "import torch\nNOISE = torch.rand(3)\nclass Net:\n    pass\n"})
+    assert [each.code for each in checked.found["train.py"]] == ["TRL101"]
+
+
+def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
+    files = {
+        "a.py": "import torch\n\ndef f():\n    return torch.rand(3)\n",
+        "b.py": "import a\n\na.f()\n",
+        "c.py": "def g():\n    return 1\n",
+    }
+    checked = _Checked(files, {})
+    link = checked._link
+    before = {path: link.sites.of(path, tuple) for path in files}
+    checked.change({**files, "c.py": "def g():\n    return 2\n"})
+    after = {path: link.sites.of(path, tuple) for path in files}
+    assert checked.followed
+    assert after["a.py"] is before["a.py"]
+    assert after["b.py"] is before["b.py"]
+
+
+def _link(files: Mapping[str, str]) -> Link:
+    facts = {path: facts_of(text) for path, text in files.items()}
+    return Link(facts, ModuleTree(facts, (".",)), "2.13", keeps=True)
+
+
+def test_files_that_come_or_go_make_a_new_link() -> None:
+    link = _link({"a.py": "x = 1\n"})
+    assert not link.follow({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
+
+
+def test_options_concern_all_files() -> None:
+    text = "import argparse\np = argparse.ArgumentParser()\n"
+    link = _link({"a.py": text, "b.py": "x = 1\n"})
+    assert not link.follow({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
+
+
+_COMMANDS = """\
+import click
+import torch
+import config
+
+torch.backends.cudnn.benchmark = config.FAST
+torch.use_deterministic_algorithms(config.EXACT)
+model = config.Net().cuda()
+
+
+@click.command()
+def train():
+    torch.manual_seed(0)
+    model(torch.rand(1)).sum().backward()
+    torch.save(model, "model.pt")
+
+
+@click.command()
+def test():
+    torch.save(model(torch.rand(1)), "out.pt")
+"""
+
+
+def test_what_commands_have_in_common_follows_changes_elsewhere() -> None:
+    """Their module runs once for all of them, and what that does is asked after the runs are kept."""
+    plain, library = "import torch\nclass Net(torch.nn.Conv2d): pass\n", "import timm\nNet = timm.models.ResNet\n"
+    texts = [
+        f"FAST = {fast}\nEXACT = {exact}\n{net}"
+        for fast, exact, net in (
+            (True, False, plain),
+            (False, False, plain),
+            (False, True, plain),
+            (False, False, library),
+            (True, True, library),
+        )
+    ]
+    checked = _Checked({"app.py": _COMMANDS, "config.py": texts[0]}, {})
+    said = []
+    for text in (*texts, texts[0]):
+        checked.change({"app.py": _COMMANDS, "config.py": text})
+        said.append(checked.found["app.py"])
+    assert len(set(map(str, said))) == len(texts)

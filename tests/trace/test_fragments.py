@@ -1,0 +1,80 @@
+"""A run that repeats what others did where they import the same modules does what it would have done by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from one_file import facts_of
+from page_examples import examples
+from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.config.settings import Settings
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.trace.builder import Run
+from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.trace import CallFrame, Target
+
+_ROOT = Path(__file__).parents[2]
+_PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
+
+# Three programs; what the second module leaves waiting is run by some of them, and one comes to the modules in another order.
+_FILES = {
+    "kit/__init__.py": "from kit import draws, nets\n",
+    "kit/draws.py": "import torch\n\ndef draw():\n    return torch.rand(3)\n\nFIRST = draw()\n",
+    "kit/nets.py": (
+        "import torch\nfrom kit.draws import draw\n\n"
+        "def numbers():\n    yield draw()\n\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return draw() + x\n\n"
+        "NET = torch.nn.Sequential(Net())\nLEFT = numbers()\n"
+    ),
+    "one.py": "import kit\n\nkit.nets.NET(1)\n",
+    "two.py": "from kit import nets\n\nfor each in nets.LEFT:\n    print(each)\n",
+    "three.py": "def main():\n    from kit.nets import NET\n    from kit.draws import draw\n    NET(draw())\n\nmain()\n",
+    "four.py": "from kit.draws import FIRST\n\nprint(FIRST)\n",
+}
+
+
+def _project(files: dict[str, str]) -> Project:
+    facts = {path: facts_of(text) for path, text in files.items() if path.endswith(".py")}
+    return Project(facts, Settings(), catalogue.load("2.13"))
+
+
+def _runs(files: dict[str, str], entries: list[Entry]) -> list[Run]:
+    """Runs of some entry points, one after the other."""
+    project = _project(files)
+    return [Run.from_entry(entry, project.resolver, project.link.runs) for entry in entries]
+
+
+def _expect_the_same(files: dict[str, str]) -> int:
+    entries = list(_project(files).entries)
+    for entry, run in zip(entries, _runs(files, entries), strict=True):
+        (alone,) = _runs(files, [entry])
+        assert run.happenings == alone.happenings
+        assert run.entries == alone.entries
+        assert run.functions == alone.functions
+    return len(entries)
+
+
+def test_programs_that_import_the_same_modules_run_as_they_would_alone() -> None:
+    assert _expect_the_same(_FILES) == 4
+
+
+def test_what_was_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    repeated: list[bool] = []
+    repeats = Run._repeats
+
+    def noted(self: Run, target: Target, way: tuple[CallFrame, ...]) -> bool:
+        repeated.append(repeats(self, target, way))
+        return repeated[-1]
+
+    monkeypatch.setattr(Run, "_repeats", noted)
+    _ = _project(_FILES).programs
+    assert any(repeated)
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_programs_of_the_pages_run_as_they_would_alone(page: Path) -> None:
+    for each in examples(page)[::3]:
+        if sum(path.endswith(".py") for path in each.files) > 2:
+            _expect_the_same(dict(each.files))
