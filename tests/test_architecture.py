@@ -1,0 +1,89 @@
+"""The architecture is what its page says: layers, no circles, sizes, and a glossary whose terms can be found."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[1]
+PACKAGE = TOP / "torchrepro_lint"
+GLOSSARY = re.compile(r"^\| \*\*(?P<terms>[^|]+)\*\* \|[^|]*\| (?P<places>[^|]+) \|$", re.MULTILINE)
+
+
+def modules() -> dict[str, Path]:
+    return {
+        ".".join(path.relative_to(TOP).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def imported(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    """The modules of the package that a module imports anywhere: at run time, for types, inside functions."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relatively"
+            targets = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            parts = target.split(".")
+            prefixes = [".".join(parts[:count]) for count in range(len(parts), 1, -1)]
+            yield from [prefix for prefix in prefixes if prefix in known and prefix != name][:1]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = modules()
+    left = {name: set(imported(name, path, known)) for name, path in known.items()}
+    assert sum(map(len, left.values())) > 1000
+    while free := [name for name, others in left.items() if not others]:
+        for name in free:
+            del left[name]
+        for others in left.values():
+            others.difference_update(free)
+    assert sorted(left) == []
+
+
+def test_modules_are_few_and_none_is_long() -> None:
+    known = modules()
+    # Rules, their fixes and the formats of reports are as many as there are.
+    counted = [
+        name for name in known if not name.startswith(("torchrepro_lint.checks", "torchrepro_lint.interfaces.report"))
+    ]
+    assert len(counted) <= 200
+    flat = [name for name, path in known.items() if path.parent == PACKAGE and path.name != "__init__.py"]
+    assert flat == ["torchrepro_lint.__main__"]
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in known.items()}
+    assert {name: length for name, length in lengths.items() if length > 500} == {}
+
+
+def test_the_page_shows_the_layers_that_the_code_has() -> None:
+    pytest.importorskip("grimp")
+    from tools.architecture import PAGE, drawn
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert drawn(page) == page
+
+
+def test_each_term_of_the_glossary_leads_to_the_module_that_implements_it() -> None:
+    page = (TOP / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = list(GLOSSARY.finditer(page))
+    assert len(rows) >= 20
+    missing = []
+    for row in rows:
+        heads = [first_words(PACKAGE / place) for place in re.findall(r"`([\w/]+\.py)`", row["places"])]
+        assert heads, row["terms"]
+        missing += [term for term in row["terms"].split(", ") if not any(term.lower() in head for head in heads)]
+    assert missing == []
+
+
+def first_words(path: Path) -> str:
+    """The name of a module and its first sentence, in lower case."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    sentence = re.split(r"\.\s", " ".join(docstring.split()), maxsplit=1)[0]
+    return f"{path.stem.replace('_', ' ')}: {sentence}".lower()
