@@ -57,14 +57,14 @@ def statement_fits(piece: str, indent: str, kind: str) -> bool:
     body: list[ast.stmt] = tree.body if isinstance(tree, ast.Module) else []
     if body and (indent or not parsed(text)):
         body = getattr(body[0], "body", [])
-    return len(body) == 1 and kind in _STATEMENTS.get(type(body[0]).__name__, ("Do",))
+    return len(body) == 1 and kind in _STATEMENTS.get(type(body[0]).__name__, ("ExpressionStatement",))
 
 
 _STATEMENTS = {
     "Assign": ("Assign",),
     "AugAssign": ("Assign",),
     "AnnAssign": ("Assign",),
-    "TypeAlias": ("Assign", "Do"),
+    "TypeAlias": ("Assign", "ExpressionStatement"),
     "Import": ("Import",),
     "ImportFrom": ("Import",),
     "If": ("If",),
@@ -76,15 +76,15 @@ _STATEMENTS = {
     "Try": ("Try",),
     "TryStar": ("Try",),
     "Match": ("Match",),
-    "FunctionDef": ("Define",),
-    "AsyncFunctionDef": ("Define",),
-    "ClassDef": ("Define",),
-    "Return": ("Leave",),
-    "Raise": ("Leave",),
-    "Delete": ("Leave",),
-    "Assert": ("Leave", "If", "Do"),
-    "Break": ("Leave",),
-    "Continue": ("Leave",),
+    "FunctionDef": ("DefinitionStatement",),
+    "AsyncFunctionDef": ("DefinitionStatement",),
+    "ClassDef": ("DefinitionStatement",),
+    "Return": ("SimpleStatement",),
+    "Raise": ("SimpleStatement",),
+    "Delete": ("SimpleStatement",),
+    "Assert": ("SimpleStatement", "If", "ExpressionStatement"),
+    "Break": ("SimpleStatement",),
+    "Continue": ("SimpleStatement",),
 }
 
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from benchmarks.untouched import compare
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings
-from torchrepro_lint.engine.fixer import Fixed, fix_tree
+from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.read_project import read_tree
-from torchrepro_lint.engine.run import collector_off, prepare
+from torchrepro_lint.engine.run import gc_disabled, prepare
 from torchrepro_lint.engine.writing import write_all
 from torchrepro_lint.interfaces.report import diff
 from torchrepro_lint.source.text import Edit, apply_edits
@@ -73,20 +73,20 @@ def _row(path: Path, select: str | None, diffs: Path | None) -> Row:
         return Row(folder.name, len(fixed.files), len(fixed.changes), fixed.settled, outside, shown)
 
 
-def _fix(folder: Path, select: str | None) -> Fixed:
+def _fix(folder: Path, select: str | None) -> FixResult:
     """What ``--fix --unsafe-fixes`` does to the project in a directory, not yet written."""
 
     def overrides(settings: Settings) -> Settings:
         chosen = Selection(tuple(select.split(",")) if select else None)
         return settings._replace(unsafe_fixes=True, selections=(*settings.selections, chosen))
 
-    (tree,) = plan([str(folder)], Options(overrides=overrides)).trees
+    (tree,) = plan([str(folder)], ConfigOptions(overrides=overrides)).trees
     checker, _ = prepare(tree, honour_comments=True)
-    with collector_off():
+    with gc_disabled():
         return fix_tree(checker, read_tree(tree).files, unsafe=True)
 
 
-def _strayed(fixed: Fixed) -> tuple[int, list[str]]:
+def _strayed(fixed: FixResult) -> tuple[int, list[str]]:
     """How many tokens stand outside the edits, and a line on each that one of the rounds has changed."""
     outside, wrong = 0, []
     for path, change in fixed.changes.items():
@@ -116,7 +116,7 @@ def _compiles(path: Path) -> bool:
     return True
 
 
-def _keep(file: Path, folder: Path, fixed: Fixed) -> None:
+def _keep(file: Path, folder: Path, fixed: FixResult) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(diff.render(each) for each in fixed.changes.values())
     file.write_text(text.replace(f"{folder}{os.sep}", ""), encoding="utf-8")

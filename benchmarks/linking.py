@@ -17,11 +17,11 @@ from typing import Any
 
 from benchmarks.packages import joined
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.checker import Checker, check
-from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
-from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="runs that count (default: %(default)s)")
     options = parser.parse_args()
     gc.disable()
-    (tree,) = plan([str(options.directory or joined())], Options()).trees
+    (tree,) = plan([str(options.directory or joined())], ConfigOptions()).trees
     checker, _ = prepare(tree, honour_comments=True)
     files = dict(list(read_tree(tree).files.items())[: options.modules])
     laps = [_laps(checker, files) for _ in range(options.repeats)]
@@ -43,7 +43,7 @@ def main() -> None:
         print(f"{name}: {statistics.median(seconds):.3f} ({seconds[0]:.3f} to {seconds[-1]:.3f})")
 
 
-def _laps(checker: Checker, files: dict[str, Reading]) -> dict[str, float]:
+def _laps(checker: Checker, files: dict[str, ParsedFile]) -> dict[str, float]:
     laps: dict[str, float] = {}
 
     def lap(name: str, work: Callable[[], Any]) -> Any:
@@ -59,13 +59,13 @@ def _laps(checker: Checker, files: dict[str, Reading]) -> dict[str, float]:
     return laps
 
 
-def _linked(checker: Checker, files: dict[str, Reading]) -> Parts:
-    parts = Parts(checker, files, lasting=True)
+def _linked(checker: Checker, files: dict[str, ParsedFile]) -> Partition:
+    parts = Partition(checker, files, lasting=True)
     for project in parts.all():
         names = project.resolver
-        for table in (project.entries, names.property_words, names.calls_of, names.options, names.registry.tables):
+        for table in (project.entries, names.property_words, names.call_graph, names.options, names.registry.tables):
             assert table is not None
-        names.heirs_of("")
+        names.subclasses("")
     return parts
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.fitting import fits, parsed, statement_fits
-from torchrepro_lint.source.decoding import Problem, decode, encode
-from torchrepro_lint.syntax.nodes import Constant, Expression, Facts, Operation, Statement
-from torchrepro_lint.syntax.parse import CollectError, collect
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
+from torchrepro_lint.source.decoding import SourceProblem, decode, encode
+from torchrepro_lint.syntax.nodes import Constant, Expression, Operation, Statement, SyntaxTree
+from torchrepro_lint.syntax.parse import ParseError, parse_module
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 _MARKS = ("<!-- figures of benchmarks.spans -->", "<!-- end of those figures -->")
 _COLUMNS = ("files", "lines", "expressions", "statements", "that do not come back", "not read", "bytes changed")
@@ -66,12 +66,12 @@ def _of_file(path: Path, counts: Counter[str]) -> list[Wrong]:
     data = path.read_bytes()
     source = decode(data)
     try:
-        if isinstance(source, Problem):
+        if isinstance(source, SourceProblem):
             counts["not read"] += 1
             return []
         counts["bytes changed"] += encode(source, data) != data
-        facts = collect(source.program)
-    except CollectError:
+        facts = parse_module(source.program)
+    except ParseError:
         counts["not read"] += 1
         return []
     if parsed(source.program) is None:  # syntax of a later Python, which nothing here can be compared with
@@ -82,7 +82,7 @@ def _of_file(path: Path, counts: Counter[str]) -> list[Wrong]:
     return [each._replace(path=path) for each in _wrong(facts, source.program, counts)]
 
 
-def _wrong(facts: Facts, text: str, counts: Counter[str]) -> Iterator[Wrong]:
+def _wrong(facts: SyntaxTree, text: str, counts: Counter[str]) -> Iterator[Wrong]:
     known: dict[tuple[str, str], bool] = {}
     short = {id(each) for function in facts.functions if "<lambda>" in function.name for each in function.body}
     for statement in (each for body in bodies(facts) for each in statements(body)):
@@ -109,11 +109,11 @@ def _parts(statement: Statement) -> Iterator[Expression]:
     """
     made: set[int] = set()
     for outer in expressions(statement):
-        for each in within(outer):
+        for each in subexpressions(outer):
             if isinstance(each, Operation) and each.op in ("f", "and"):
                 made.update(id(inner) for inner in each.operands if isinstance(inner, (Constant, Operation)))
     for outer in expressions(statement):
-        yield from (each for each in within(outer) if id(each) not in made and each.start < each.end)
+        yield from (each for each in subexpressions(outer) if id(each) not in made and each.start < each.end)
 
 
 def _table(rows: dict[str, Counter[str]]) -> str:

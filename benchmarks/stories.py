@@ -1,7 +1,7 @@
 """``python -m benchmarks.stories``: through how many modules a finding comes about, for the two stories of the architecture page.
 
 Each story is a file of a dozen lines with one rule selected. Counted are the modules of the package whose functions are
-entered, in the order of the first entry, and how often a call leads from one module into another. ``--checkout DIR``
+entered while the engine runs, in the order of the first entry, and how often a call leads from one module into another. ``--checkout DIR``
 counts in another checkout.
 """
 
@@ -59,26 +59,11 @@ if __name__ == "__main__":
 """,
     ),
 )
-# Runs the command line under a profile function, in a process of its own, once everything is imported.
+# Runs the engine under a profile function, in a process of its own, once everything is imported: what finds, not what prints.
 _COUNT = """
+import pkgutil
 import sys
 from collections import Counter
-
-entered, switches, at = Counter(), 0, [""]
-
-
-def profile(frame, event, _argument):
-    global switches
-    name = frame.f_globals.get("__name__", "")
-    if not name.startswith("torchrepro_lint") or frame.f_code.co_name == "<module>":
-        return
-    if event == "call":
-        entered[name] += 1
-        switches += name != at[0]
-        at[0] = name
-
-
-import pkgutil
 from importlib import import_module
 
 import torchrepro_lint
@@ -87,17 +72,29 @@ for each in pkgutil.walk_packages(torchrepro_lint.__path__, "torchrepro_lint."):
     if not each.name.endswith("__main__"):
         import_module(each.name)
 
-from torchrepro_lint.__main__ import main
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import Options
+from torchrepro_lint.engine.run import run
 
-sys.argv = ["torchrepro-lint", *sys.argv[1:]]
+entered, switches, at = Counter(), 0, [""]
+
+
+def profile(frame, event, _argument):
+    global switches
+    name = frame.f_globals.get("__name__", "")
+    if event == "call" and name.startswith("torchrepro_lint"):
+        entered[name] += 1
+        switches += name != at[0]
+        at[0] = name
+
+
+planned = plan(["train.py"], Options())
 sys.setprofile(profile)
-try:
-    main()
-except SystemExit as end:
-    sys.setprofile(None)
-    found = "status 1" if end.code == 1 else f"status {end.code}, where 1 was expected"
-    print(f"{len(entered)} modules entered, {switches} switches ({found})", file=sys.stderr)
-    print(*(name.removeprefix("torchrepro_lint.") for name in entered), file=sys.stderr)
+found = run(planned, False, honour_comments=True, progress=lambda _: lambda: None).diagnostics
+sys.setprofile(None)
+assert [each.code for each in found] == [sys.argv[1]], found
+print(f"{len(entered)} modules entered, {switches} switches")
+print(*(name.removeprefix("torchrepro_lint.") for name in entered))
 """
 
 
@@ -116,23 +113,13 @@ def main() -> None:
 
 def _counted(story: Story, checkout: Path) -> str:
     with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, "pyproject.toml").write_text('[project]\nname = "story"\nversion = "0"\n', encoding="utf-8")
+        settings = f'[project]\nname = "story"\nversion = "0"\n\n[tool.torchrepro-lint]\nselect = ["{story.rule}"]\n'
+        Path(scratch, "pyproject.toml").write_text(settings, encoding="utf-8")
         Path(scratch, "train.py").write_text(story.text, encoding="utf-8")
-        arguments = (
-            "train.py",
-            "--select",
-            story.rule,
-            "--jobs",
-            "1",
-            "--no-cache",
-            "--quiet",
-            "--output-format",
-            "full",
-        )
-        command = [sys.executable, "-c", _COUNT, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
+        command = [sys.executable, "-c", _COUNT, story.rule]
+        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0", "XDG_CACHE_HOME": scratch}
         run = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=True)
-    return run.stderr
+    return run.stdout
 
 
 if __name__ == "__main__":

@@ -32,18 +32,18 @@ def parse_ast(directory: Path) -> None:
 def stages(directory: Path) -> None:
     """CPU seconds of the stages of a run, as one line of JSON."""
     from torchrepro_lint.config.discovery import plan
-    from torchrepro_lint.config.roots import Options
-    from torchrepro_lint.engine.partition import Parts, check_tree
+    from torchrepro_lint.config.roots import ConfigOptions
+    from torchrepro_lint.engine.partition import Partition, check_tree
     from torchrepro_lint.engine.read_project import read_tree
     from torchrepro_lint.engine.run import prepare
 
     laps = {"start": time.process_time()}
-    (tree,) = plan([str(directory)], Options()).trees
+    (tree,) = plan([str(directory)], ConfigOptions()).trees
     checker, _ = prepare(tree, honour_comments=True)
     laps["discover"] = time.process_time()
     files = read_tree(tree).files
     laps["read"] = time.process_time()
-    parts = Parts(checker, files)
+    parts = Partition(checker, files)
     laps["parts"] = time.process_time()
     check_tree(checker, parts)
     laps["check"] = time.process_time()

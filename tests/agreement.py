@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.dataflow.types.lattice import What
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.types.targets import FLOW, MODES
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Lines
@@ -32,7 +32,7 @@ class Contradiction(NamedTuple):
     path: str
     row: int
     variable: str
-    said: What
+    said: AbstractValue
     wrong: str
 
 
@@ -42,11 +42,11 @@ class Recorder:
     def __init__(self, project: Project, files: Mapping[str, str], texts: Mapping[str, str]) -> None:
         self.contradictions: list[Contradiction] = []
         self.compared = 0
-        self._kinds = kinds_of(project)
+        self._kinds = type_inference(project)
         self._files = dict(files)  # by the name that Python knows them by: the project's
         self._rows = {path: rows(project, path, text) for path, text in texts.items()}
         self._seen: dict[tuple[str, int, str], int] = {}
-        self._said: dict[tuple[str, int], list[tuple[str, What]]] = {}
+        self._said: dict[tuple[str, int], list[tuple[str, AbstractValue]]] = {}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -81,7 +81,7 @@ class Recorder:
             if wrong := contradiction(said, values[word]):
                 self.contradictions.append(Contradiction(path, row, word, said, wrong))
 
-    def _said_at(self, path: str, row: int) -> list[tuple[str, What]]:
+    def _said_at(self, path: str, row: int) -> list[tuple[str, AbstractValue]]:
         """What inference says of the variables where the statement of a row begins."""
         key = (path, row)
         if key not in self._said:
@@ -90,11 +90,11 @@ class Recorder:
             self._said[key] = found
         return self._said[key]
 
-    def _variables(self, path: str, statement: Statement) -> Iterator[tuple[str, What]]:
+    def _variables(self, path: str, statement: Statement) -> Iterator[tuple[str, AbstractValue]]:
         sys_trace = sys.gettrace()
         sys.settrace(None)
         try:
-            for root in self._kinds.spot(path, statement.start).env:
+            for root in self._kinds.program_point(path, statement.start).env:
                 if root not in (FLOW, MODES):
                     said = self._kinds.of(path, Ref(statement.start, statement.start, (root,), (), 0), statement.start)
                     yield root.rpartition(".")[2], said
@@ -111,7 +111,7 @@ def rows(project: Project, path: str, text: str) -> dict[int, Statement]:
     return {row: each for row, each in found.items() if not isinstance(each, Loop | With)}
 
 
-def contradiction(said: What, value: object, depth: int = 3) -> str:
+def contradiction(said: AbstractValue, value: object, depth: int = 3) -> str:
     """What is wrong with what is said of a value; empty where nothing is. None fits everything but what holds for None."""
     if value is None or (not said.kind and not isinstance(value, torch.Tensor)):
         return ""
@@ -132,14 +132,14 @@ def _same(said: object, value: object) -> bool:
     return both_nan or said == value
 
 
-def _of_items(said: What, value: Any, depth: int) -> str:
+def _of_items(said: AbstractValue, value: Any, depth: int) -> str:
     if said.kind in ("list", "tuple") and said.items is not None:
         if len(said.items) != len(value):
             return f"has {len(value)} items"
-        pairs: Iterable[tuple[What, object]] = zip(said.items, value, strict=True)
-    elif said.of is not None and said.kind in ("list", "tuple", "set", "frozenset", "dict"):
+        pairs: Iterable[tuple[AbstractValue, object]] = zip(said.items, value, strict=True)
+    elif said.contents is not None and said.kind in ("list", "tuple", "set", "frozenset", "dict"):
         elements = list(value.values()) if said.kind == "dict" else list(value)
-        pairs = [(said.of, each) for each in elements[:_MOST_ITEMS]]
+        pairs = [(said.contents, each) for each in elements[:_MOST_ITEMS]]
     else:
         return ""
     for at, (each, item) in enumerate(pairs):
@@ -150,7 +150,7 @@ def _of_items(said: What, value: Any, depth: int) -> str:
     return ""
 
 
-def _of_tensor(said: What, value: object) -> str:
+def _of_tensor(said: AbstractValue, value: object) -> str:
     if not isinstance(value, torch.Tensor):
         return f"is a {type(value).__name__}"
     if said.kind == "parameter" and not isinstance(value, torch.nn.Parameter):
@@ -158,7 +158,8 @@ def _of_tensor(said: What, value: object) -> str:
     checks = {
         f"is {value.dtype}": not said.dtype or f"torch.{said.dtype}" == str(value.dtype),
         f"is of {_family(value)}": not said.family or said.family == _family(value),
-        f"has {value.ndim} dimensions": said.low <= value.ndim and (said.high is None or value.ndim <= said.high),
+        f"has {value.ndim} dimensions": said.min_ndim <= value.ndim
+        and (said.max_ndim is None or value.ndim <= said.max_ndim),
         f"has the sizes {tuple(value.shape)}": said.sizes is None or _fit(said.sizes, tuple(value.shape)),
         f"is on {value.device.type}": not said.device or said.device == value.device.type,
         "needs a gradient": said.grad is not False or not value.requires_grad or not torch.is_grad_enabled(),

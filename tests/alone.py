@@ -7,26 +7,26 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.config.discovery import Tree, plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.engine.checker import Checked, check
-from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.config.discovery import ProjectTree, plan
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.engine.checker import CheckResult, check
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
-from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
 
 
 class Whole(NamedTuple):
     """A run over a whole project: what was read, and what was found in each file."""
 
-    tree: Tree
-    files: dict[str, Reading]
-    found: dict[str, Checked]
+    tree: ProjectTree
+    files: dict[str, ParsedFile]
+    found: dict[str, CheckResult]
 
 
 def whole(directory: Path) -> Whole:
     """Lint all files of a directory, which has to be one project."""
-    (tree,) = plan([str(directory)], Options()).trees
+    (tree,) = plan([str(directory)], ConfigOptions()).trees
     files = read_tree(tree).files
     return Whole(tree, files, _check(tree, files))
 
@@ -37,7 +37,7 @@ def differences(run: Whole, paths: Collection[str]) -> Iterator[str]:
     The project is planned and linked afresh for each; only the facts of files are those of the first run.
     """
     for path in paths:
-        (tree,) = plan([str(Path(run.tree.root.path, path))], Options()).trees
+        (tree,) = plan([str(Path(run.tree.root.path, path))], ConfigOptions()).trees
         if (tree.root.path, tree.files) != (run.tree.root.path, run.tree.files):
             yield f"{path}: another project: {tree.root.path}, {len(tree.files)} files"
             continue
@@ -50,7 +50,7 @@ def differences(run: Whole, paths: Collection[str]) -> Iterator[str]:
         gc.collect()
 
 
-def _check(tree: Tree, files: dict[str, Reading]) -> dict[str, Checked]:
+def _check(tree: ProjectTree, files: dict[str, ParsedFile]) -> dict[str, CheckResult]:
     checker, _ = prepare(tree, honour_comments=True)
-    parts = Parts(checker, files, lasting=True)
+    parts = Partition(checker, files, lasting=True)
     return {path: check(checker, path, files[path], parts.of(path)) for path, _ in tree.given}

@@ -52,11 +52,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mappin
 @pytest.fixture
 def lint(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Run the command line as the console script does."""
-    from torchrepro_lint.config.settings import table
+    from torchrepro_lint.config.settings import settings_table
     from torchrepro_lint.interfaces.cli.app import main
 
     def run(*arguments: str, stdin: bytes | None = None) -> Ran:
-        table.cache_clear()
+        settings_table.cache_clear()
         capfdbinary.readouterr()
         if stdin is not None:
             monkeypatch.setattr(sys, "stdin", _Piped(stdin))

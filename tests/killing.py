@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from torchrepro_lint.config.discovery import Given
-from torchrepro_lint.engine.writing import Change, write_all
+from torchrepro_lint.config.discovery import GivenFile
+from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.source.decoding import Source, decode
 
 COUNT, MODE = 4, 0o640
@@ -54,7 +54,7 @@ def interrupt(paths: list[Path], seconds: float) -> None:
     os.waitpid(child, 0)
 
 
-def changes(paths: list[Path]) -> list[Change]:
+def changes(paths: list[Path]) -> list[FileChange]:
     """Each file as it is, to be what it is not; they belong to one fix."""
     texts = [source(each) for each in (OLD, NEW)]
     found = []
@@ -62,7 +62,7 @@ def changes(paths: list[Path]) -> list[Change]:
         before = source(path.read_bytes())
         after = texts[before == texts[0]]
         partners = tuple(str(each) for each in paths if each != path)
-        found.append(Change(Given(path.name, str(path)), before, after, partners))
+        found.append(FileChange(GivenFile(path.name, str(path)), before, after, partners))
     return found
 
 

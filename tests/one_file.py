@@ -10,8 +10,8 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.source.text import Lines, apply_fixes
-from torchrepro_lint.syntax.nodes import Facts
-from torchrepro_lint.syntax.parse import collect
+from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.syntax.parse import parse_module
 
 Check = Callable[[Context], Iterable[Finding]]
 NAME = "main.py"
@@ -25,9 +25,9 @@ def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.1
 
 
 @lru_cache(maxsize=256)
-def facts_of(text: str) -> Facts:
+def facts_of(text: str) -> SyntaxTree:
     """The facts of a text."""
-    return collect(text)
+    return parse_module(text)
 
 
 def findings(

@@ -13,8 +13,8 @@ import torch
 
 from operation_calls import Case
 from torchrepro_lint.catalogue.catalogue import load
-from torchrepro_lint.catalogue.conditions import Truth, applicable
-from torchrepro_lint.catalogue.rows import Row
+from torchrepro_lint.catalogue.conditions import Truth, applicable_rows
+from torchrepro_lint.catalogue.rows import OperationRow
 
 _ALERT = re.compile(
     r"(.+?) does not have a deterministic implementation|Deterministic behavior was enabled.*CuBLAS", re.DOTALL
@@ -37,9 +37,9 @@ class Seen(NamedTuple):
         return ("different bits" if self.differ else "same bits") + (", warned" if self.warned else "")
 
 
-def deciding(case: Case, version: str, device: str) -> Row | None:
+def deciding(case: Case, version: str, device: str) -> OperationRow | None:
     """The row that decides on a case: the first that holds for sure."""
-    found = applicable(load(version).operation(case.operation), lambda of: None, {**case.known, "device": device})
+    found = applicable_rows(load(version).operation(case.operation), lambda of: None, {**case.known, "device": device})
     return next((row for row, truth in found if truth is Truth.HOLDS), None)
 
 
@@ -92,7 +92,7 @@ def _deterministic(mode: str) -> Iterator[None]:
         torch.use_deterministic_algorithms(False)
 
 
-def record(case: Case, row: Row, off: Seen, on: Seen, runs: int) -> None:
+def record(case: Case, row: OperationRow, off: Seen, on: Seen, runs: int) -> None:
     """Add the observation to the TOML file that ``TORCHREPRO_RECORD`` names, in words fit for a row's ``evidence``."""
     place = os.environ.get("TORCHREPRO_RECORD")
     if place:
@@ -101,7 +101,7 @@ def record(case: Case, row: Row, off: Seen, on: Seen, runs: int) -> None:
             file.write(observation(case, row, off, on, f"run {runs} times on {card} with torch {torch.__version__}"))
 
 
-def observation(case: Case, row: Row, off: Seen, on: Seen, circumstances: str) -> str:
+def observation(case: Case, row: OperationRow, off: Seen, on: Seen, circumstances: str) -> str:
     return (
         f'[[observation]]\ncase = "{case.title}"\nphase = "{row.phase}"\nbehaviour = "{row.behaviour}"\n'
         f'evidence = "{circumstances}: with the flag {on}; without it {off}"\n\n'

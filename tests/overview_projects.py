@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.engine.read_project import ALONE
+from torchrepro_lint.engine.read_project import ONE_PROCESS
 from torchrepro_lint.interfaces.overview.records import Cell, Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
 
@@ -76,8 +76,8 @@ def survey_of(*paths: Path, torch: str | None = None, device: str = "auto") -> S
     def override(settings: Settings) -> Settings:
         return settings._replace(device=device, torch_version=torch or settings.torch_version)
 
-    planned = plan([str(path) for path in paths], Options(overrides=override))
-    return survey(planned, "", True, lambda total: lambda: None, ALONE)
+    planned = plan([str(path) for path in paths], ConfigOptions(overrides=override))
+    return survey(planned, "", True, lambda total: lambda: None, ONE_PROCESS)
 
 
 def overview_of(*paths: Path, torch: str | None = None, device: str = "auto") -> Overview:

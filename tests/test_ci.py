@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.source.files import loads
+from torchrepro_lint.source.files import parse_toml
 
 TOP = Path(__file__).parents[1]
 
@@ -27,6 +27,6 @@ def test_other_pythons_get_the_requirements_of_the_project() -> None:
     )
     command = ["bash", "-c", f"{function}\nrequirements dependencies; requirements test"]
     ran = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
-    project = loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = parse_toml((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert ran.stdout.splitlines() == [*project["dependencies"], *project["optional-dependencies"]["test"]]
     assert all(">=" in each for each in project["dependencies"])

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.run import run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| `(?P<path>[^`:]+):(?P<row>\d+)` \| (?P<code>TRL\d{3}) \|"
 
 def test_the_readme_lists_what_is_reported() -> None:
     listed = sorted((match["path"], int(match["row"]), match["code"]) for match in rows())
-    outcome = run(plan([str(EXAMPLES)], Options()), False, honour_comments=True, progress=lambda _: lambda: None)
+    outcome = run(plan([str(EXAMPLES)], ConfigOptions()), False, honour_comments=True, progress=lambda _: lambda: None)
     found = [
         (Path(one.filename).relative_to(EXAMPLES).as_posix(), one.start.row, one.code) for one in outcome.diagnostics
     ]

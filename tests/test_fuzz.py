@@ -14,8 +14,8 @@ from fuzz.running import try_numbers
 from fuzz.shapes import LINKS
 from fuzz.shrinking import shrunk
 from fuzz.trying import EVERYTHING, attempt
-from torchrepro_lint.engine.process_pool import Death, work_through
-from torchrepro_lint.syntax.parse import CollectError, collect
+from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
+from torchrepro_lint.syntax.parse import ParseError, parse_module
 
 FOUND = sorted(Path(__file__).parent.glob("fuzz/found/*.txt"))
 # A deadline that a busy machine keeps, and what does not end does not.
@@ -52,8 +52,8 @@ def test_a_chain_of_twenty_thousand_is_read_or_refused(name: str) -> None:
     text = f"x = {LINKS[name](20_000)}\n"
     if name in ("dictionary", "strings of letters"):  # they are flat, and take their time
         text = f"x = {LINKS[name](2_000)}\n"
-    for number, answer in work_through(_collected, [text, f"{text}print 'a'\n"], 1, deadline=SECONDS):
-        assert not isinstance(answer, Death), number
+    for number, answer in run_tasks(_collected, [text, f"{text}print 'a'\n"], 1, deadline=SECONDS):
+        assert not isinstance(answer, WorkerFailure), number
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_chain_of_twenty_thousand_is_read_or_refused(name: str) -> None:
     ],
 )
 def test_a_long_expression_is_refused_and_many_short_ones_are_not(text: str, refused: bool) -> None:
-    with pytest.raises(CollectError) as caught:
-        collect(text)
+    with pytest.raises(ParseError) as caught:
+        parse_module(text)
     assert ("nested too deeply" in caught.value.message) is refused
 
 
@@ -87,7 +87,7 @@ def test_an_input_is_made_smaller() -> None:
 
 def _collected(text: str) -> str:
     try:
-        collect(text)
-    except CollectError as error:
+        parse_module(text)
+    except ParseError as error:
         return error.message
     return ""

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.config.settings import FAMILIES, parse
+from torchrepro_lint.config.settings import FAMILIES, parse_settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,7 +55,7 @@ def _line(shown: str) -> str:
 
 def test_the_configuration_is_accepted() -> None:
     (block,) = (each for each in re.findall(r"```toml\n(.*?)```", README, re.DOTALL) if "[tool." in each)
-    settings = parse(tomllib.loads(block)["tool"]["torchrepro-lint"], "README.md")
+    settings = parse_settings(tomllib.loads(block)["tool"]["torchrepro-lint"], "README.md")
     assert settings.seeders == (("acme.repro.fix_seeds", FAMILIES),)
 
 

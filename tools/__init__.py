@@ -1,1 +1,1 @@
-"""What is run by hand on the repository, outside the wheel."""
+"""Scripts that are run by hand on the repository, outside the wheel."""

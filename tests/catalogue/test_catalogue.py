@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.catalogue.catalogue import canonical, error_names, load, spellings
-from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, Row, Seeder
+from torchrepro_lint.catalogue.catalogue import canonical, error_names, load, signatures
+from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, OperationRow, Seeder
 from torchrepro_lint.source import files
 from torchrepro_lint.source.files import documented_versions, read_table, release
 
@@ -19,7 +19,7 @@ def behaviours(version: str, name: str) -> set[str]:
     return {row.behaviour for row in load(version).operation(name) if set(row.devices) & {"cuda", "any"}}
 
 
-def row(version: str, name: str, behaviour: str) -> Row:
+def row(version: str, name: str, behaviour: str) -> OperationRow:
     return next(row for row in load(version).operation(name) if row.behaviour == behaviour)
 
 
@@ -98,7 +98,7 @@ def test_a_class_is_found_through_its_module() -> None:
 
 
 def test_a_documented_operation_has_spellings() -> None:
-    known = {spelling.name for ones in spellings().values() for spelling in ones}
+    known = {spelling.name for ones in signatures().values() for spelling in ones}
     for version in VERSIONS:
         named = {table["name"] for table in read_table(f"torch-{version}.toml")["operation"]}
         assert named <= known, version
@@ -106,7 +106,7 @@ def test_a_documented_operation_has_spellings() -> None:
 
 def test_the_spellings_of_a_name_are_bound_alike() -> None:
     bound: dict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
-    for ones in spellings().values():
+    for ones in signatures().values():
         for spelling in ones:
             bound.setdefault(spelling.name, set()).add((spelling.parameters, spelling.keywords))
     assert {name for name, ways in bound.items() if len(ways) > 1} == set()
@@ -114,7 +114,7 @@ def test_the_spellings_of_a_name_are_bound_alike() -> None:
 
 def test_effective_rows_are_whole() -> None:
     for table in read_table("effective.toml")["row"]:
-        assert set(table["operations"]) <= set(spellings()), table
+        assert set(table["operations"]) <= set(signatures()), table
         assert table["evidence"], table
         previous = (0, 0)
         for span in table["versions"]:
@@ -127,7 +127,7 @@ def test_conditions_speak_of_parameters() -> None:
     for version in VERSIONS:
         for name in load(version).operations:
             for row in load(version).operation(name):
-                spelling = row.spelling
+                spelling = row.signature
                 settled = {*spelling.parameters, *spelling.keywords, *dict(spelling.defaults)}
                 subjects = {condition.of for condition in row.when if "." not in condition.of}
                 # A spelling may lack a parameter: what it leaves open then fails or stays unknown.
@@ -150,7 +150,7 @@ def test_what_raises_has_an_error_name(version: str) -> None:
 
 def test_error_names_belong_to_operations() -> None:
     for error in error_names():
-        assert set(error.operations) <= set(spellings()), error
+        assert set(error.operations) <= set(signatures()), error
         assert error.calls, error
         assert error.until is None or release(error.since) <= release(error.until), error
 

@@ -13,12 +13,12 @@ from one_file import NAME, facts_of
 from operation_lines import LINES, WAITING, Line, Waiting
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.catalogue.catalogue import error_names
-from torchrepro_lint.catalogue.conditions import Known
-from torchrepro_lint.catalogue.rows import ErrorName, Row
+from torchrepro_lint.catalogue.conditions import Subjects
+from torchrepro_lint.catalogue.rows import ErrorName, OperationRow
 from torchrepro_lint.checks import index_select, needs_flag, operations, ties
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.operations.cases import cases
-from torchrepro_lint.domain.operations.verdicts import code_of
+from torchrepro_lint.domain.operations.verdicts import reporting_rule
 from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.text import Lines
@@ -39,7 +39,7 @@ def run(x: torch.Tensor, i, s):
 class Seen(NamedTuple):
     """A row that a line is a case of, and the code of what is reported there (empty: nothing)."""
 
-    row: Row
+    row: OperationRow
     line: int
     version: str
     device: str
@@ -97,13 +97,13 @@ def seen() -> tuple[Seen, ...]:
     return tuple(found)
 
 
-def plain(row: Row) -> Row:
+def plain(row: OperationRow) -> OperationRow:
     """A row without the spelling that it was found by."""
-    return row._replace(when=row.when[len(row.spelling.when) :], spelling=row.spelling._replace(name="", when=()))
+    return row._replace(when=row.when[len(row.signature.when) :], signature=row.signature._replace(name="", when=()))
 
 
-def key(row: Row) -> tuple[str, str, tuple[str, ...], str, object, str]:
-    return row.operation, row.behaviour, row.devices, row.phase, row.when[len(row.spelling.when) :], row.kind
+def key(row: OperationRow) -> tuple[str, str, tuple[str, ...], str, object, str]:
+    return row.operation, row.behaviour, row.devices, row.phase, row.when[len(row.signature.when) :], row.kind
 
 
 @pytest.mark.parametrize("number", range(len(LINES)), ids=lambda number: LINES[number].call)
@@ -120,13 +120,13 @@ def test_what_waits_is_a_case_as_soon_as_its_subject_is_known(line: Waiting, dev
     found = {}
     for version in VERSIONS:
         context = context_of(f"{HEAD}    yield {line.call}\n", version, device)
-        codes = [code for case in cases(context, waiting(line)) if (code := code_of(case)) not in ("", "TRL406")]
+        codes = [code for case in cases(context, waiting(line)) if (code := reporting_rule(case)) not in ("", "TRL406")]
         if codes:
             found[version] = codes[0]
     assert found == Line(line.call, line.cuda, line.cpu).expected(device)
 
 
-def waiting(line: Waiting) -> Known:
+def waiting(line: Waiting) -> Subjects:
     return {line.subject: line.value}
 
 
@@ -143,7 +143,7 @@ def test_every_row_is_told_or_waits() -> None:
     assert {key(row) for row in rows()} - told == set()
 
 
-def rows() -> list[Row]:
+def rows() -> list[OperationRow]:
     """The rows that hold in some release, each under its operation's own name."""
     found = {}
     for version in VERSIONS:
@@ -210,4 +210,4 @@ def _waiting_cases() -> Iterator[Seen]:
             for device in DEVICES:
                 context = context_of(f"{HEAD}    yield {line.call}\n", version, device)
                 for case in cases(context, waiting(line)):
-                    yield Seen(plain(case.row), -1, version, device, code_of(case))
+                    yield Seen(plain(case.row), -1, version, device, reporting_rule(case))

@@ -8,42 +8,42 @@ from typing import Any
 import pytest
 
 import installed
-from torchrepro_lint.catalogue.catalogue import consumers, spellings
-from torchrepro_lint.catalogue.rows import Spelling
+from torchrepro_lint.catalogue.catalogue import consumers, signatures
+from torchrepro_lint.catalogue.rows import Signature
 
 torch = installed.torch()
 
 # Called with sizes as star arguments; or subscripted.
 _OPEN = {"torch.empty", "torch.Tensor.resize_", "torch.Tensor.__getitem__"}
 SPELLINGS = sorted(
-    {one for ones in spellings().values() for one in ones if one.name.startswith("torch.") and one.name not in _OPEN}
+    {one for ones in signatures().values() for one in ones if one.name.startswith("torch.") and one.name not in _OPEN}
 )
 CONSUMERS = sorted(
     {
-        row.spelling
+        row.signature
         for name in consumers().names
         for row in consumers().of(name)
-        if row.spelling.name.startswith("torch.") and (row.spelling.parameters or row.spelling.defaults)
+        if row.signature.name.startswith("torch.") and (row.signature.parameters or row.signature.defaults)
     }
 )
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS + CONSUMERS, ids=lambda one: one.name)
-def test_a_spelling_has_the_parameters_of_torch(spelling: Spelling) -> None:
-    ways = list(signatures(spelling.name))
-    assert any(matches(spelling, positional, keywords, defaults) for positional, keywords, defaults in ways), ways
+@pytest.mark.parametrize("signature", SPELLINGS + CONSUMERS, ids=lambda one: one.name)
+def test_a_spelling_has_the_parameters_of_torch(signature: Signature) -> None:
+    ways = list(torch_signatures(signature.name))
+    assert any(matches(signature, positional, keywords, defaults) for positional, keywords, defaults in ways), ways
 
 
-def matches(spelling: Spelling, positional: list[str], keywords: list[str], defaults: dict[str, Any]) -> bool:
-    own = [name for name, _ in spelling.defaults if name in (*spelling.parameters, *spelling.keywords)]
+def matches(signature: Signature, positional: list[str], keywords: list[str], defaults: dict[str, Any]) -> bool:
+    own = [name for name, _ in signature.defaults if name in (*signature.parameters, *signature.keywords)]
     return (
-        list(spelling.parameters) == positional[: len(spelling.parameters)]
-        and set(spelling.keywords) <= {*keywords, *positional}
-        and all(_equal(defaults.get(name), dict(spelling.defaults)[name]) for name in own)
+        list(signature.parameters) == positional[: len(signature.parameters)]
+        and set(signature.keywords) <= {*keywords, *positional}
+        and all(_equal(defaults.get(name), dict(signature.defaults)[name]) for name in own)
     )
 
 
-def signatures(name: str) -> list[tuple[list[str], list[str], dict[str, Any]]]:
+def torch_signatures(name: str) -> list[tuple[list[str], list[str], dict[str, Any]]]:
     """Positional parameters (a method's without the tensor), keyword-only ones and defaults, in each overload."""
     found = resolve(name)
     method = name.startswith("torch.Tensor.")
@@ -103,7 +103,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 def test_a_wrong_default_would_be_seen() -> None:
     name = "torch.nn.functional.interpolate"
-    (way,) = signatures(name)
+    (way,) = torch_signatures(name)
     right = next(one for one in SPELLINGS if one.name == name)
     assert matches(right, *way)
     assert not matches(right._replace(defaults=(("mode", "bilinear"),)), *way)

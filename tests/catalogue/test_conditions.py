@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchrepro_lint.catalogue.catalogue import load
-from torchrepro_lint.catalogue.conditions import Truth, applicable, arguments
+from torchrepro_lint.catalogue.conditions import Truth, applicable_rows, argument_reader
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Operation, Ref
 
 
@@ -16,9 +16,9 @@ def cases(version: str, name: str, call: str, **known: str | float | bool) -> li
     rows = load(version).operation(name)
     facts = {key.replace("__", "."): value for key, value in known.items()}
     found = []
-    for spelling in dict.fromkeys(row.spelling for row in rows):
-        mine = [row for row in rows if row.spelling == spelling]
-        found += applicable(mine, arguments(spelling, parse(call)), facts)
+    for spelling in dict.fromkeys(row.signature for row in rows):
+        mine = [row for row in rows if row.signature == spelling]
+        found += applicable_rows(mine, argument_reader(spelling, parse(call)), facts)
     return [(row.behaviour, truth.name) for row, truth in found]
 
 

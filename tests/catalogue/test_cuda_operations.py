@@ -18,9 +18,9 @@ torch = installed.torch()
 from operation_calls import Case  # noqa: E402
 from operation_cases import CASES  # noqa: E402
 from operation_runs import Seen, deciding, observation, record, watch  # noqa: E402
-from torchrepro_lint.catalogue.catalogue import load, spellings  # noqa: E402
-from torchrepro_lint.catalogue.rows import Row  # noqa: E402
-from torchrepro_lint.source.files import documented_versions, loads  # noqa: E402
+from torchrepro_lint.catalogue.catalogue import load, signatures  # noqa: E402
+from torchrepro_lint.catalogue.rows import OperationRow  # noqa: E402
+from torchrepro_lint.source.files import documented_versions, parse_toml  # noqa: E402
 
 RUNS, SCALE = 30, 16
 SERIES = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
@@ -43,7 +43,7 @@ def test_a_cuda_device_does_what_the_row_says(case: Case) -> None:
     assert fits(row, off, on), f"{row.behaviour}, but with the flag {on} and without it {off}"
 
 
-def fits(row: Row, off: Seen, on: Seen) -> bool:
+def fits(row: OperationRow, off: Seen, on: Seen) -> bool:
     """Whether runs agree with a row. A race need not show: bits may be the same where they are not promised."""
     match row.behaviour:
         case "raises":
@@ -88,13 +88,13 @@ def _rows() -> set[tuple[object, ...]]:
     return {
         _key(row)
         for version in documented_versions()
-        for name in spellings()
+        for name in signatures()
         for row in load(version).operation(name)
         if {"cuda", "any"} & set(row.devices) and row.operation not in NOT_ON_CUDA
     }
 
 
-def _key(row: Row) -> tuple[object, ...]:
+def _key(row: OperationRow) -> tuple[object, ...]:
     return row.operation, row.behaviour, row.phase, row.when, row.kind
 
 
@@ -122,9 +122,9 @@ def test_an_observation_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     row = deciding(case, torch.__version__, "cuda")
     assert row is not None
     off, on = Seen(None, "backward", True, False), Seen("put_", "backward", False, False)
-    (found,) = loads(observation(case, row, off, on, "run twice"))["observation"]
+    (found,) = parse_toml(observation(case, row, off, on, "run twice"))["observation"]
     assert found["evidence"] == "run twice: with the flag raises put_ in backward; without it different bits"
     monkeypatch.setenv("TORCHREPRO_RECORD", str(tmp_path / "seen.toml"))
     record(case, row, off, on, 2)
     record(case, row, off, on, 2)
-    assert len(loads((tmp_path / "seen.toml").read_text())["observation"]) == 2
+    assert len(parse_toml((tmp_path / "seen.toml").read_text())["observation"]) == 2

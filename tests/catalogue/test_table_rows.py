@@ -33,7 +33,7 @@ ROWS = [
 ]
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
-    *(third_party.foreign, framework_models.rows_named),
+    *(third_party.third_party_operations, framework_models.rows_named),
 )
 
 

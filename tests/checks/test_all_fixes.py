@@ -10,9 +10,9 @@ import pytest
 from benchmarks.untouched import compare
 from page_examples import Example, examples
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import Selection, Settings, table
-from torchrepro_lint.engine.fixer import Fixed, fix_tree
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import Selection, Settings, settings_table
+from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.read_project import read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.engine.writing import write_all
@@ -39,7 +39,7 @@ def test_all_fixes_of_an_example_leave_everything_else(example: Example, tmp_pat
     assert not any(fixed.changes for fixed in fix_all(example, tmp_path)), "fixing again changes something"
 
 
-def check(fixed: Fixed) -> None:
+def check(fixed: FixResult) -> None:
     """No fix was withdrawn, each file still compiles, and its tokens outside the edits are where they were."""
     assert fixed.errors == ()
     for path, change in fixed.changes.items():
@@ -53,7 +53,7 @@ def check(fixed: Fixed) -> None:
             compile(text, path, "exec", dont_inherit=True)
 
 
-def fix_all(example: Example, folder: Path) -> list[Fixed]:
+def fix_all(example: Example, folder: Path) -> list[FixResult]:
     """What ``--select ALL --fix --unsafe-fixes`` does to each project, not yet written."""
 
     def overrides(settings: Settings) -> Settings:
@@ -64,6 +64,6 @@ def fix_all(example: Example, folder: Path) -> list[Fixed]:
             unsafe_fixes=True,
         )
 
-    table.cache_clear()
-    trees = plan([str(folder)], Options(overrides=overrides)).trees
+    settings_table.cache_clear()
+    trees = plan([str(folder)], ConfigOptions(overrides=overrides)).trees
     return [fix_tree(prepare(tree, honour_comments=False)[0], read_tree(tree).files, unsafe=True) for tree in trees]

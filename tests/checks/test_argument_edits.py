@@ -19,14 +19,14 @@ from torchrepro_lint.checks.fixes.insertions import (
     remove_statement,
 )
 from torchrepro_lint.source.text import Edit, Span, apply_edits
-from torchrepro_lint.syntax.control_flow import level_of
-from torchrepro_lint.syntax.nodes import Call, Do
+from torchrepro_lint.syntax.control_flow import control_flow_position
+from torchrepro_lint.syntax.nodes import Call, ExpressionStatement
 
 
 def call_of(text: str) -> Call:
     """The call that is the first statement of a text."""
     statement = facts_of(text).body[0]
-    assert isinstance(statement, Do)
+    assert isinstance(statement, ExpressionStatement)
     assert isinstance(statement.value, Call)
     return statement.value
 
@@ -295,7 +295,7 @@ def test_a_paragraph_has_room(before: str, after: str) -> None:
     ],
 )
 def test_a_statement_is_taken_out_with_its_line(before: str, mark: str, after: str | None) -> None:
-    level = level_of(facts_of(before), before.index(mark))
+    level = control_flow_position(facts_of(before), before.index(mark))
     assert level is not None
     edit = remove_statement(before, level.spots[-1])
     assert (None if edit is None else applied(before, edit)) == after

@@ -12,8 +12,8 @@ from page_examples import Example, Expected, examples
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import page, pages
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import Selection, Settings, table
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import Selection, Settings, settings_table
 from torchrepro_lint.engine.run import Outcome, run
 from torchrepro_lint.engine.writing import write
 
@@ -118,8 +118,8 @@ def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False
             unsafe_fixes=unsafe,
         )
 
-    table.cache_clear()
-    planned = plan([str(folder / given)], Options(overrides=overrides))
+    settings_table.cache_clear()
+    planned = plan([str(folder / given)], ConfigOptions(overrides=overrides))
     return run(planned, fix, honour_comments=True, progress=lambda total: lambda: None)
 
 

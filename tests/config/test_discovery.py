@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.config.discovery import Plan, globs, plan, source_roots
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.discovery import Plan, glob_matcher, plan, source_roots
+from torchrepro_lint.config.roots import ConfigOptions
 
 Maker = Callable[[Mapping[str, str]], Path]
 
@@ -19,7 +19,7 @@ def given(planned: Plan) -> list[str]:
 
 
 def found(*paths: str, force_exclude: bool = False) -> list[str]:
-    return given(plan(paths or (".",), Options(), force_exclude))
+    return given(plan(paths or (".",), ConfigOptions(), force_exclude))
 
 
 def test_python_files_and_notebooks_below_a_directory(project: Maker) -> None:
@@ -97,7 +97,7 @@ def test_globs_full_of_stars_take_no_time(project: Maker) -> None:
     )
     project({"torchrepro-lint.toml": settings, ".gitignore": f"{stars}\n{folders}\n", f"{deep}{'a' * 80}.py": ""})
     assert found() == [f"./{deep}{'a' * 80}.py"]
-    fits = globs([stars, folders, f"!{stars}"])
+    fits = glob_matcher([stars, folders, f"!{stars}"])
     assert not fits(f"{deep}{'a' * 80}.py")
     assert fits(f"{deep}b")
 
@@ -142,7 +142,7 @@ def test_a_file_given_twice_is_reported_once(project: Maker) -> None:
 
 def test_a_missing_path_is_an_error_and_the_others_go_on(project: Maker) -> None:
     project({"a.py": ""})
-    planned = plan(("nowhere", "a.py"), Options())
+    planned = plan(("nowhere", "a.py"), ConfigOptions())
     assert planned.errors == ("nowhere: no such file or directory",)
     assert given(planned) == ["a.py"]
 
@@ -182,7 +182,7 @@ def test_a_name_that_is_not_utf8(project: Maker) -> None:
 )
 def test_the_root(project: Maker, files: dict[str, str], root: str) -> None:
     folder = project({**files, "p/q/r/a.py": ""})
-    assert [tree.root.path for tree in plan(("p/q/r/a.py",), Options()).trees] == [str(folder / root)]
+    assert [tree.root.path for tree in plan(("p/q/r/a.py",), ConfigOptions()).trees] == [str(folder / root)]
 
 
 PACKAGE = {"p/a/__init__.py": "", "p/a/b/__init__.py": "", "p/a/b/c.py": "", "p/a/d/e.py": "", "p/beside.py": ""}
@@ -191,7 +191,7 @@ PACKAGE = {"p/a/__init__.py": "", "p/a/b/__init__.py": "", "p/a/b/c.py": "", "p/
 @pytest.mark.parametrize("path", ["p/a", "p/a/b", "p/a/b/c.py", "p/a/__init__.py"])
 def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(project: Maker, path: str) -> None:
     folder = project(PACKAGE)
-    (tree,) = plan((path,), Options()).trees
+    (tree,) = plan((path,), ConfigOptions()).trees
     assert tree.root.path == str(folder / "p")
     assert tree.files == ("a/__init__.py", "a/b/__init__.py", "a/b/c.py", "a/d/e.py")
 
@@ -199,27 +199,27 @@ def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(project: M
 def test_a_checkout_whose_name_cannot_be_imported_is_no_package(project: Maker) -> None:
     folder = project({"owner-name/__init__.py": "", "owner-name/train.py": "", "owner-name/a/__init__.py": ""})
     for path in ("owner-name", "owner-name/train.py"):
-        (tree,) = plan((path,), Options()).trees
+        (tree,) = plan((path,), ConfigOptions()).trees
         assert tree.root.path == str(folder / "owner-name")
-    (tree,) = plan(("owner-name/a",), Options()).trees
+    (tree,) = plan(("owner-name/a",), ConfigOptions()).trees
     assert tree.root.path == str(folder / "owner-name")
 
 
 def test_a_marked_directory_around_a_package_is_linked_as_a_whole(project: Maker) -> None:
     project({**PACKAGE, "p/pyproject.toml": ""})
-    (tree,) = plan(("p/a/b/c.py",), Options()).trees
+    (tree,) = plan(("p/a/b/c.py",), ConfigOptions()).trees
     assert "beside.py" in tree.files
 
 
 def test_unmarked_paths_beside_each_other_share_their_parent(project: Maker) -> None:
     folder = project(PACKAGE)
-    (tree,) = plan(("p/a/b", "p/beside.py"), Options()).trees
+    (tree,) = plan(("p/a/b", "p/beside.py"), ConfigOptions()).trees
     assert (tree.root.path, len(tree.files)) == (str(folder / "p"), 5)
 
 
 def test_the_whole_project_is_linked_whatever_is_given(project: Maker) -> None:
     project({"pyproject.toml": "", "src/a.py": "", "src/b.py": "", "venv/c.py": ""})
-    (tree,) = plan(("src/b.py",), Options()).trees
+    (tree,) = plan(("src/b.py",), ConfigOptions()).trees
     assert tree.files == ("src/a.py", "src/b.py")
     assert [path for path, _ in tree.given] == ["src/b.py"]
     assert source_roots(tree) == ("src", ".")
@@ -235,7 +235,7 @@ def test_files_of_several_projects(project: Maker) -> None:
             "two/c.py": "",
         }
     )
-    planned = plan((".",), Options())
+    planned = plan((".",), ConfigOptions())
     assert [Path(tree.root.path).name for tree in planned.trees] == ["one", "two"]
     assert given(planned) == ["./one/a.py", "./two/b.py"]
 
@@ -244,6 +244,6 @@ def test_config_and_isolated_overrule_what_is_near(project: Maker) -> None:
     folder = project({"torchrepro-lint.toml": 'device = "cpu"\n', "other.toml": 'device = "mps"\n', "a.py": ""})
     devices = [
         plan(("a.py",), options).trees[0].root.settings.device
-        for options in (Options(), Options(config=folder / "other.toml"), Options(isolated=True))
+        for options in (ConfigOptions(), ConfigOptions(config=folder / "other.toml"), ConfigOptions(isolated=True))
     ]
     assert devices == ["cpu", "mps", "auto"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.catalogue.loaders import comes_to, transforms, versioned
-from torchrepro_lint.config.target import VERSIONED, libraries
+from torchrepro_lint.catalogue.loaders import admits_release_from, transform_models, versioned_libraries
+from torchrepro_lint.config.target import VERSIONED_LIBRARIES, required_libraries
 
 
 def test_the_libraries_with_versions_are_those_of_the_table() -> None:
-    assert versioned() == VERSIONED
+    assert versioned_libraries() == VERSIONED_LIBRARIES
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_libraries_with_versions_are_those_of_the_table() -> None:
     ],
 )
 def test_specifiers_come_to_a_release(specifiers: str, release: str, expected: bool) -> None:
-    assert comes_to(specifiers, release) is expected
+    assert admits_release_from(specifiers, release) is expected
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_specifiers_come_to_a_release(specifiers: str, release: str, expected: b
 def test_the_project_decides(tmp_path: Path, files: dict[str, str], asked: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    assert libraries(tmp_path) == ((("albumentations", asked),) if asked else ())
+    assert required_libraries(tmp_path) == ((("albumentations", asked),) if asked else ())
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_the_project_decides(tmp_path: Path, files: dict[str, str], asked: str) 
     [("", {"own"}), ("==2.0.8", {"own"}), ("==1.4.20", {"python"}), ("<1.2", {"python", "numpy"})],
 )
 def test_rows_are_those_of_the_release(asked: str, draws: set[str]) -> None:
-    (row,) = transforms("albumentations.HorizontalFlip", (("albumentations", asked),) if asked else ())
+    (row,) = transform_models("albumentations.HorizontalFlip", (("albumentations", asked),) if asked else ())
     assert row.draws == draws

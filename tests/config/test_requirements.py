@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.config.settings import load
-from torchrepro_lint.config.target import LOCKS, console_scripts, find_target, libraries, project_name
+from torchrepro_lint.config.settings import load_settings
+from torchrepro_lint.config.target import LOCKS, console_scripts, find_target, project_name, required_libraries
 
 KNOWN = ("1.8", "2.0", "2.1")
 WRONG = [
@@ -54,7 +54,7 @@ KEYS = [
 
 def heard(root: Path) -> str:
     """All that is asked of the papers of a project; the target torch."""
-    libraries(root)
+    required_libraries(root)
     console_scripts(root)
     project_name(root)
     return find_target(root, None, KNOWN).version
@@ -74,7 +74,7 @@ def test_a_lock_of_another_shape_says_nothing(tmp_path: Path, name: str, text: s
 def test_a_key_of_another_type_says_nothing(tmp_path: Path, key: str, value: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"{key} = {value}\n", encoding="utf-8")
     (tmp_path / "requirements.txt").write_text("torch==2.0\n", encoding="utf-8")
-    load(tmp_path / "pyproject.toml")
+    load_settings(tmp_path / "pyproject.toml")
     assert heard(tmp_path) in ("2.0", "2.1")
 
 

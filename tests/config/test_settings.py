@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.checks.rule import Rule
-from torchrepro_lint.config.roots import Options, Roots, Unmarked
-from torchrepro_lint.config.settings import Selection, Settings, load, matching, parse, selected, table
+from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, RootFinder
+from torchrepro_lint.config.settings import (
+    Selection,
+    Settings,
+    load_settings,
+    matching_codes,
+    parse_settings,
+    selected_codes,
+    settings_table,
+)
 from torchrepro_lint.source.errors import UsageError
 
 RULES = tuple(
@@ -23,7 +31,7 @@ RULES = tuple(
 
 
 def codes(*layers: Selection) -> list[str]:
-    return sorted(selected(RULES, layers))
+    return sorted(selected_codes(RULES, layers))
 
 
 def test_without_settings_the_default_rules_run() -> None:
@@ -63,7 +71,7 @@ def test_an_unknown_rule_suggests_the_nearest() -> None:
 
 
 def test_matching_takes_codes_prefixes_and_names() -> None:
-    assert matching(RULES, ["TRL30", "unseeded-torch"]) == {rule.code for rule in RULES}
+    assert matching_codes(RULES, ["TRL30", "unseeded-torch"]) == {rule.code for rule in RULES}
 
 
 def test_every_key_is_read() -> None:
@@ -86,7 +94,7 @@ def test_every_key_is_read() -> None:
         "output-format": "json",
         "parser": "libcst",
     }
-    assert parse(data, "here") == Settings(
+    assert parse_settings(data, "here") == Settings(
         selections=(Selection(("TRL3",), ("TRL101",), ("TRL302",), "here"),),
         unfixable=("TRL401",),
         per_file_ignores=(("tests/*", ("TRL1",)),),
@@ -125,7 +133,7 @@ def test_every_key_is_read() -> None:
 )
 def test_a_mistake_names_file_and_key(data: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse(data, "here", "t.")
+        parse_settings(data, "here", "t.")
     assert str(error.value) == message
 
 
@@ -133,9 +141,9 @@ def test_files_are_read_by_their_kind(tmp_path: Path) -> None:
     shared, own = tmp_path / "pyproject.toml", tmp_path / "torchrepro-lint.toml"
     shared.write_text('[project]\nname = "x"\n', encoding="utf-8")
     own.write_text('device = "cpu"\n', encoding="utf-8")
-    assert table(shared) is None
-    assert load(shared).device == "auto"
-    assert load(own).device == "cpu"
+    assert settings_table(shared) is None
+    assert load_settings(shared).device == "auto"
+    assert load_settings(own).device == "cpu"
 
 
 @pytest.mark.parametrize("text", ["select = [\n", "a = 1\na = 2\n", "\xff"])
@@ -143,7 +151,7 @@ def test_bad_toml_is_one_line_that_names_the_file(tmp_path: Path, text: str) -> 
     file = tmp_path / "torchrepro-lint.toml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError) as error:
-        load(file)
+        load_settings(file)
     assert str(error.value).startswith(f"{file}: invalid TOML: ")
     assert "\n" not in str(error.value)
 
@@ -152,10 +160,10 @@ def test_tables_that_are_nested_too_deeply_are_a_usage_error(tmp_path: Path) -> 
     file = tmp_path / "pyproject.toml"
     file.write_text("[tool.torchrepro-lint]\nselect = " + "[" * 100_000 + "]" * 100_000 + "\n", encoding="utf-8")
     with pytest.raises(UsageError, match="nested too deeply"):
-        table(file)
+        settings_table(file)
 
 
 def test_paths_that_have_only_a_disk_in_common_are_no_project(tmp_path: Path) -> None:
     disk = tmp_path.anchor
-    root = Roots(Options(), Unmarked(disk, disk)).of(str(tmp_path))
+    root = RootFinder(ConfigOptions(), FallbackRoot(disk, disk)).of(str(tmp_path))
     assert (root.path, root.top) == (str(tmp_path), str(tmp_path))

@@ -15,7 +15,7 @@ from torchrepro_lint.syntax.nodes import Attribute
 def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uses, "_MOST_FILES", 2)
     texts = {f"{word}.py": f"{word} = {word}({word})\n" for word in "abc"}
-    found = project_of(texts).orders.uses
+    found = project_of(texts).taint.uses
     first = found.spots("a.py")
     found.spots("b.py")
     assert found.spots("a.py") is first

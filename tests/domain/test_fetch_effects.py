@@ -6,8 +6,8 @@ import pytest
 
 from tests.one_file import NAME, findings
 from torchrepro_lint.checks.dataloader import worker_init
-from torchrepro_lint.dataflow.environment import Arguments, SameScopes, Scope, Scoped
-from torchrepro_lint.domain.loaders.callable_effects import Transforming
+from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment, HashConsing
+from torchrepro_lint.domain.loaders.callable_effects import CallableEffects
 from torchrepro_lint.syntax.nodes import Constant, Ref
 
 _PLAIN = """
@@ -45,8 +45,8 @@ def test_each_wrapper_is_asked_once_however_many_ways_lead_to_it(
     sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    worked = Transforming._worked
-    monkeypatch.setattr(Transforming, "_worked", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    worked = CallableEffects._worked
+    monkeypatch.setattr(CallableEffects, "_worked", lambda *args: [asked.append(args[1]), worked(*args)][1])
     assert [each.code for each in findings(worker_init, _program(12, sample, _by_choice(12)))] == codes
     assert len(asked) <= 26, len(asked)  # of 4,096 ways through twelve wrappers
 
@@ -57,13 +57,13 @@ def test_wrappers_that_may_wrap_each_other(sample: str, codes: list[str]) -> Non
     assert [each.code for each in findings(worker_init, _program(2, sample, build))] == codes
 
 
-def _scope(*, word: str = "x", at: int = 4, owner: str = "a.py:Net", inner: Scope | None = None) -> Scope:
-    value = Scoped(NAME, Ref(at, at + 1, (":data",), (), at), inner or Scope())
-    return Scope({word: (value,)}, {"kwargs": Arguments({"y": (value,)}, (value,))}, owner)
+def _scope(*, word: str = "x", at: int = 4, owner: str = "a.py:Net", inner: Environment | None = None) -> Environment:
+    value = Closure(NAME, Ref(at, at + 1, (":data",), (), at), inner or Environment())
+    return Environment({word: (value,)}, {"kwargs": BoundArguments({"y": (value,)}, (value,))}, owner)
 
 
 def test_scopes_that_say_the_same_have_one_number() -> None:
-    scopes = SameScopes()
+    scopes = HashConsing()
     first = scopes.number(_scope(inner=_scope()))
     assert scopes.number(_scope(inner=_scope())) == first
     others = [
@@ -72,9 +72,9 @@ def test_scopes_that_say_the_same_have_one_number() -> None:
         _scope(inner=_scope(), word="y"),
         _scope(inner=_scope(), at=5),
         _scope(inner=_scope(), owner="a.py:Other"),
-        _scope(inner=_scope())._replace(stars={}),
-        _scope(inner=_scope())._replace(stars={"kwargs": Arguments(complete=False)}),
-        _scope(inner=_scope())._replace(given={"x": (Scoped(NAME, Constant(4, 5, 4)),)}),
+        _scope(inner=_scope())._replace(star_arguments={}),
+        _scope(inner=_scope())._replace(star_arguments={"kwargs": BoundArguments(complete=False)}),
+        _scope(inner=_scope())._replace(arguments={"x": (Closure(NAME, Constant(4, 5, 4)),)}),
     ]
     numbers = [scopes.number(each) for each in others]
     assert len({first, *numbers}) == len(numbers) + 1

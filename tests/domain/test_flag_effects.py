@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from one_file import NAME, project_of
-from torchrepro_lint.catalogue.conditions import OPEN
-from torchrepro_lint.domain.flag_effects import Touch
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
+from torchrepro_lint.domain.flag_effects import StateEffect
 
 
-def touched(source: str) -> list[Touch]:
+def touched(source: str) -> list[StateEffect]:
     """What the only program of a file touches."""
     project = project_of({NAME: f"{source}\nprint()\n"})
     (program,) = project.programs
-    return list(project.switching(program))
+    return list(project.state_effects(program))
 
 
 FLAGS = [
@@ -21,8 +21,8 @@ FLAGS = [
     ("from torch.backends import cudnn as c\nc.benchmark = 0", "cudnn-benchmark", 0),
     ("import torch\nb = torch.backends\nb.cudnn.deterministic = True", "cudnn-deterministic", True),
     ("import torch\nfast = False\ntorch.backends.cudnn.benchmark = fast", "cudnn-benchmark", False),
-    ("import torch\ntorch.backends.cudnn.benchmark = input() == 'y'", "cudnn-benchmark", OPEN),
-    ("import torch\ntorch.backends.cudnn.benchmark |= True", "cudnn-benchmark", OPEN),
+    ("import torch\ntorch.backends.cudnn.benchmark = input() == 'y'", "cudnn-benchmark", UNKNOWN_VALUE),
+    ("import torch\ntorch.backends.cudnn.benchmark |= True", "cudnn-benchmark", UNKNOWN_VALUE),
     ("import torch\nsetattr(torch.backends.cudnn, 'benchmark', True)", "cudnn-benchmark", True),
     ("import torch\ntorch.use_deterministic_algorithms(True)", "deterministic-algorithms", True),
     ("import torch\ntorch.use_deterministic_algorithms(mode=False)", "deterministic-algorithms", False),
@@ -86,7 +86,7 @@ VARIABLES = [
     ("import os\nos.environ.update({'A': '1'})", "1"),
     ("import os\nos.environ |= {'A': '1'}", "1"),
     ("import os\nos.environ['A'] = os.environ.get('A', '1')", "1"),
-    ("import os\nk = 'A'\nos.environ[k] = input()", OPEN),
+    ("import os\nk = 'A'\nos.environ[k] = input()", UNKNOWN_VALUE),
     ("import os\nos.environ.pop('A', None)", None),
     ("import os\nos.unsetenv('A')", None),
     ("import os\ndel os.environ['A']", None),

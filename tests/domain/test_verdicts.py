@@ -35,7 +35,7 @@ def test_what_the_arguments_refute_is_no_case_whatever_the_input(page: Path, mon
     contexts = [context for example in examples(page) for context in _contexts(example)]
     found = [list(cases(each)) for each in contexts]
     monkeypatch.setattr(operations, "refuted", lambda *_: False)
-    monkeypatch.setattr(operations, "is_other", lambda *_: False)
+    monkeypatch.setattr(operations, "is_uncatalogued", lambda *_: False)
     assert found == [list(cases(each)) for each in contexts]
 
 
@@ -48,7 +48,7 @@ def test_ties_hide_no_other_verdict(page: Path) -> None:
 
 
 def test_a_call_is_refuted_by_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "of_call", None)
+    monkeypatch.setattr(operations, "call_subjects", None)
     text = "import torch.nn.functional as F\n\ndef f(x):\n    return F.pad(x, (1, 1)), x.topk(2), F.interpolate(x, size=4)\n"
     (context,) = _contexts(Example("", 0, {"a.py": text}, (), (), {}))
     assert not verdicts(context)

@@ -11,10 +11,10 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.engine.store.cache import Cache, clean, open_cache, trim
-from torchrepro_lint.engine.store.file_store import Pack, pack_facts
-from torchrepro_lint.source.files import State, digest
-from torchrepro_lint.syntax.file_encoding import whole
-from torchrepro_lint.syntax.parse import collect
+from torchrepro_lint.engine.store.file_store import FileStore, pack_facts
+from torchrepro_lint.source.files import FileSignature, digest
+from torchrepro_lint.syntax.file_encoding import fully_decoded
+from torchrepro_lint.syntax.parse import parse_module
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -232,30 +232,30 @@ def test_a_pack_keeps_what_is_still_used_and_gives_it_back(tmp_path: Path, cache
     cache = open_cache(str(tmp_path))
     assert cache is not None
     texts = {f"{number}.py": f"import torch\nx = torch.rand({number})\n" for number in range(3)}
-    facts = {path: collect(text) for path, text in texts.items()}
+    facts = {path: parse_module(text) for path, text in texts.items()}
     names = {path: digest(text.encode()) for path, text in texts.items()}
-    files = {path: (State(1, 2, 3, 4), name) for path, name in names.items()}
-    Pack(cache).update(files, {names[path]: pack_facts(each) for path, each in facts.items()})
+    files = {path: (FileSignature(1, 2, 3, 4), name) for path, name in names.items()}
+    FileStore(cache).update(files, {names[path]: pack_facts(each) for path, each in facts.items()})
     del files["0.py"]
-    Pack(cache).update(files, {})
-    pack = Pack(cache)
+    FileStore(cache).update(files, {})
+    pack = FileStore(cache)
     assert pack.digests == {names["1.py"], names["2.py"]}
-    assert [whole(pack.facts(names[path])) for path in files] == [facts[path] for path in files]
+    assert [fully_decoded(pack.facts(names[path])) for path in files] == [facts[path] for path in files]
     assert [pack.summary(names[path]) for path in files] == [facts[path].summary for path in files]
-    assert pack.digest("1.py", State(1, 2, 3, 4)) == names["1.py"]
-    assert pack.digest("1.py", State(1, 2, 3, 5)) is None
+    assert pack.digest("1.py", FileSignature(1, 2, 3, 4)) == names["1.py"]
+    assert pack.digest("1.py", FileSignature(1, 2, 3, 5)) is None
 
 
 def test_a_pack_that_was_written_anew_is_read_where_things_stand_now(tmp_path: Path, caches: Path) -> None:
     cache = open_cache(str(tmp_path))
     assert cache is not None
-    facts = [collect(f"import torch\nx = torch.rand({number})\n" * (number + 1)) for number in range(5)]
+    facts = [parse_module(f"import torch\nx = torch.rand({number})\n" * (number + 1)) for number in range(5)]
     names = [digest(str(number).encode()) for number in range(5)]
     some = sorted(names)[1:]  # what comes first moves all others along
-    pack = Pack(cache)
+    pack = FileStore(cache)
     for present in (some, names):
         fresh = {name: pack_facts(each) for name, each in zip(names, facts, strict=True) if name not in pack.digests}
-        files = {f"{name}.py": (State(1, 2, 3, 4), name) for name in present}
+        files = {f"{name}.py": (FileSignature(1, 2, 3, 4), name) for name in present}
         pack.update(files, {name: fresh[name] for name in present if name in fresh})
         known = dict(zip(names, facts, strict=True))
-        assert [whole(pack.facts(name)) for name in present] == [known[name] for name in present]
+        assert [fully_decoded(pack.facts(name)) for name in present] == [known[name] for name in present]

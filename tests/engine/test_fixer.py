@@ -14,7 +14,7 @@ from conftest import Ran
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import run
-from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, merge, moved
+from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, map_offset, merge
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -196,5 +196,5 @@ def test_fixes_that_touch_wait_for_another_round() -> None:
 @pytest.mark.parametrize(("offset", "places"), [(0, (0, 2)), (2, (4, 4)), (4, (5, 5)), (6, (7, 11)), (7, (12, 12))])
 def test_offsets_move_with_the_edits_before_them(offset: int, places: tuple[int, int]) -> None:
     edits, text = (Edit(Span(0, 0), "##"), Edit(Span(3, 4), ""), Edit(Span(6, 6), "abcd")), "0123456789"
-    assert moved(offset, edits) == places
+    assert map_offset(offset, edits) == places
     assert apply_edits(text, edits)[places[1]] == text[offset]

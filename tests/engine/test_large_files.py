@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.syntax.parse import CollectError, collect
+from torchrepro_lint.syntax.parse import ParseError, parse_module
 
 resource = pytest.importorskip("resource", reason="Windows has no such bound")
 FLAG = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
@@ -27,8 +27,8 @@ MEGABYTES = {
 
 
 def test_what_is_too_large_is_said() -> None:
-    with pytest.raises(CollectError, match="too large to analyse: 10,000,001 characters") as caught:
-        collect("x" * 10_000_001)
+    with pytest.raises(ParseError, match="too large to analyse: 10,000,001 characters") as caught:
+        parse_module("x" * 10_000_001)
     assert caught.value.offset == 0
 
 

@@ -16,9 +16,9 @@ from torchrepro_lint.domain import project as loaded  # noqa: F401  it is loaded
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import limits as deadlines
 from torchrepro_lint.engine import read_project
-from torchrepro_lint.engine.limits import Late, deadline
-from torchrepro_lint.engine.reading import Reading, read
-from torchrepro_lint.interfaces.lsp.counterpart import OwnThread
+from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
+from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
+from torchrepro_lint.interfaces.lsp.counterpart import WorkerThread
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.source.text import Span
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Window
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What never ends, ends soon; what does end takes less than this."""
-    monkeypatch.setattr(deadlines, "DEADLINE", 1.0)
-    monkeypatch.setattr(deadlines, "_FOR_EACH", 0.0)
+    monkeypatch.setattr(deadlines, "TASK_SECONDS", 1.0)
+    monkeypatch.setattr(deadlines, "_SECONDS_PER_FILE", 0.0)
 
 
 def _endless(context: Context) -> Iterable[Finding]:
@@ -66,12 +66,12 @@ def test_a_file_that_is_checked_for_ever(project: Maker, lint: Lint, monkeypatch
 
 
 def test_a_file_that_is_read_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stuck(data: bytes, notebook: bool = False, parser: str = "auto") -> Reading:
+    def stuck(data: bytes, notebook: bool = False, parser: str = "auto") -> ParsedFile:
         while b"ENDLESS" in data:
             pass
-        return read(data, notebook, parser)
+        return parse_bytes(data, notebook, parser)
 
-    monkeypatch.setattr(read_project, "read", stuck)
+    monkeypatch.setattr(read_project, "parse_bytes", stuck)
     monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(_endless))
     project({"a.py": "x = 1\n", "b.py": "ENDLESS\n", "c.py": "x = 1\n"})
     for data, options in ((None, []), (b"ENDLESS\n", ["-"])):
@@ -98,7 +98,7 @@ def test_what_a_project_shares_may_be_what_takes_for_ever(
 
 def test_the_alarm_is_put_back() -> None:
     before = signal.getsignal(signal.SIGVTALRM)
-    with pytest.raises(Late), deadline():
+    with pytest.raises(DeadlineExceededError), deadline():
         _for_ever()
     assert signal.getsignal(signal.SIGVTALRM) is before
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
@@ -112,7 +112,7 @@ def test_in_another_thread_it_is_raised_there() -> None:
             with deadline():
                 found.append(signal.getitimer(signal.ITIMER_VIRTUAL))
                 _for_ever()
-        except Late:
+        except DeadlineExceededError:
             found.append("late")
         found.append(sum(range(100_000)))
 
@@ -126,7 +126,7 @@ def test_what_is_profiled_afterwards_ends() -> None:
     """An exception that is taken back would make Python 3.11 look for it at every step, and for ever in a profile."""
 
     def late() -> None:
-        with pytest.raises(Late), deadline():
+        with pytest.raises(DeadlineExceededError), deadline():
             _for_ever()
 
     def profiled() -> None:
@@ -162,11 +162,11 @@ def test_in_another_thread_nothing_is_raised_afterwards() -> None:
 def test_a_file_that_is_checked_for_ever_in_an_editor(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchrepro_lint.engine.run.RULES", _rules(_endless))
     root = project({"a.py": "x = 1\n", "b.py": "x = 1\n", "pyproject.toml": ""})
-    workspace, thread = Workspace(), OwnThread("checking")
+    workspace, thread = Workspace(), WorkerThread("checking")
 
     def found(texts: Mapping[str, str]) -> dict[str, list[str]]:
         paths = {str(root / name): text.encode() for name, text in texts.items()}
-        workspace.take({path: Document(path, data, path) for path, data in paths.items()})
+        workspace.update_documents({path: Document(path, data, path) for path, data in paths.items()})
         reports = workspace.reports(paths)
         return {
             Path(path).name: [each.message for each in report.checked.findings]

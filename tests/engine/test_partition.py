@@ -16,18 +16,18 @@ from conftest import Ran
 from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options, falls_apart, top_folders
+from torchrepro_lint.config.roots import ConfigOptions, likely_has_components, top_folders
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition, read_project
-from torchrepro_lint.engine.checker import Checked, Checker, check
-from torchrepro_lint.engine.partition import Parts, Shares, share_out, split
-from torchrepro_lint.engine.process_pool import FORKS, work_through
-from torchrepro_lint.engine.read_project import Means, read_tree
-from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.checker import Checker, CheckResult, check
+from torchrepro_lint.engine.partition import Partition, Schedule, connected_components, make_schedule
+from torchrepro_lint.engine.process_pool import FORKS, run_tasks
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
+from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
-from torchrepro_lint.engine.store.file_store import let_go, put_away, stay
+from torchrepro_lint.engine.store.file_store import evict, page_in, page_out
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.syntax.nodes import Facts
+from torchrepro_lint.syntax.nodes import SyntaxTree
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -40,7 +40,7 @@ forks = pytest.mark.skipif(not FORKS, reason="processes are not forked here")
 
 def _parts(files: Mapping[str, str], roots: tuple[str, ...] = (".",)) -> list[set[str]]:
     facts = {path: facts_of(text) for path, text in files.items()}
-    return [set(paths) for paths in split(facts, ModuleTree(facts, roots))]
+    return [set(paths) for paths in connected_components(facts, ModuleTree(facts, roots))]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_outermost_folder_that_has_files() -> None:
     ],
 )
 def test_whether_a_project_falls_apart_is_guessed_from_its_bytes(texts: Mapping[str, bytes], expected: bool) -> None:
-    assert falls_apart(dict.fromkeys(texts, 100), texts.__getitem__) is expected
+    assert likely_has_components(dict.fromkeys(texts, 100), texts.__getitem__) is expected
 
 
 def _examples() -> dict[str, str]:
@@ -109,13 +109,13 @@ def _examples() -> dict[str, str]:
     }
 
 
-def _read(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, Reading]]:
-    (found,) = plan([str(place)], Options()).trees
-    return prepare(found, honour_comments=True)[0], read_tree(found, means=Means(jobs)).files
+def _read(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, ParsedFile]]:
+    (found,) = plan([str(place)], ConfigOptions()).trees
+    return prepare(found, honour_comments=True)[0], read_tree(found, options=ReadOptions(jobs)).files
 
 
-def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int = 1) -> dict[str, Checked]:
-    return partition.check_tree(tree[0], Parts(*tree), jobs)
+def _checked(tree: tuple[Checker, dict[str, ParsedFile]], jobs: int = 1) -> dict[str, CheckResult]:
+    return partition.check_tree(tree[0], Partition(*tree), jobs)
 
 
 def test_parts_say_what_each_says_by_itself(
@@ -125,11 +125,11 @@ def test_parts_say_what_each_says_by_itself(
     place = project({**files, "any.py": "print(1)\n"})
     tree = _read(place)
     apart = _checked(tree)
-    assert len(Parts(*tree).paths) > 500
+    assert len(Partition(*tree).paths) > 500
     assert sum(len(each.findings) for each in apart.values()) > 1000
     # So they do when facts are put away; each part is let go of when it is done with.
     with monkeypatch.context() as patch:
-        patch.setattr(read_project, "_ROOMY", 0)
+        patch.setattr(read_project, "_PAGING_BYTES", 0)
         away = _read(place)
     assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
     assert _checked(away) == apart
@@ -165,7 +165,7 @@ def _project_of(sizes: Mapping[str, int]) -> dict[str, str]:
 @forks
 @pytest.mark.parametrize("away", [False, True])
 def test_any_number_of_processes_says_the_same(project: Maker, monkeypatch: pytest.MonkeyPatch, away: bool) -> None:
-    monkeypatch.setattr(read_project, "_ROOMY", 0 if away else 1 << 40)
+    monkeypatch.setattr(read_project, "_PAGING_BYTES", 0 if away else 1 << 40)
     tree = _read(project(_project_of({"a": 30, "b": 20, "c": 10, "d": 2, "e": 1})))
     alone = _checked(tree)
     assert sum(len(each.findings) for each in alone.values()) == 2 * 63
@@ -178,7 +178,7 @@ def test_a_file_that_ends_its_process_costs_itself_alone(project: Maker, monkeyp
     tree = _read(project(_project_of({"a": 30, "b": 30, "c": 10})))
     alone, ours = _checked(tree), os.getpid()
 
-    def deadly(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
         if path in ("a/train_7.py", "c/train_3.py"):
             assert os.getpid() != ours
             os.kill(os.getpid(), signal.SIGKILL)
@@ -198,14 +198,14 @@ def test_a_file_that_nothing_stops_costs_itself_alone(project: Maker, monkeypatc
     tree = _read(project(_project_of({"a": 30, "b": 30})))
     alone = _checked(tree)
 
-    def endless(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+    def endless(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
         if path == "b/train_7.py":
             time.sleep(600)  # takes no time of the processor, which the deadline counts
         return check(checker, path, reading, project)
 
     monkeypatch.setattr(partition, "check", endless)
-    monkeypatch.setattr(partition, "allowed", lambda _: 1.0)
-    monkeypatch.setattr(partition, "work_through", partial(work_through, deadline=5))
+    monkeypatch.setattr(partition, "time_limit", lambda _: 1.0)
+    monkeypatch.setattr(partition, "run_tasks", partial(run_tasks, deadline=5))
     found = _checked(tree, 2)
     (late,) = found.pop("b/train_7.py").findings
     assert (late.code, late.message) == ("TRL001", "cannot be checked: it takes longer than 5 seconds")
@@ -216,35 +216,35 @@ def test_a_file_that_nothing_stops_costs_itself_alone(project: Maker, monkeypatc
 @pytest.mark.parametrize(
     ("weights", "jobs", "expected"),
     [
-        ((50, 50), 2, Shares(((0,), (1,)), ())),
-        ((100,), 2, Shares((), (0,))),
-        ((10, 90), 2, Shares(((0,),), (1,))),
-        ((48, 34, 59), 2, Shares(((0,), (1,)), (2,))),
-        ((25, 25, 25, 25), 2, Shares(((0, 2), (1, 3)), ())),
-        ((50, 50), 8, Shares((), (0, 1))),
-        ((), 2, Shares((), ())),
+        ((50, 50), 2, Schedule(((0,), (1,)), ())),
+        ((100,), 2, Schedule((), (0,))),
+        ((10, 90), 2, Schedule(((0,),), (1,))),
+        ((48, 34, 59), 2, Schedule(((0,), (1,)), (2,))),
+        ((25, 25, 25, 25), 2, Schedule(((0, 2), (1, 3)), ())),
+        ((50, 50), 8, Schedule((), (0, 1))),
+        ((), 2, Schedule((), ())),
     ],
 )
-def test_how_parts_are_shared_out(weights: tuple[int, ...], jobs: int, expected: Shares) -> None:
-    assert share_out(weights, jobs) == expected
+def test_how_parts_are_shared_out(weights: tuple[int, ...], jobs: int, expected: Schedule) -> None:
+    assert make_schedule(weights, jobs) == expected
 
 
 def test_facts_that_were_put_away_are_the_same() -> None:
     facts = facts_of(TRAIN.format("a"))
-    away = put_away(facts)
+    away = page_out(facts)
     assert (away.summary, away.exports) == (facts.summary, facts.exports)
     assert "body" not in vars(away)
-    fields = [name for name in Facts._fields if name != "assigned"]
+    fields = [name for name in SyntaxTree._fields if name != "assigned"]
     for _ in range(2):
         assert [getattr(away, name) for name in fields] == [getattr(facts, name) for name in fields]
         assert dict(away.assigned) == dict(facts.assigned)
         body = away.body
-        let_go(away)
+        evict(away)
         assert "body" not in vars(away)
         assert away.body is not body
-    stay(away)
+    page_in(away)
     body = away.body
-    let_go(away)
+    evict(away)
     assert away.body is body
     with pytest.raises(AttributeError):
         _ = away.nothing  # type: ignore[attr-defined]
@@ -253,7 +253,7 @@ def test_facts_that_were_put_away_are_the_same() -> None:
 def test_facts_that_are_nested_too_deeply_stay_as_they_are() -> None:
     facts = facts_of("x = " + "-" * 400 + "1\n")
     deep = facts._replace(body=(facts.body[0]._replace(value=_nested(facts.body[0], 100_000)),))  # type: ignore[union-attr]
-    assert put_away(deep) is deep
+    assert page_out(deep) is deep
 
 
 def _nested(value: object, times: int) -> object:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.engine.process_pool import Death, work_through
+from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
 
 TOP = Path(__file__).parents[2]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
@@ -43,12 +43,12 @@ def _process(_number: int) -> int:
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_each_task_has_its_result(jobs: int) -> None:
-    assert sorted(work_through(_square, range(20), jobs)) == [(number, number * number) for number in range(20)]
+    assert sorted(run_tasks(_square, range(20), jobs)) == [(number, number * number) for number in range(20)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_of_the_last_tasks_this_process_does_some_itself(jobs: int) -> None:
-    found = dict(work_through(_process, range(30), jobs, own=10))
+    found = dict(run_tasks(_process, range(30), jobs, own=10))
     assert sorted(found) == list(range(30))
     ours = {number for number, process in found.items() if process == os.getpid()}
     assert 29 in ours
@@ -57,29 +57,29 @@ def test_of_the_last_tasks_this_process_does_some_itself(jobs: int) -> None:
 
 @posix
 def test_a_death_elsewhere_costs_its_own_task_while_this_process_works() -> None:
-    found = dict(work_through(_odd_one_out, range(200), 2, deadline=2, own=190))
-    assert {number for number, answer in found.items() if isinstance(answer, Death)} == {3, 5, 6}
+    found = dict(run_tasks(_odd_one_out, range(200), 2, deadline=2, own=190))
+    assert {number for number, answer in found.items() if isinstance(answer, WorkerFailure)} == {3, 5, 6}
     assert len(found) == 200
 
 
 def test_a_task_that_the_memory_does_not_suffice_for_costs_itself_alone(capfd: pytest.CaptureFixture[str]) -> None:
-    found = dict(work_through(_greedy, range(8), 2))
-    assert found.pop(3) == Death("it takes more memory than there is")
+    found = dict(run_tasks(_greedy, range(8), 2))
+    assert found.pop(3) == WorkerFailure("it takes more memory than there is")
     assert found == {number: number for number in range(8) if number != 3}
     assert capfd.readouterr().err == ""
 
 
 def test_no_task_starts_no_process() -> None:
-    assert list(work_through(_square, [], 4)) == []
+    assert list(run_tasks(_square, [], 4)) == []
 
 
 @posix
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_death_costs_its_own_task(jobs: int) -> None:
-    found = dict(work_through(_odd_one_out, range(10), jobs, deadline=2))
-    assert found[3] == Death("its process was ended by SIGKILL")
-    assert found[5] == Death("its process ended with status 7")
-    assert found[6] == Death("it takes longer than 2 seconds")
+    found = dict(run_tasks(_odd_one_out, range(10), jobs, deadline=2))
+    assert found[3] == WorkerFailure("its process was ended by SIGKILL")
+    assert found[5] == WorkerFailure("its process ended with status 7")
+    assert found[6] == WorkerFailure("it takes longer than 2 seconds")
     assert [found[number] for number in (0, 1, 2, 4, 7, 8, 9)] == [0, 1, 2, 4, 7, 8, 9]
 
 
@@ -91,7 +91,7 @@ def _nested(depth: int) -> tuple[object, ...]:
 
 
 def test_a_result_that_is_nested_too_deeply_to_be_sent_arrives(capfd: pytest.CaptureFixture[str]) -> None:
-    found = dict(work_through(_nested, [3, 100_000, 5], 2))
+    found = dict(run_tasks(_nested, [3, 100_000, 5], 2))
     assert (found[0], found[2]) == (_nested(3), _nested(5))
     depth, inner = 0, found[1]
     while isinstance(inner, tuple) and inner:
@@ -102,7 +102,7 @@ def test_a_result_that_is_nested_too_deeply_to_be_sent_arrives(capfd: pytest.Cap
 
 @posix
 def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
-    results = work_through(_process, range(1000), 2)
+    results = run_tasks(_process, range(1000), 2)
     _, process = next(results)
     results.close()
     assert isinstance(process, int)
@@ -112,13 +112,13 @@ def test_no_process_is_left_when_the_iteration_is_given_up() -> None:
 
 ORPHANED = """
 import os, time
-from torchrepro_lint.workers import work_through
+from torchrepro_lint.engine.process_pool import run_tasks
 
 def work(number):
     os.write(1, b".")
     return number
 
-for _ in work_through(work, range(3), 3):
+for _ in run_tasks(work, range(3), 3):
     time.sleep(600)
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings
 from torchrepro_lint.engine import run as engine
 from torchrepro_lint.engine.run import Outcome, run
@@ -30,7 +30,7 @@ def outcome(
         layers = (*settings.selections, Selection(select, (), ignore))
         return settings._replace(selections=layers, **given)  # type: ignore[arg-type]
 
-    planned = plan(paths or (".",), Options(overrides=overrides))
+    planned = plan(paths or (".",), ConfigOptions(overrides=overrides))
     return run(planned, fix, comments, lambda total: lambda: None)
 
 

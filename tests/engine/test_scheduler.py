@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition
-from torchrepro_lint.engine.checker import Checked, Checker, check
-from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.checker import Checker, CheckResult, check
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import FORKS
-from torchrepro_lint.engine.read_project import Means, read_tree
-from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
+from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -34,39 +34,39 @@ TRAIN = (
 
 
 @pytest.fixture
-def tree(project: Maker) -> tuple[Checker, dict[str, Reading]]:
+def tree(project: Maker) -> tuple[Checker, dict[str, ParsedFile]]:
     files = {f"model_{number}.py": MODEL for number in range(COUNT)}
     files |= {f"train_{number}.py": TRAIN.format(number) for number in range(COUNT)}
-    (found,) = plan([str(project(files))], Options()).trees
+    (found,) = plan([str(project(files))], ConfigOptions()).trees
     return prepare(found, honour_comments=True)[0], read_tree(found).files
 
 
-def _checked(tree: tuple[Checker, dict[str, Reading]], jobs: int) -> dict[str, Checked]:
+def _checked(tree: tuple[Checker, dict[str, ParsedFile]], jobs: int) -> dict[str, CheckResult]:
     checker, files = tree
-    return partition.check_tree(checker, Parts(checker, files), jobs)
+    return partition.check_tree(checker, Partition(checker, files), jobs)
 
 
-def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Checker, dict[str, Reading]]) -> None:
+def test_any_number_of_processes_says_the_same_in_the_same_order(tree: tuple[Checker, dict[str, ParsedFile]]) -> None:
     alone = _checked(tree, 1)
     assert sum(len(each.findings) for each in alone.values()) == 2 * COUNT
     for jobs in (2, 3, 8):
         assert list(_checked(tree, jobs).items()) == list(alone.items())
 
 
-def test_stored_facts_say_the_same(tree: tuple[Checker, dict[str, Reading]], tmp_path: Path) -> None:
+def test_stored_facts_say_the_same(tree: tuple[Checker, dict[str, ParsedFile]], tmp_path: Path) -> None:
     checker, _ = tree
-    means = Means(cached=True, directory=str(tmp_path / "caches"))
+    means = ReadOptions(cached=True, directory=str(tmp_path / "caches"))
     for _ in range(2):
-        stored = read_tree(checker.tree, means=means).files
+        stored = read_tree(checker.tree, options=means).files
     assert _checked((checker, stored), 2) == _checked(tree, 1)
 
 
 def test_a_file_that_ends_its_process_is_named_and_the_others_are_checked(
-    tree: tuple[Checker, dict[str, Reading]], monkeypatch: pytest.MonkeyPatch
+    tree: tuple[Checker, dict[str, ParsedFile]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone, ours = _checked(tree, 1), os.getpid()
 
-    def deadly(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
+    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
         if path == "train_30.py":
             assert os.getpid() != ours
             os.kill(os.getpid(), signal.SIGKILL)

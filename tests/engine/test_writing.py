@@ -171,7 +171,7 @@ def test_a_file_of_another_user_is_left_alone(project: Maker, lint: Lint) -> Non
 
 SOMEBODY = """
 import os
-from torchrepro_lint import command
+from torchrepro_lint.interfaces.cli import check as command
 honest = command.write_all
 command.write_all = lambda *given: os.seteuid(65534) or honest(*given)
 """
@@ -236,7 +236,7 @@ def test_on_a_full_disk_the_old_file_stays(small_disk: Path) -> None:
 
 CHANGING = """
 from pathlib import Path
-from torchrepro_lint import writing
+from torchrepro_lint.engine import writing
 honest = writing.{function}
 def change(*arguments):
     Path("a.py").write_text("# mine\\n", encoding="utf-8")
@@ -257,7 +257,7 @@ def test_what_changes_while_it_is_being_fixed_is_left_alone(tmp_path: Path, func
 
 PIPING = """
 import os
-from torchrepro_lint import writing
+from torchrepro_lint.engine import writing
 honest = writing._stage
 def change(change):
     if change.given.display.endswith("a.py"):
@@ -281,13 +281,13 @@ def test_what_becomes_a_pipe_while_it_is_being_fixed_is_not_counted_as_fixed(tmp
 
 VANISHING = """
 import os
-from torchrepro_lint import annotate
-honest = annotate.annotated
+from torchrepro_lint.interfaces.cli import adopt
+honest = adopt.noqa_changes
 def change(diagnostics):
     os.unlink("a.py")
     {instead}
     return honest(diagnostics)
-annotate.annotated = change
+adopt.noqa_changes = change
 """
 
 
@@ -320,7 +320,7 @@ def test_a_report_replaces_no_file_with_another_hard_link(project: Maker, lint: 
 
 INTERRUPTING = """
 import os, signal
-from torchrepro_lint import writing
+from torchrepro_lint.engine import writing
 honest, calls = {module}.{function}, []
 def interrupt(*arguments):
     calls.append(arguments)
@@ -358,7 +358,7 @@ def test_a_run_that_is_interrupted_ends_cleanly(
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_run_that_is_interrupted_while_it_reads_ends_cleanly(tmp_path: Path, name: str, status: int) -> None:
     (tmp_path / "a.py").write_text(PROGRAM, encoding="utf-8")
-    hook = f"from torchrepro_lint import engine\nimport os, signal\nhonest = engine.read_tree\nengine.read_tree = lambda *_: os.kill(os.getpid(), signal.{name}) or honest(*_)"
+    hook = f"from torchrepro_lint.engine import run\nimport os, signal\nhonest = run.read_tree\nrun.read_tree = lambda *_: os.kill(os.getpid(), signal.{name}) or honest(*_)"
     ran = run(tmp_path, hook)
     assert (ran.returncode, ran.stdout.strip()) == (status, "")
     assert "Traceback" not in ran.stderr
@@ -370,13 +370,13 @@ def test_a_run_that_is_interrupted_while_it_reads_ends_cleanly(tmp_path: Path, n
 @pytest.mark.parametrize("text", ["BAD\n", "GOOD\n"])
 def test_what_a_killed_run_has_left_goes_with_the_next(project: Maker, lint: Lint, text: str) -> None:
     """Whether or not there is anything to fix in that folder."""
-    from torchrepro_lint.engine.writing import _machine
+    from torchrepro_lint.engine.writing import _machine_id
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    left = f".torchrepro-lint-{_machine()}-{dead.pid}-0123abcd"
+    left = f".torchrepro-lint-{_machine_id()}-{dead.pid}-0123abcd"
     others = [
-        f".torchrepro-lint-{_machine()}-{os.getpid()}-0123abcd",  # still being written
+        f".torchrepro-lint-{_machine_id()}-{os.getpid()}-0123abcd",  # still being written
         f".torchrepro-lint-00000000-{dead.pid}-0123abcd",  # by another machine
         ".torchrepro-lint-notes",
     ]
@@ -460,13 +460,13 @@ def test_a_notebook_that_changes_meanwhile_is_left_alone(
     folder = project({"a.ipynb": book})
     from torchrepro_lint.engine import writing
 
-    honest = writing.sweep
+    honest = writing.remove_stale_temporaries
 
     def change(place: str) -> None:
         (folder / "a.ipynb").write_text(book.replace("BAD", "BAD  # mine"), encoding="utf-8")
         honest(place)
 
-    monkeypatch.setattr(writing, "sweep", change)
+    monkeypatch.setattr(writing, "remove_stale_temporaries", change)
     ran = lint("--fix")
     assert (ran.status, "it changed meanwhile" in ran.err) == (2, True)
     assert "BAD  # mine" in (folder / "a.ipynb").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.untouched import compare
-from torchrepro_lint.engine.reading import read
-from torchrepro_lint.engine.writing import Change
+from torchrepro_lint.engine.reading import parse_bytes
+from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.text import Edit, apply_edits
 
 
-def wrong_changes(change: Change, rounds: Iterable[Mapping[str, tuple[Edit, ...]]], data: bytes) -> Iterator[str]:
+def wrong_changes(change: FileChange, rounds: Iterable[Mapping[str, tuple[Edit, ...]]], data: bytes) -> Iterator[str]:
     """A line on each thing that is wrong with the change of a file, which was ``data``."""
     path = change.given.display
     try:
@@ -20,7 +20,7 @@ def wrong_changes(change: Change, rounds: Iterable[Mapping[str, tuple[Edit, ...]
     except UnicodeEncodeError:
         return  # is refused when it comes to writing
     notebook = change.before.notebook is not None
-    reading = read(after, notebook)
+    reading = parse_bytes(after, notebook)
     if reading.problem is not None:
         yield f"cannot be read any more: {reading.problem.message}"
         return

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.config.settings import table
+from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.interfaces.cli.app import main
 
 
@@ -47,7 +47,7 @@ def folder(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 def run(*arguments: str) -> Ran:
     """Run a command; what it does not catch itself comes through."""
-    table.cache_clear()
+    settings_table.cache_clear()
     streams = sys.stdout, sys.stderr
     written = [io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", newline="") for _ in streams]
     sys.stdout, sys.stderr = written

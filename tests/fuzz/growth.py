@@ -11,9 +11,9 @@ import sys
 from cProfile import Profile
 
 from torchrepro_lint.engine.fixer import fix_tree
-from torchrepro_lint.engine.partition import Parts
-from torchrepro_lint.engine.reading import read
-from torchrepro_lint.engine.run import collector_off, report_on
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.engine.reading import parse_bytes
+from torchrepro_lint.engine.run import gc_disabled, report_on
 
 from .repeats import REPEATS
 from .trying import checker_of
@@ -30,11 +30,11 @@ def work(text: str, fixes: bool = False) -> int:
     """How many calls it takes to read, link and check a program of one file; and to fix it."""
     checker = checker_of("x.py", "2.13")
     profile = Profile()
-    with collector_off():
+    with gc_disabled():
         profile.enable()
         try:
-            files = {"x.py": read(text.encode())}
-            report_on(checker, Parts(checker, files))
+            files = {"x.py": parse_bytes(text.encode())}
+            report_on(checker, Partition(checker, files))
             if fixes:
                 fix_tree(checker, files, unsafe=True)
         finally:

@@ -13,8 +13,8 @@ from pathlib import Path
 import atheris  # type: ignore[import-not-found,unused-ignore]
 
 with atheris.instrument_imports(include=["torchrepro_lint"]):
-    from torchrepro_lint.source.decoding import Problem, decode
-    from torchrepro_lint.syntax.parse import CollectError, collect
+    from torchrepro_lint.source.decoding import SourceProblem, decode
+    from torchrepro_lint.syntax.parse import ParseError, parse_module
 
 from .corpus import read_corpus
 from .trying import comes_back, compared
@@ -101,11 +101,11 @@ def main() -> None:
 def attempt(data: bytes) -> None:
     """Read one input; raises where the collector breaks off, or the parsers differ."""
     source = decode(data)
-    if isinstance(source, Problem):
+    if isinstance(source, SourceProblem):
         return
     try:
-        facts = collect(source.program)
-    except CollectError:
+        facts = parse_module(source.program)
+    except ParseError:
         return
     failures = list(compared(source.program))
     assert not failures, failures

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from torchrepro_lint.engine.process_pool import Death, work_through
+from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
 
 from .corpus import Corpus
 from .failure import Failure
@@ -66,16 +66,16 @@ def alike(failure: Failure) -> str:
 
 
 def _tried(seed: int, corpus: Corpus, numbers: range) -> Tried:
-    ((_, answer),) = work_through(partial(try_numbers, seed, corpus), [numbers], 1, deadline=_TOGETHER * 2)
-    if not isinstance(answer, Death):
+    ((_, answer),) = run_tasks(partial(try_numbers, seed, corpus), [numbers], 1, deadline=_TOGETHER * 2)
+    if not isinstance(answer, WorkerFailure):
         return answer
     # One of them has ended the process: each by itself.
     counts: Counter[str] = Counter()
     failures: list[tuple[Input, Failure]] = []
     singles = [range(number, number + 1) for number in numbers]
     work = partial(try_numbers, seed, corpus)
-    for number, one in work_through(work, singles, 1, deadline=3 * DEADLINE):
-        if isinstance(one, Death):
+    for number, one in run_tasks(work, singles, 1, deadline=3 * DEADLINE):
+        if isinstance(one, WorkerFailure):
             given = make(seed, singles[number][0], corpus)
             counts[given.kind] += 1
             failures.append((given, Failure("hang" if "longer" in one.reason else "crash", one.reason)))

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.config.discovery import Given, Tree
-from torchrepro_lint.config.roots import Root
+from torchrepro_lint.config.discovery import GivenFile, ProjectTree
+from torchrepro_lint.config.roots import ProjectRoot
 from torchrepro_lint.config.settings import FORMATS, Selection, Settings
 from torchrepro_lint.engine.checker import Checker, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.fixer import fix_tree
-from torchrepro_lint.engine.partition import Parts
-from torchrepro_lint.engine.reading import Reading, read
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
 from torchrepro_lint.engine.run import report_on
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.decoding import Source, encode
-from torchrepro_lint.syntax.file_encoding import from_text, to_text, whole
-from torchrepro_lint.syntax.nodes import Facts
-from torchrepro_lint.syntax.parse import CollectError, collect_with_ast, collect_with_libcst
+from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree, fully_decoded
+from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.syntax.parse import ParseError, parse_with_ast, parse_with_libcst
 
 from .caches import try_cache
 from .changing import wrong_changes
@@ -81,7 +81,7 @@ def attempt(name: str, data: bytes, effort: Effort = EVERYTHING) -> list[Failure
 
 
 def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
-    reading = read(data, name.endswith(".ipynb"))
+    reading = parse_bytes(data, name.endswith(".ipynb"))
     if reading.problem is not None and reading.problem.message.startswith("cannot be analysed"):
         yield Failure("crash", reading.problem.message)
     if reading.source is not None and reading.facts is not None:
@@ -90,33 +90,33 @@ def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
         if effort.reference and not comes_back(reading.facts):
             yield Failure("differs", "facts are others when they come back from JSON")
     checker = checker_of(name, effort.release)
-    said = report_on(checker, Parts(checker, {name: reading}))
+    said = report_on(checker, Partition(checker, {name: reading}))
     yield from (Failure("crash", fault) for fault in said.faults)
     yield from _rendered(said.diagnostics, FORMATS if effort.reference else FORMATS[:2])
     if effort.fixes and any(each.fix for each in said.diagnostics):
         yield from _fixed(checker, name, data, reading)
 
 
-def comes_back(facts: Facts) -> bool:
+def comes_back(facts: SyntaxTree) -> bool:
     """Whether facts are the same once they have been written as JSON and read."""
     try:
-        written = to_text(facts)
+        written = encode_tree(facts)
     except RecursionError:
         return True  # what is too deep to be written is not stored
-    return whole(from_text(written, facts.summary)) == facts
+    return fully_decoded(decode_tree(written, facts.summary)) == facts
 
 
 def compared(text: str) -> Iterator[Failure]:
     """Both parsers give the same facts where both can read a text."""
-    quick = collect_with_ast(text)
+    quick = parse_with_ast(text)
     if quick is None:
         return
     try:
-        slow = collect_with_libcst(text)
-    except CollectError:
+        slow = parse_with_libcst(text)
+    except ParseError:
         return  # syntax that libcst does not know yet
     try:
-        same = to_text(quick) == to_text(slow) and quick.summary == slow.summary
+        same = encode_tree(quick) == encode_tree(slow) and quick.summary == slow.summary
     except RecursionError:
         return  # facts that are too deep to be written are not cached
     if not same:
@@ -148,7 +148,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _fixed(checker: Checker, name: str, data: bytes, reading: Reading) -> Iterator[Failure]:
+def _fixed(checker: Checker, name: str, data: bytes, reading: ParsedFile) -> Iterator[Failure]:
     assert isinstance(reading.source, Source)
     try:
         if encode(reading.source, data) != data:
@@ -165,7 +165,11 @@ def _fixed(checker: Checker, name: str, data: bytes, reading: Reading) -> Iterat
 def checker_of(name: str, release: str) -> Checker:
     """What a file of a name is checked with: all rules, for a release of torch."""
     settings = Settings(selections=(Selection(("ALL",)),), unsafe_fixes=True)
-    tree = Tree(Root(_NOWHERE, None, settings, _NOWHERE), (name,), ((name, Given(name, os.path.join(_NOWHERE, name))),))
+    tree = ProjectTree(
+        ProjectRoot(_NOWHERE, None, settings, _NOWHERE),
+        (name,),
+        ((name, GivenFile(name, os.path.join(_NOWHERE, name))),),
+    )
     return make_checker(tree, RULES, catalogue.load(release), True)
 
 

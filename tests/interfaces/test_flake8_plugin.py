@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.engine.session import WORDS, Session
-from torchrepro_lint.source.files import loads
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.engine.session import RELEVANT_WORDS, Session
+from torchrepro_lint.source.files import parse_toml
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -43,7 +43,7 @@ def flake8(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]
 
 
 def test_the_project_registers_the_plugin() -> None:
-    points = loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    points = parse_toml((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     assert points == {"flake8.extension": {"TRL": "torchrepro_lint.interfaces.flake8_plugin:Plugin"}}
 
 
@@ -141,8 +141,8 @@ def test_standard_input(flake8: Callable[..., list[str]], project: Maker) -> Non
 
 def test_nothing_is_parsed_where_nothing_can_matter(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     project({"pyproject.toml": "", "a.py": "import os\n\nprint(os.getcwd())\n", "b/c.py": "import a\n"})
-    monkeypatch.setattr("torchrepro_lint.engine.session.read_tree", lambda tree, means: pytest.fail("read"))
-    session = Session(Options())
+    monkeypatch.setattr("torchrepro_lint.engine.session.read_tree", lambda tree, options: pytest.fail("read"))
+    session = Session(ConfigOptions())
     assert session.findings("a.py") is None
     assert session.findings("b/c.py") is None
     (Path("b/d.py")).write_text("import torch\n", encoding="utf-8")
@@ -153,7 +153,7 @@ def test_nothing_is_parsed_where_nothing_can_matter(project: Maker, monkeypatch:
 @pytest.mark.parametrize("word", ["torch", "\uff54\uff4f\uff52\uff43\uff48"])
 def test_a_word_in_letters_that_python_reads_as_plain_ones_is_seen(project: Maker, word: str) -> None:
     folder = project({"a.py": f"import {word}\n{word}.backends.cudnn.benchmark = True\n"})
-    answer = Session(Options(isolated=True)).findings(str(folder / "a.py"))
+    answer = Session(ConfigOptions(isolated=True)).findings(str(folder / "a.py"))
     assert answer is not None
     assert [each.code for each in answer.findings] == ["TRL201"]
 
@@ -164,8 +164,8 @@ def test_a_session_reads_a_project_once(project: Maker, monkeypatch: pytest.Monk
     project({"pyproject.toml": "", "a.py": DRAW, "b.py": "import torch\n"})
     reads = []
     honest = module.read_tree
-    monkeypatch.setattr(module, "read_tree", lambda tree, means: reads.append(tree.root.path) or honest(tree))
-    session = Session(Options())
+    monkeypatch.setattr(module, "read_tree", lambda tree, options: reads.append(tree.root.path) or honest(tree))
+    session = Session(ConfigOptions())
     for _ in range(2):
         answer = session.findings("a.py")
         assert answer is not None
@@ -181,12 +181,12 @@ def test_every_library_of_the_tables_is_among_the_words() -> None:
     """A project that uses one of them must not be taken for one that cannot matter."""
     roots = set()
     for name in ("consumers", "seeders", "third_party", "frameworks", "loaders"):
-        for tables in loads((TOP / f"rules/catalogue/{name}.toml").read_text(encoding="utf-8")).values():
+        for tables in parse_toml((TOP / f"rules/catalogue/{name}.toml").read_text(encoding="utf-8")).values():
             for table in tables if isinstance(tables, list) else ():
                 names = table.get("packages") or [each for each in table.get("names", ()) if "." in each]
                 roots |= {each.partition(".")[0].lower() for each in names}
     roots -= {"utils", *sys.stdlib_module_names} - {
         "random"
     }  # utils is of YOLOv5, whose folder is part of the project and imports torch
-    assert sorted(root for root in roots if not any(word.decode() in root for word in WORDS)) == []
+    assert sorted(root for root in roots if not any(word.decode() in root for word in RELEVANT_WORDS)) == []
     assert len(roots) > 20

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.query.memo_tables import Reads
+from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.memo_tables import DependencyTracker
 
 Links = dict[str, tuple[str, ...]]
 
 
 def asker(links: Links) -> Callable[[str], tuple[str, ...]]:
     """Questions about a graph: a node gives its own name, and what its successors give, marked as come through it."""
-    memo = Memo()
+    memo = TablingSolver()
 
     def parts(node: str) -> Iterator[str]:
         yield node
@@ -49,7 +49,7 @@ def test_the_order_of_questions_does_not_matter(seed: int) -> None:
 
 
 def test_a_failed_answer_leaves_nothing_behind() -> None:
-    memo = Memo()
+    memo = TablingSolver()
 
     def fails() -> Iterator[str]:
         yield from memo.solve("inner", lambda: memo.solve("outer", fails))
@@ -62,7 +62,7 @@ def test_a_failed_answer_leaves_nothing_behind() -> None:
 
 def test_all_questions_of_a_dense_circle_cost_a_walk_each() -> None:
     count = 60
-    memo = Memo()
+    memo = TablingSolver()
     evaluated: list[int] = []
 
     def parts(node: int) -> Iterator[str]:
@@ -84,27 +84,27 @@ class _Following:
     def __init__(self, links: Links, firm: frozenset[str]) -> None:
         self._links = dict(links)
         self._firm = firm
-        self._reads = Reads(links, keeps=True, firm=True)
-        self._memo = Memo(self._reads)
+        self._reads = DependencyTracker(links, incremental=True, early_cutoff=True)
+        self._memo = TablingSolver(self._reads)
         self.walked: list[str] = []
 
     def ask(self, node: str) -> tuple[str, ...]:
-        return self._memo.solve(node, lambda: self._parts(node), firm=node in self._firm)
+        return self._memo.solve(node, lambda: self._parts(node), early_cutoff=node in self._firm)
 
     def change(self, node: str, links: tuple[str, ...]) -> None:
         """Forget what does not hold any more."""
         self._links[node] = links
-        self._memo.drop(self._reads.bits[node])
+        self._memo.invalidate(self._reads.bits[node])
         for _ in range(10):
-            changed = self._memo.reconsider()
+            changed = self._memo.revalidate()
             if not changed:
                 return
-            self._memo.drop(changed)
+            self._memo.invalidate(changed)
         pytest.fail("no end")
 
     def _parts(self, node: str) -> Iterator[str]:
         self.walked.append(node)
-        self._reads.see(node)
+        self._reads.record_read(node)
         yield node
         for each in self._links[node]:
             # So that one answer may be the same though another in it is not.
@@ -139,26 +139,26 @@ def test_a_firm_answer_that_is_the_same_concerns_nobody() -> None:
 
 
 def test_what_is_worked_out_amid_a_question_is_definite_unless_it_owes_to_a_cut() -> None:
-    memo = Memo()
+    memo = TablingSolver()
     told: dict[str, tuple[tuple[str, ...], bool]] = {}
 
     def outer() -> tuple[str, ...]:
-        told["free"] = memo.definite(lambda: memo.solve("free", lambda: ("a",)))
-        told["cut"] = memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
-        told["after"] = memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
+        told["free"] = memo.with_finality(lambda: memo.solve("free", lambda: ("a",)))
+        told["cut"] = memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
+        told["after"] = memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
         return ("b",)
 
     assert memo.solve("outer", outer) == ("b",)
     assert told == {"free": (("a",), True), "cut": ((), False), "after": ((), False)}
-    assert memo.definite(lambda: memo.solve("inner", lambda: memo.solve("outer", outer))) == (("b",), True)
+    assert memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer))) == (("b",), True)
 
 
 def test_what_is_doubted_is_kept_for_the_outermost_question_alone() -> None:
-    memo, asked = Memo(), list[str]()
+    memo, asked = TablingSolver(), list[str]()
 
     def doubted() -> tuple[str, ...]:
         asked.append("doubted")
-        memo.doubt()
+        memo.mark_provisional()
         return ("x",)
 
     def outermost() -> tuple[str, ...]:

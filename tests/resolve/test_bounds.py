@@ -10,19 +10,19 @@ import pytest
 from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.dataflow import uses
 from torchrepro_lint.dataflow.types import inference
-from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.engine import partition
-from torchrepro_lint.engine.checker import Checked, Checker
-from torchrepro_lint.engine.partition import Parts
-from torchrepro_lint.engine.read_project import Means, read_tree
-from torchrepro_lint.engine.reading import Reading, read
+from torchrepro_lint.engine.checker import Checker, CheckResult
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
+from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
-from torchrepro_lint.query.memo_tables import Recent
-from torchrepro_lint.resolve import names, program_index, symbols
+from torchrepro_lint.query.memo_tables import LruTable
+from torchrepro_lint.resolve import class_hierarchy, program_index, symbols
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 
@@ -32,9 +32,9 @@ _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
 # What holds no more than so much: by module and name.
 BOUNDS = {
-    (symbols, "_MOST_BODIES"): 1,
-    (program_index, "_MOST_FILES"): 1,
-    (names, "_MOST_CLASSES"): 1,
+    (symbols, "_MAX_BODIES"): 1,
+    (program_index, "_MAX_FILES"): 1,
+    (class_hierarchy, "_MAX_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
     (inference, "_MOST_FILES"): 0,
     (memo_tables, "_MOST"): 1,
@@ -56,14 +56,14 @@ def everything(project: Maker) -> Path:
     )
 
 
-def _tree(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, Reading]]:
-    (found,) = plan([str(place)], Options()).trees
-    return prepare(found, honour_comments=True)[0], read_tree(found, means=Means(jobs)).files
+def _tree(place: Path, jobs: int = 1) -> tuple[Checker, dict[str, ParsedFile]]:
+    (found,) = plan([str(place)], ConfigOptions()).trees
+    return prepare(found, honour_comments=True)[0], read_tree(found, options=ReadOptions(jobs)).files
 
 
-def _checked(place: Path) -> dict[str, Checked]:
+def _checked(place: Path) -> dict[str, CheckResult]:
     checker, files = _tree(place)
-    return partition.check_tree(checker, Parts(checker, files))
+    return partition.check_tree(checker, Partition(checker, files))
 
 
 def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,20 +76,20 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_index, "_MOST_FILES", 5)
+    monkeypatch.setattr(program_index, "_MAX_FILES", 5)
     checker, files = _tree(everything)
-    project = Parts(checker, files).of("whole.py")
+    project = Partition(checker, files).of("whole.py")
     for path in files:
         project.calls(path)
     assert len(files) > 100
-    assert 5 <= sum(project.link.sites.look(path) is not None for path in files) < 10
+    assert 5 <= sum(project.database.sites.peek(path) is not None for path in files) < 10
 
 
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
-    project = Parts(checker, files).of("whole.py")
+    project = Partition(checker, files).of("whole.py")
     known = project.all_calls
-    assert not any(project.link.sites.look(path) for path in files)
+    assert not any(project.database.sites.peek(path) for path in files)
     for path in files:
         for site in project.calls(path):
             for name in (each for each in site.names if ":" in each):
@@ -100,15 +100,15 @@ def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
 def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "_MOST_FILES", 5)
     checker, files = _tree(everything)
-    known = kinds_of(Parts(checker, files).of("whole.py"))
+    known = type_inference(Partition(checker, files).of("whole.py"))
     for number, path in enumerate(files, 1):
-        known.places(path)
+        known.flows(path)
         known.rest()
-        assert len(known._places) == number % 6
+        assert len(known._flows) == number % 6
 
 
 def test_of_answers_those_asked_for_last_are_remembered() -> None:
-    recent = Recent[int, str](3)
+    recent = LruTable[int, str](3)
     for number in range(20):
         recent[number] = str(number)
         assert recent.get(0) == "0", "asked for each time"
@@ -121,7 +121,7 @@ def test_of_answers_those_asked_for_last_are_remembered() -> None:
 
 def test_what_files_have_alike_is_one_object_wherever_they_were_read() -> None:
     one, other = (facts_of(f"import torch\n\n{space}torch.manual_seed(x)\n") for space in ("", "\n"))
-    sent = serialization.unpacked(serialization.packed(other))
+    sent = serialization.unpickled(serialization.pickled(other))
     assert sent == other
     refs = [each.body[1].value.func for each in (one, other, sent)]  # type: ignore[union-attr]
     assert all(type(each) is Ref for each in refs)
@@ -130,10 +130,10 @@ def test_what_files_have_alike_is_one_object_wherever_they_were_read() -> None:
 
 
 def test_offsets_of_a_long_text_are_one_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "#" * serialization.SHARED + "\nprint(x)\n"
-    for facts in (facts_of(text), serialization.unpacked(serialization.packed(facts_of(text)))):
+    text = "#" * serialization.SHARED_LIMIT + "\nprint(x)\n"
+    for facts in (facts_of(text), serialization.unpickled(serialization.pickled(facts_of(text)))):
         call = facts.body[0].value
-        assert (call.start, call.end) == (serialization.SHARED + 1, serialization.SHARED + 9)
+        assert (call.start, call.end) == (serialization.SHARED_LIMIT + 1, serialization.SHARED_LIMIT + 9)
     call = facts_of(text).body[0].value  # type: ignore[union-attr]
     assert call.func.base_end is call.func.end
     assert call.start is call.func.start
@@ -143,9 +143,9 @@ def test_offsets_of_a_long_text_are_one_object_each(monkeypatch: pytest.MonkeyPa
     "data", [b"x = 1\n", b"\xef\xbb\xbfx = '\xc3\xa4'\r\n", b"# coding: latin-1\nx = '\xe4'\n", b""]
 )
 def test_a_text_that_is_put_away_is_as_it_was(data: bytes) -> None:
-    reading, other = read(data), read(data)
-    reading.put_away()
-    reading.put_away()
+    reading, other = parse_bytes(data), parse_bytes(data)
+    reading.page_out()
+    reading.page_out()
     assert reading.source == other.source
     assert (reading.text, reading.lines.text, reading.written.text) == (
         other.text,
@@ -155,7 +155,7 @@ def test_a_text_that_is_put_away_is_as_it_was(data: bytes) -> None:
 
 
 def test_half_of_a_surrogate_pair_is_put_away_and_comes_back() -> None:
-    reading = read(b"# coding: utf-7\nx = '+2AA-'\n")
+    reading = parse_bytes(b"# coding: utf-7\nx = '+2AA-'\n")
     before = reading.source
-    reading.put_away()
+    reading.page_out()
     assert reading.source == before

@@ -6,14 +6,14 @@ import itertools
 
 import pytest
 
-from torchrepro_lint.resolve.imports import Modules
+from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.syntax.parse import collect
+from torchrepro_lint.syntax.parse import parse_module
 
 
-def modules(files: dict[str, str]) -> Modules:
-    facts = {path: collect(text) for path, text in files.items()}
-    return Modules(facts, ModuleTree(facts, (".",)))
+def modules(files: dict[str, str]) -> ImportResolver:
+    facts = {path: parse_module(text) for path, text in files.items()}
+    return ImportResolver(facts, ModuleTree(facts, (".",)))
 
 
 def test_a_name_is_followed_across_re_exports() -> None:
@@ -52,8 +52,8 @@ def test_a_star_import_takes_what_a_module_has_and_that_of_another_library_stand
 def test_a_module_that_is_not_there_is_not_looked_for_in_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # Compiled or generated, it is no attribute of its package; looking there asks all star imports, whose modules are missing.
     asked: list[str] = []
-    attribute = Modules.attribute
-    monkeypatch.setattr(Modules, "attribute", lambda *args: [asked.append(args[2]), attribute(*args)][1])
+    attribute = ImportResolver.attribute
+    monkeypatch.setattr(ImportResolver, "attribute", lambda *args: [asked.append(args[2]), attribute(*args)][1])
     stars = "".join(f"from .m{number} import *\n" for number in range(40))
     assert modules({"p/__init__.py": stars}).resolve("main.py", "p.f") == ()
     assert set(asked) == {"f"}
@@ -79,8 +79,8 @@ def test_of_many_star_imports_those_are_asked_that_may_have_a_name(monkeypatch: 
         return {word: linked.resolve("main.py", f"p.{word}") for word in words}
 
     asked: list[tuple[str, str]] = []
-    attribute = Modules.attribute
-    monkeypatch.setattr(Modules, "attribute", lambda *args: [asked.append(args[1:]), attribute(*args)][1])
+    attribute = ImportResolver.attribute
+    monkeypatch.setattr(ImportResolver, "attribute", lambda *args: [asked.append(args[1:]), attribute(*args)][1])
     few = found()
     in_impl = [path for path, word in asked if word == "f9" and path.endswith("impl.py")]
     assert len(in_impl) < 5, in_impl

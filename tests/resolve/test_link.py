@@ -15,9 +15,17 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.programs import Link
+from torchrepro_lint.domain.programs import Database
 from torchrepro_lint.domain.project import Context, Project
-from torchrepro_lint.engine.store.query_store import TABLES, packed, recall, take_up, unpacked, written, written_table
+from torchrepro_lint.engine.store.query_store import (
+    TABLES,
+    compress_json,
+    decompress_json,
+    encode_answers,
+    encode_table,
+    restore_answers,
+    restore_table,
+)
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Lines
 
@@ -31,9 +39,9 @@ def _several(page: Path) -> list[Example]:
     return [each for each in examples(page) if sum(path.endswith(".py") for path in each.files) > 1]
 
 
-def _recall(into: Link, tables: dict[str, object], name: str) -> None:
+def _recall(into: Database, tables: dict[str, object], name: str) -> None:
     if name in tables:
-        recall(into, name, tables.pop(name))
+        restore_table(into, name, tables.pop(name))
 
 
 class _Checked:
@@ -44,8 +52,8 @@ class _Checked:
         self._catalogue = catalogue.load(options.get("torch", "2.13"))
         self.followed = True
         self._files = files
-        self._link = self._new(files, keeps=True, firm=True)
-        self._left = self._new(files, keeps=True)
+        self._link = self._new(files, incremental=True, early_cutoff=True)
+        self._left = self._new(files, incremental=True)
         self.found = self._findings(files, self._link)
         assert self.found == self._findings(files, self._left)
 
@@ -53,26 +61,32 @@ class _Checked:
         """Take over other texts of the files, and expect of the link what a new one says, and of one that takes up no more
         than what is written down between runs.
         """
-        later = self._new(self._files, keeps=True)
-        take_up(later, *unpacked(packed(written(self._left))))
-        tables = unpacked(packed({name: written_table(self._left, name) for name in TABLES}))
+        later = self._new(self._files, incremental=True)
+        restore_answers(later, *decompress_json(compress_json(encode_answers(self._left))))
+        tables = decompress_json(compress_json({name: encode_table(self._left, name) for name in TABLES}))
         later.names.modules.reads.recall = partial(_recall, later, tables)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
         self.followed = self._link.follow(facts)
         if not self.followed:
-            self._link = self._new(files, keeps=True, firm=True)
+            self._link = self._new(files, incremental=True, early_cutoff=True)
         self.found = self._findings(files, self._link)
         assert self.found == self._findings(files, self._new(files))
         later.settle(facts)
-        self._left = later if later.follow(facts) else self._new(files, keeps=True)
+        self._left = later if later.follow(facts) else self._new(files, incremental=True)
         assert self._findings(files, self._left) == self.found
 
-    def _new(self, files: Mapping[str, str], *, keeps: bool = False, firm: bool = False) -> Link:
+    def _new(self, files: Mapping[str, str], *, incremental: bool = False, early_cutoff: bool = False) -> Database:
         facts = {path: facts_of(text) for path, text in files.items()}
-        return Link(facts, ModuleTree(facts, (".",)), self._catalogue.version, keeps=keeps, firm=firm)
+        return Database(
+            facts,
+            ModuleTree(facts, (".",)),
+            self._catalogue.version,
+            incremental=incremental,
+            early_cutoff=early_cutoff,
+        )
 
-    def _findings(self, files: Mapping[str, str], link: Link) -> dict[str, list[Finding]]:
+    def _findings(self, files: Mapping[str, str], link: Database) -> dict[str, list[Finding]]:
         lines = {path: Lines(text) for path, text in files.items()}
         project = Project(
             link.files,
@@ -224,9 +238,9 @@ def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
     assert after["b.py"] is before["b.py"]
 
 
-def _link(files: Mapping[str, str]) -> Link:
+def _link(files: Mapping[str, str]) -> Database:
     facts = {path: facts_of(text) for path, text in files.items()}
-    return Link(facts, ModuleTree(facts, (".",)), "2.13", keeps=True)
+    return Database(facts, ModuleTree(facts, (".",)), "2.13", incremental=True)
 
 
 def test_files_that_come_or_go_make_a_new_link() -> None:

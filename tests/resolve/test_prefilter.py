@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from one_file import project_of
-from torchrepro_lint.catalogue.catalogue import seeding_words
-from torchrepro_lint.engine.reading import read
+from torchrepro_lint.catalogue.catalogue import seeding_identifiers
+from torchrepro_lint.engine.reading import parse_bytes
 from torchrepro_lint.resolve.call_sites import mentions, paths_constructing
-from torchrepro_lint.resolve.imports import Modules
+from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.search_path import ModuleTree
 
@@ -17,9 +17,9 @@ OTHERS = {"other.py": "import torch\n\nfor x in range(3):\n    torch.save(x, 'x'
 
 
 def _names(files: dict[str, str]) -> Names:
-    facts = {path: read(text.encode()).facts for path, text in files.items()}
+    facts = {path: parse_bytes(text.encode()).facts for path, text in files.items()}
     found = {path: each for path, each in facts.items() if each is not None}
-    return Names(Modules(found, ModuleTree(found, (".",))), "2.13")
+    return Names(ImportResolver(found, ModuleTree(found, (".",))), "2.13")
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_what_only_bears_a_word_of_a_seeder_costs_no_look_behind_its_neighbours(
 
 def test_rows_of_packages_that_no_file_imports_have_no_words() -> None:
     modules = _names({"a.py": "import torch\ntorch.manual_seed(0)\n"}).modules
-    words = seeding_words(modules.mentions)
+    words = seeding_identifiers(modules.mentions)
     assert "manual_seed" in words
     assert "train" not in words
     own = {"ultralytics/__init__.py": "class YOLO: pass\n", "a.py": "from ultralytics import YOLO\nYOLO().train()\n"}
-    assert "train" not in seeding_words(_names(own).modules.mentions)
-    assert "train" in seeding_words(_names({"a.py": own["a.py"]}).modules.mentions)
+    assert "train" not in seeding_identifiers(_names(own).modules.mentions)
+    assert "train" in seeding_identifiers(_names({"a.py": own["a.py"]}).modules.mentions)
 
 
 def test_a_word_that_nobody_mentions_leads_nowhere() -> None:

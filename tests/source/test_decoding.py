@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchrepro_lint.source.decoding import Problem, Source, decode, edited, encode
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode, encode, with_edits
 from torchrepro_lint.source.text import Edit, Span
 
 
@@ -53,7 +53,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
 
 def test_bytes_that_do_not_decode_are_a_problem_at_their_place() -> None:
     problem = decode(b"x = 1\ny = '\xff'\n")
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, SourceProblem)
     assert problem.offset == 11
     assert problem.message == "cannot be decoded as utf-8"
     assert problem.text.count("\n") == 2
@@ -61,11 +61,11 @@ def test_bytes_that_do_not_decode_are_a_problem_at_their_place() -> None:
 
 @pytest.mark.parametrize("data", [b"# coding: no-such-thing\n", b"# coding: rot13\nk = 1\n"])
 def test_an_encoding_that_is_none_is_a_problem(data: bytes) -> None:
-    assert isinstance(decode(data), Problem)
+    assert isinstance(decode(data), SourceProblem)
 
 
 def test_a_letter_that_the_encoding_lacks_is_refused() -> None:
     source = decode(b"# coding: latin-1\n")
     assert isinstance(source, Source)
     with pytest.raises(UnicodeEncodeError):
-        encode(edited(source, [Edit(Span(0, 0), "\u2192")]), b"")
+        encode(with_edits(source, [Edit(Span(0, 0), "\u2192")]), b"")

@@ -15,7 +15,7 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from matching import steps
-from torchrepro_lint.source.globs import in_order, read_line, starred
+from torchrepro_lint.source.globs import parse_gitignore_line, sequence_with_gaps, wildcard_expression
 
 SEGMENTS = (
     *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),
@@ -49,7 +49,7 @@ def test_a_line_means_what_it_means_to_pathspec() -> None:
     chance = random.Random(0)
     fitted = 0
     for line in lines(4000, chance):
-        theirs, ours = GitIgnoreSpec.from_lines([line]).patterns[0], read_line(line)
+        theirs, ours = GitIgnoreSpec.from_lines([line]).patterns[0], parse_gitignore_line(line)
         assert (theirs.include, bool(theirs.regex)) == (ours and ours.excludes, bool(ours)), line
         if ours is None or theirs.regex is None or EVERYTHING.fullmatch(line):
             continue
@@ -67,7 +67,7 @@ def test_a_line_means_what_it_means_to_pathspec() -> None:
 @pytest.mark.parametrize("line", ["*", "**", "/*", "/**", "**/*", "*/", "**/", "/**/", "**/*/"])
 def test_everything_is_a_folder_where_it_is_one(line: str) -> None:
     """So that, as git has it, a ``!*/`` after it lets what is in folders be told of."""
-    read = read_line(line)
+    read = parse_gitignore_line(line)
     assert read is not None
     folders_alone = line.endswith("/")
     assert folder_of(re.match(read.expression, "a")) is (None if folders_alone else False)
@@ -103,7 +103,7 @@ def test_a_line_means_what_it_means_to_git(tmp_path: Path) -> None:
 
 def fits(line: str, path: str) -> bool:
     try:
-        read = read_line(line)
+        read = parse_gitignore_line(line)
     except ValueError:
         return False
     return read is not None and bool(re.match(read.expression, path))
@@ -130,10 +130,10 @@ def fits(line: str, path: str) -> bool:
 )
 def test_what_is_no_pattern(line: str, expected: str | None) -> None:
     if expected is None:
-        assert read_line(line) is None
+        assert parse_gitignore_line(line) is None
         return
     with pytest.raises(ValueError, match=re.escape(expected)):
-        read_line(line)
+        parse_gitignore_line(line)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_is_no_pattern(line: str, expected: str | None) -> None:
     ],
 )
 def test_a_line_takes_steps_in_proportion(line: str, path: str) -> None:
-    read = read_line(line)
+    read = parse_gitignore_line(line)
     assert read is not None
     few, many = (steps(re.compile(read.expression), path * length, search=False) for length in (20, 40))
     assert many < 2.2 * few
@@ -160,7 +160,7 @@ def test_a_line_takes_steps_in_proportion(line: str, path: str) -> None:
 
 
 def test_pieces_come_in_order() -> None:
-    expression = re.compile(in_order(["a", "bc", "", "b", "c"], r"\w*", count()))
+    expression = re.compile(sequence_with_gaps(["a", "bc", "", "b", "c"], r"\w*", count()))
     assert expression.fullmatch("a_bc_b_c")
     assert expression.fullmatch("abcbc")
     assert not expression.fullmatch("a_bc_c")
@@ -170,7 +170,7 @@ def test_pieces_come_in_order() -> None:
 @pytest.mark.parametrize("gap", [r"\w*", r"[\w.]+", ".*"])
 @pytest.mark.parametrize("text", ["transformers.*For*.*", "*For*For*For*", "For*For*For*For"])
 def test_a_text_with_stars_takes_steps_in_proportion(text: str, gap: str) -> None:
-    expression = re.compile(starred(text, gap, count()))
+    expression = re.compile(wildcard_expression(text, gap, count()))
     few, many = (
         steps(expression, f"transformers.{'For.' * length}()", search=False, whole=True) for length in (10, 20)
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torchrepro_lint.source.ipython import is_indented, neutral
+from torchrepro_lint.source.ipython import is_indented, neutralised
 
 UNKNOWN = "\u01c3"
 COMMANDS = [
@@ -40,14 +40,14 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_in_its_own_line_is_a_comment(command: str) -> None:
     text = f"x = 1\n{command}\ny = 2"
-    assert re.fullmatch(r"x = 1\n# *\ny = 2", neutral(text))
+    assert re.fullmatch(r"x = 1\n# *\ny = 2", neutralised(text))
     check(text)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("%%")])
 def test_a_command_in_a_block_is_a_statement(command: str) -> None:
     text = f"if x:\n    {command}\nelse:\n\t{command}"
-    assert re.fullmatch(rf"if x:\n    {UNKNOWN} *\nelse:\n\t{UNKNOWN} *", neutral(text))
+    assert re.fullmatch(rf"if x:\n    {UNKNOWN} *\nelse:\n\t{UNKNOWN} *", neutralised(text))
     check(text)
 
 
@@ -55,7 +55,7 @@ def test_a_command_in_a_block_is_a_statement(command: str) -> None:
 def test_what_a_command_returns_is_unknown(command: str) -> None:
     first, _, rest = f"a, *b = {command}".partition("\n")
     text = f"{first}\n{rest}"
-    assert neutral(text).rstrip() == f"a, *b = {UNKNOWN}".ljust(len(first)) + f"\n{rest}".rstrip() or rest == ""
+    assert neutralised(text).rstrip() == f"a, *b = {UNKNOWN}".ljust(len(first)) + f"\n{rest}".rstrip() or rest == ""
     check(text)
 
 
@@ -71,7 +71,7 @@ def test_what_a_command_returns_is_unknown(command: str) -> None:
     ],
 )
 def test_a_statement_that_is_timed_is_seen_at_its_place(line: str, statement: str) -> None:
-    python = neutral(f"    {line}")
+    python = neutralised(f"    {line}")
     assert python.index(statement) == f"    {line}".index(statement)
     assert python.startswith(f"    {UNKNOWN};")
     assert python[5 : -len(statement)].strip(" ;") == ""
@@ -90,14 +90,14 @@ def test_a_statement_that_is_timed_is_seen_at_its_place(line: str, statement: st
     ],
 )
 def test_a_script_that_is_run_is_imported(line: str, statement: str) -> None:
-    assert neutral(f"x\n{line}\ny") == f"x\n{statement.ljust(len(line))}\ny"
+    assert neutralised(f"x\n{line}\ny") == f"x\n{statement.ljust(len(line))}\ny"
 
 
 @pytest.mark.parametrize(
     "line", ["%time", "%timeit -n 3", "%time !ls", "%time %run x.py", "%timeit for x in", "%time_it f()"]
 )
 def test_a_timing_without_a_python_statement_is_nothing(line: str) -> None:
-    assert neutral(line).strip() == "#"
+    assert neutralised(line).strip() == "#"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_timing_without_a_python_statement_is_nothing(line: str) -> None:
     ],
 )
 def test_python_stays(text: str) -> None:
-    assert neutral(text) == text
+    assert neutralised(text) == text
 
 
 def test_a_command_goes_on_behind_a_backslash() -> None:
@@ -145,14 +145,14 @@ def test_a_cell_that_runs_python_is_python(magic: str) -> None:
 )
 def test_a_cell_in_another_language_is_blank(magic: str) -> None:
     text = f"%%{magic}\nfor f in *; do\r\n  echo 'hi\ndone"
-    assert neutral(text).strip() == ""
+    assert neutralised(text).strip() == ""
     check(text)
 
 
 def test_the_languages_of_databricks() -> None:
-    assert neutral("%sql\nSELECT 'a", databricks=True).strip() == ""
-    assert neutral("%run ./setup\nx = 1", databricks=True).startswith("#")
-    assert neutral("%sql select 1\nx = 1").endswith("\nx = 1")
+    assert neutralised("%sql\nSELECT 'a", databricks=True).strip() == ""
+    assert neutralised("%run ./setup\nx = 1", databricks=True).startswith("#")
+    assert neutralised("%sql select 1\nx = 1").endswith("\nx = 1")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_languages_of_databricks() -> None:
     [("  x = 1\n  y", True), ("x\n  y", False), ("# a\n\n  x", True), ("  # a\nx", False), ("", False), ("   ", False)],
 )
 def test_an_indented_cell(text: str, answer: bool) -> None:
-    assert is_indented(neutral(text)) is answer
+    assert is_indented(neutralised(text)) is answer
 
 
 LINES = st.lists(
@@ -190,17 +190,17 @@ LINES = st.lists(
 @example(["%%bash", "x"], "\n")
 def test_offsets_stay(lines: list[str], newline: str) -> None:
     text = newline.join(lines)
-    python = neutral(text)
+    python = neutralised(text)
     assert len(python) == len(text)
     assert [at for at, letter in enumerate(python) if letter in "\r\n"] == [
         at for at, letter in enumerate(text) if letter in "\r\n"
     ]
-    assert neutral(python) == python or "?" in python or '"' in text or "'''" in text
+    assert neutralised(python) == python or "?" in python or '"' in text or "'''" in text
 
 
 @given(st.text(alphabet="xf =!%?#'\"\\()[]\n\r", max_size=40))
 def test_any_text_keeps_its_length_and_lines(text: str) -> None:
-    python = neutral(text)
+    python = neutralised(text)
     assert len(python) == len(text)
     assert python.splitlines(keepends=True) == [
         python[sum(map(len, before)) :][: len(line)]
@@ -211,7 +211,7 @@ def test_any_text_keeps_its_length_and_lines(text: str) -> None:
 
 def check(text: str) -> str:
     """The neutral text, which Python parses, with every character that is left at its place."""
-    python = neutral(text)
+    python = neutralised(text)
     assert len(python) == len(text)
     ast.parse(python)
     assert all(new in (old, " ", "#", UNKNOWN, ";") for old, new in zip(text, python, strict=True))

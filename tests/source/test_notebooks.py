@@ -13,8 +13,8 @@ import pytest
 
 from conftest import Ran
 from notebooks import PYTHON, code, notebook, prose
-from torchrepro_lint.source.decoding import Source, decode, edited, encode
-from torchrepro_lint.source.notebook import fitted
+from torchrepro_lint.source.decoding import Source, decode, encode, with_edits
+from torchrepro_lint.source.notebook import fit_to_cells
 from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -234,7 +234,7 @@ def test_a_fix_changes_the_cells_concerned_only(project: Maker, lint: Lint, newl
 def test_a_file_in_ascii_stays_in_ascii() -> None:
     text = json.dumps(json.loads(notebook("x = 'é'\ny = 1")))
     source = read(text)
-    new = edited(source, [Edit(Span(0, 0), "# ü\n")])
+    new = with_edits(source, [Edit(Span(0, 0), "# ü\n")])
     assert encode(new, text.encode()).decode() == text.replace('["x', '["# \\u00fc\\n", "x')
 
 
@@ -245,14 +245,14 @@ def test_lines_are_added_and_taken_away_in_the_files_own_layout(indent: int | No
     text = notebook(*texts, indent=indent)
     source = read(text)
     at = source.cells[cell].start
-    longer = edited(source, [Edit(Span(at, at), "new = 'ü'\nnewer = 2\n")])
+    longer = with_edits(source, [Edit(Span(at, at), "new = 'ü'\nnewer = 2\n")])
     wanted = [*texts]
     wanted[cell] = f"new = 'ü'\nnewer = 2\n{texts[cell]}"
     written = encode(longer, text.encode())
     assert written.decode() == notebook(*wanted, indent=indent)
     again = read(written.decode())
     assert again.text == longer.text
-    shorter = edited(again, [Edit(Span(at, at + 20), "")])
+    shorter = with_edits(again, [Edit(Span(at, at + 20), "")])
     assert encode(shorter, written) == text.encode()
 
 
@@ -276,14 +276,14 @@ def test_standard_input_may_be_a_notebook(project: Maker, lint: Lint) -> None:
 
 @toys
 def test_a_notebook_that_changed_meanwhile_is_left_alone(project: Maker) -> None:
-    from torchrepro_lint.config.discovery import Given
-    from torchrepro_lint.engine.writing import Change, write
+    from torchrepro_lint.config.discovery import GivenFile
+    from torchrepro_lint.engine.writing import FileChange, write
 
     folder = project({"a.ipynb": notebook("BAD")})
     before = read(notebook("BAD"))
-    after = edited(before, [Edit(Span(0, 3), "GOOD")])
+    after = with_edits(before, [Edit(Span(0, 3), "GOOD")])
     (folder / "a.ipynb").write_text(notebook("BAD", "x"))
-    refusal = write(Change(Given("a.ipynb", str(folder / "a.ipynb")), before, after))
+    refusal = write(FileChange(GivenFile("a.ipynb", str(folder / "a.ipynb")), before, after))
     assert refusal is not None
     assert "it changed meanwhile" in refusal
     assert (folder / "a.ipynb").read_text() == notebook("BAD", "x")
@@ -298,10 +298,10 @@ def fit(pattern: str, text: str) -> str | None:
     assert source.notebook is not None
     found = re.search(pattern, source.text)
     assert found is not None
-    fix = fitted(source.notebook, Fix("t", (Edit(Span(*found.span()), text),), True))
+    fix = fit_to_cells(source.notebook, Fix("t", (Edit(Span(*found.span()), text),), True))
     if fix is None:
         return None
-    after = edited(source, fix.edits)
+    after = with_edits(source, fix.edits)
     cells = [after.text[cell.start : cell.end] for cell in after.cells]
     return " | ".join(new for old, new in zip(CELLS, cells, strict=True) if old != new)
 
@@ -350,7 +350,7 @@ def test_rows_of_the_file_are_forgotten_where_a_fix_moves_them() -> None:
     source = read(notebook("a\nb", "c\nd", "e"))
 
     def rows(edit: Edit) -> list[int]:
-        after = edited(source, [edit])
+        after = with_edits(source, [edit])
         lines = Lines(after.program, after.cells)
         return [lines.file_row(cell.start) for cell in after.cells]
 

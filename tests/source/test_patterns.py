@@ -15,7 +15,7 @@ import pytest
 import torchrepro_lint
 from matching import MOST, inputs, steps
 from torchrepro_lint.checks.fixes.insertions import below_docstring
-from torchrepro_lint.source.ipython import is_indented, neutral
+from torchrepro_lint.source.ipython import is_indented, neutralised
 
 TOP = Path(torchrepro_lint.__file__).parent
 SEARCHING = ("finditer", "findall", "search", "split", "sub", "subn")
@@ -99,5 +99,5 @@ def test_a_docstring_full_of_backslashes_takes_no_time() -> None:
 def test_a_cell_of_empty_lines_takes_no_time() -> None:
     """Each of its ends was tried as one and as two, with all the ways of the others."""
     text = "\r\n" * 80 + "x = 1"
-    assert neutral(text) == text
+    assert neutralised(text) == text
     assert not is_indented(text)

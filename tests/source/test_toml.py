@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchrepro_lint.source import files
-from torchrepro_lint.source.files import load, loads
+from torchrepro_lint.source.files import load_toml, parse_toml
 
 MANY = 100_000
 LONG = {
@@ -39,13 +39,13 @@ SOUND = {
 def test_a_key_of_many_parts_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files.tomllib, "loads", None)
     with pytest.raises(ValueError, match="a key of more than 100 parts"):
-        loads(LONG[kind] + "\n")
+        parse_toml(LONG[kind] + "\n")
 
 
 @pytest.mark.parametrize("kind", SOUND)
 def test_dots_elsewhere_are_none_of_a_key(kind: str) -> None:
-    assert loads(SOUND[kind] + "\n")
-    assert loads(f"{SOUND[kind]}\n{'a.' * 99}b = 1\n")
+    assert parse_toml(SOUND[kind] + "\n")
+    assert parse_toml(f"{SOUND[kind]}\n{'a.' * 99}b = 1\n")
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_dots_elsewhere_are_none_of_a_key(kind: str) -> None:
 )
 def test_whatever_is_wrong_is_a_value_error_of_one_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as caught:
-        loads(text)
+        parse_toml(text)
     assert "sys." not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_file_has_any_line_ends_and_a_mark(end: str) -> None:
-    assert load(f"\ufeffx = 1{end}y = 2{end}".encode()) == {"x": 1, "y": 2}
+    assert load_toml(f"\ufeffx = 1{end}y = 2{end}".encode()) == {"x": 1, "y": 2}

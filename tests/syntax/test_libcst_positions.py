@@ -13,9 +13,9 @@ from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.libcst_positions import _State, by_provider, locate
 from torchrepro_lint.syntax.libcst_tree import LOCATED as WANTED
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
-from torchrepro_lint.syntax.parse import collect_with_libcst
+from torchrepro_lint.syntax.parse import parse_with_libcst
 from torchrepro_lint.syntax.visitor import expressions, statements
-from torchrepro_lint.syntax.visitor import parts as parts_of
+from torchrepro_lint.syntax.visitor import operands_of as parts_of
 
 # The longest files of ours hold most of what people write.
 FILES = sorted(Path(__file__).parents[2].glob("t*/**/*.py"), key=lambda file: -file.stat().st_size)[:12]
@@ -108,7 +108,7 @@ def _same_as_python(source: str) -> None:
     """Every record stands where Python's parser has such a node, and every call of the parser's is there."""
     nodes = list(_nodes(source))
     everywhere = {place for _, place in nodes}
-    facts = collect_with_libcst(source)
+    facts = parse_with_libcst(source)
     bodies = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
     parts = [part for body in bodies for statement in statements(body) for part in _parts(statement)]
     for part in parts:
@@ -177,5 +177,5 @@ def test_blanks_that_libcst_loses_move_nothing(text: str) -> None:
 
 
 def calls_of(text: str) -> list[Call]:
-    every = (each for statement in statements(collect_with_libcst(text).body) for each in expressions(statement))
+    every = (each for statement in statements(parse_with_libcst(text).body) for each in expressions(statement))
     return [each for each in every if isinstance(each, Call)]

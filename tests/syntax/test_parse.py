@@ -13,16 +13,16 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Constant,
-    Do,
+    ExpressionStatement,
     If,
-    Leave,
     Loop,
     Operation,
     Ref,
+    SimpleStatement,
     Try,
     With,
 )
-from torchrepro_lint.syntax.parse import CollectError, collect
+from torchrepro_lint.syntax.parse import ParseError, parse_module
 
 ERRORS = [
     ("x = = 1\n", 1),
@@ -37,8 +37,8 @@ ERRORS = [
 
 @pytest.mark.parametrize(("source", "row"), ERRORS)
 def test_an_error_is_where_the_parser_sees_it(source: str, row: int) -> None:
-    with pytest.raises(CollectError) as raised:
-        collect(source)
+    with pytest.raises(ParseError) as raised:
+        parse_module(source)
     assert Lines(source).position(raised.value.offset).row == row
     assert raised.value.message
     assert "\n" not in raised.value.message
@@ -65,7 +65,7 @@ DEEP = {
 def test_deep_nesting_is_an_error_or_no_problem(source: str) -> None:
     """In a process of its own: what is not caught would end the test run by a signal."""
     program = (
-        "import sys\nfrom torchrepro_lint.collect import CollectError, collect\n"
+        "import sys\nfrom torchrepro_lint.syntax.parse import CollectError, collect\n"
         "try:\n    collect(sys.stdin.read())\nexcept CollectError as error:\n    print(error.message)\nelse:\n    print('fine')\n"
     )
     done = subprocess.run(
@@ -76,12 +76,12 @@ def test_deep_nesting_is_an_error_or_no_problem(source: str) -> None:
 
 
 def test_brackets_in_strings_and_comments_are_no_nesting() -> None:
-    facts = collect("x = [\n" + "    ':(',  # :(\n" * 500 + "]\n")
+    facts = parse_module("x = [\n" + "    ':(',  # :(\n" * 500 + "]\n")
     assert len(facts.body) == 1
 
 
 def test_statements_keep_their_shape() -> None:
-    facts = collect(
+    facts = parse_module(
         "import a\nwith a.b() as c, d:\n    e\nfor x in y:\n    z()\nelse:\n    w\nwhile 1: break\n"
         "try:\n    f()\nexcept E:\n    g()\nfinally:\n    h()\nif i: j()\nelif k: l()\nelse: m()\n"
     )
@@ -120,7 +120,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("source", "value"), VALUES)
 def test_literals_have_their_values(source: str, value: object) -> None:
-    statement = collect(f"x = {source}\n").body[0]
+    statement = parse_module(f"x = {source}\n").body[0]
     assert isinstance(statement, Assign)
     assert isinstance(statement.value, Constant)
     assert statement.value.value == value
@@ -129,8 +129,8 @@ def test_literals_have_their_values(source: str, value: object) -> None:
 
 def test_arguments_keep_keywords_stars_and_places() -> None:
     source = "f(a, (b), *c, d = 1, **e)\n"
-    statement = collect(source).body[0]
-    assert isinstance(statement, Do)
+    statement = parse_module(source).body[0]
+    assert isinstance(statement, ExpressionStatement)
     assert isinstance(statement.value, Call)
     found = [(arg.keyword, arg.star, source[arg.start : arg.end]) for arg in statement.value.args]
     assert found == [(None, "", "a"), (None, "", "(b)"), (None, "*", "c"), ("d", "", "1"), (None, "**", "e")]
@@ -138,7 +138,7 @@ def test_arguments_keep_keywords_stars_and_places() -> None:
 
 
 def test_assignments_are_noted_by_variable() -> None:
-    facts = collect("a = 1\na += 2\nb, (c, *d) = f()\ne, g = 1, 2\nfor h in a: pass\nwith f() as i: pass\n")
+    facts = parse_module("a = 1\na += 2\nb, (c, *d) = f()\ne, g = 1, 2\nfor h in a: pass\nwith f() as i: pass\n")
     noted = {name: [how for how, _ in values] for name, values in facts.assigned.items()}
     assert noted == {
         ":a": ["=", "+="], ":b": ["[]"], ":c": ["[]"], ":d": ["[]"], ":e": ["="], ":g": ["="], ":h": ["[]"], ":i": ["with"],
@@ -146,7 +146,7 @@ def test_assignments_are_noted_by_variable() -> None:
 
 
 def test_functions_and_classes() -> None:
-    facts = collect(
+    facts = parse_module(
         "class C(B, metaclass=M):\n    @property\n    def f(self, /, a=1, *b, c: int, **d) -> 'T':\n        return a\n"
         "    async def g(self):\n        yield 1\n"
     )
@@ -159,12 +159,12 @@ def test_functions_and_classes() -> None:
     ]  # fmt: skip
     assert isinstance(f.returns, Ref)
     assert f.owner == ":C"
-    assert isinstance(f.body[0], Leave)
+    assert isinstance(f.body[0], SimpleStatement)
     assert (f.generator, g.generator) == (False, True)
 
 
 def test_operations_and_displays() -> None:
-    statement = collect("x = {**a, 'b': [1, *c], 'd': (yield)} if not e else f < g < h\n").body[0]
+    statement = parse_module("x = {**a, 'b': [1, *c], 'd': (yield)} if not e else f < g < h\n").body[0]
     assert isinstance(statement, Assign)
     assert isinstance(statement.value, Operation)
     test, display, chain = statement.value.operands
@@ -189,13 +189,13 @@ def test_operations_and_displays() -> None:
     ],
 )
 def test_imports_end_where_the_last_of_them_does(source: str, end: int) -> None:
-    assert collect(source).imports_end == end
+    assert parse_module(source).imports_end == end
 
 
 def test_equal_texts_have_equal_facts() -> None:
     source = "import a\nx = a.f(b for b in {1, 2})\ndef g(y): return y\n"
-    assert collect(source) == collect(source)
-    assert repr(collect(source)) == repr(collect(source))
+    assert parse_module(source) == parse_module(source)
+    assert repr(parse_module(source)) == repr(parse_module(source))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +203,13 @@ def test_equal_texts_have_equal_facts() -> None:
     [("a = 1\nb = = 2\n", 2, 5), ("x = (1,\ny = 2\n", 1, 5), ("x = 'abc\n", 1, 5), ("if x\n  y\n", 1, 5)],
 )
 def test_a_syntax_error_is_placed_where_pythons_parser_places_it(text: str, row: int, column: int) -> None:
-    with pytest.raises(CollectError) as caught:
-        collect(text)
+    with pytest.raises(ParseError) as caught:
+        parse_module(text)
     place = Lines(text).position(caught.value.offset)
     assert (place.row, place.column) == (row, column)
 
 
 @pytest.mark.parametrize("text", ["x = " + "+".join(["1"] * 20_000), "x = a" + ".b()" * 3_000])
 def test_a_chain_that_libcst_would_take_minutes_over_is_refused(text: str) -> None:
-    with pytest.raises(CollectError, match="a chain of more than 500 operations"):
-        collect(text)
+    with pytest.raises(ParseError, match="a chain of more than 500 operations"):
+        parse_module(text)

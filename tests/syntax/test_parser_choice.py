@@ -14,13 +14,13 @@ import pytest
 
 from conftest import Ran
 from notebooks import notebook
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.session import Session
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.preferences import Preferences
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.syntax import parse
-from torchrepro_lint.syntax.nodes import Facts
+from torchrepro_lint.syntax.nodes import SyntaxTree
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -47,14 +47,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
 
     def spy(name: str) -> None:
-        real = getattr(parse, f"collect_with_{name}")
+        real = getattr(parse, f"parse_with_{name}")
 
-        def told(text: str) -> Facts | None:
+        def told(text: str) -> SyntaxTree | None:
             found.append(name)
-            answer: Facts | None = real(text)
+            answer: SyntaxTree | None = real(text)
             return answer
 
-        monkeypatch.setattr(parse, f"collect_with_{name}", told)
+        monkeypatch.setattr(parse, f"parse_with_{name}", told)
 
     spy("ast")
     spy("libcst")
@@ -63,10 +63,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def no_ast(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(text: str) -> Facts | None:
+    def ask(text: str) -> SyntaxTree | None:
         raise AssertionError(f"Python's own parser was asked: {text!r}")
 
-    monkeypatch.setattr(parse, "collect_with_ast", ask)
+    monkeypatch.setattr(parse, "parse_with_ast", ask)
 
 
 def _printed(folder: Path, *arguments: str) -> list[bytes]:
@@ -138,8 +138,8 @@ def test_what_is_stored_of_one_parser_is_not_what_the_other_told(
     project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Facts, answers about the project and the record of a run: here libcst sees nothing in any file."""
-    nothing = parse.collect("")
-    monkeypatch.setattr(parse, "collect_with_libcst", lambda text: nothing)
+    nothing = parse.parse_module("")
+    monkeypatch.setattr(parse, "parse_with_libcst", lambda text: nothing)
     folder = project({"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": ""})
     for options in ((), (), ("--ignore-noqa",), ("--verbose",), ("report", "--output-format", "markdown")):
         assert "TRL101" in lint(*options).out
@@ -210,7 +210,7 @@ def test_another_word_in_the_settings_is_one_too(project: Maker, lint: Lint) -> 
 
 def test_the_plugin_honours_the_setting(project: Maker, no_ast: None) -> None:
     folder = project({**FILES, "pyproject.toml": SETTING})
-    session = Session(Options())
+    session = Session(ConfigOptions())
     for data in (None, TRAIN.encode()):
         answer = session.findings(os.path.join(folder, "train.py"), data)
         assert answer is not None
@@ -224,13 +224,13 @@ def test_the_server_honours_the_setting_also_when_it_changes(project: Maker, ask
     for number, (settings, parser) in enumerate((("", "ast"), (SETTING, "libcst"), ("", "ast"))):
         asked.clear()
         (folder / "pyproject.toml").write_text(settings)
-        workspace.look_again()
+        workspace.refresh()
         text = f"{TRAIN}# {number}\n"
-        workspace.take({str(train): Document(str(train), text.encode(), train.as_uri())})
+        workspace.update_documents({str(train): Document(str(train), text.encode(), train.as_uri())})
         report = workspace.reports([str(train)])[str(train)]
         assert report is not None
         assert [one.code for one in report.checked.findings] == ["TRL101"]
         assert set(asked) == {parser}
         (folder / "model.py").write_text(f"{MODEL}# {number}\n")
-        workspace.look_again()
+        workspace.refresh()
         assert set(asked) == {parser}

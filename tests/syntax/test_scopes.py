@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchrepro_lint.syntax.nodes import Call, Do, Expression, Facts, Lambda, Leave, Ref
-from torchrepro_lint.syntax.parse import collect
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.nodes import Call, Expression, ExpressionStatement, Lambda, Ref, SimpleStatement, SyntaxTree
+from torchrepro_lint.syntax.parse import parse_module
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 # Each program reads the word in question as `probe(word)`; beside it stand the names that it may be.
 CASES = {
@@ -83,10 +83,10 @@ CASES = {
 
 @pytest.mark.parametrize(("program", "names"), CASES.values(), ids=CASES.keys())
 def test_a_word_stands_for(program: str, names: str) -> None:
-    assert probed(collect(f"{program}\n")) == tuple(names.split())
+    assert probed(parse_module(f"{program}\n")) == tuple(names.split())
 
 
-def probed(facts: Facts) -> tuple[str, ...]:
+def probed(facts: SyntaxTree) -> tuple[str, ...]:
     """The names of what the call of ``probe`` is given."""
     bodies = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
     every = [part for body in bodies for each in statements(body) for part in _parts(expressions(each))]
@@ -100,14 +100,14 @@ def probed(facts: Facts) -> tuple[str, ...]:
 
 
 def _parts(values: object) -> list[Expression]:
-    return [part for value in values for part in within(value)]  # type: ignore[attr-defined]
+    return [part for value in values for part in subexpressions(value)]  # type: ignore[attr-defined]
 
 
 def test_lambdas_and_definitions_have_their_own_names() -> None:
-    facts = collect("f = lambda: 1\ng = lambda: 2\ndef h():\n    return lambda: 3\n")
+    facts = parse_module("f = lambda: 1\ng = lambda: 2\ndef h():\n    return lambda: 3\n")
     assert [each.name for each in facts.functions] == [":<lambda>", ":<lambda>2", ":h", ":h.<locals>.<lambda>"]
     last = facts.functions[2].body[0]
-    assert isinstance(last, Leave)
+    assert isinstance(last, SimpleStatement)
     assert isinstance(last.values[0], Lambda)
     assert last.values[0].function == ":h.<locals>.<lambda>"
-    assert not any(isinstance(each, Do) for each in facts.body)
+    assert not any(isinstance(each, ExpressionStatement) for each in facts.body)

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
 from torchrepro_lint.source import ipython
-from torchrepro_lint.source.decoding import Problem, decode
-from torchrepro_lint.syntax.file_encoding import to_text
-from torchrepro_lint.syntax.parse import CollectError, collect, collect_with_ast, collect_with_libcst
+from torchrepro_lint.source.decoding import SourceProblem, decode
+from torchrepro_lint.syntax.file_encoding import encode_tree
+from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_ast, parse_with_libcst
 
 TOP = Path(__file__).parents[2]
 OWN = [*sorted((TOP / "torchrepro_lint").rglob("*.py")), *sorted((TOP / "tests").rglob("*.py"))]
@@ -107,25 +107,25 @@ def test_all_of_python_s_library(request: pytest.FixtureRequest) -> None:
     if request.config.option.markexpr != "slow":
         pytest.skip("asked for by -m slow")
     for path in sorted(LIBRARY.rglob("*.py")):
-        if "site-packages" not in path.parts and not isinstance(decode(path.read_bytes()), Problem):
+        if "site-packages" not in path.parts and not isinstance(decode(path.read_bytes()), SourceProblem):
             assert_same_or_left(read(path))
 
 
 @pytest.mark.parametrize("text", LEFT_TO_LIBCST.values(), ids=LEFT_TO_LIBCST.keys())
 def test_what_is_left_to_libcst(text: str) -> None:
-    assert collect_with_ast(text) is None
-    assert collect(text) == collect_with_libcst(text)
+    assert parse_with_ast(text) is None
+    assert parse_module(text) == parse_with_libcst(text)
 
 
 @pytest.mark.parametrize(
     "text", ["x = = 1\n", "print 'x'\n", "x = 0777\n", "x = (1,\ny = 2\n", "if x:\npass\n", "\ud800\n"]
 )
 def test_what_is_said_of_a_mistake_is_libcst_s_affair(text: str) -> None:
-    assert collect_with_ast(text) is None
-    with pytest.raises((CollectError, UnicodeEncodeError)) as ours:
-        collect(text)
-    with pytest.raises((CollectError, UnicodeEncodeError)) as theirs:
-        collect_with_libcst(text)
+    assert parse_with_ast(text) is None
+    with pytest.raises((ParseError, UnicodeEncodeError)) as ours:
+        parse_module(text)
+    with pytest.raises((ParseError, UnicodeEncodeError)) as theirs:
+        parse_with_libcst(text)
     assert (str(ours.value), vars(ours.value)) == (str(theirs.value), vars(theirs.value))
 
 
@@ -162,23 +162,23 @@ def test_python_s_parser_suffices_for_most_files() -> None:
 
 def read(path: Path) -> str:
     source = decode(path.read_bytes())
-    assert not isinstance(source, Problem)
+    assert not isinstance(source, SourceProblem)
     return source.text
 
 
 def assert_same(text: str) -> None:
-    found = collect_with_ast(text)
+    found = parse_with_ast(text)
     assert found is not None
-    expected = collect_with_libcst(text)
+    expected = parse_with_libcst(text)
     assert found == expected
-    assert to_text(found) == to_text(expected)
+    assert encode_tree(found) == encode_tree(expected)
 
 
 def assert_same_or_left(text: str) -> None:
-    found = collect_with_ast(text)
+    found = parse_with_ast(text)
     if found is not None:
-        expected = collect_with_libcst(text)
-        assert (to_text(found), found.summary) == (to_text(expected), expected.summary)
+        expected = parse_with_libcst(text)
+        assert (encode_tree(found), found.summary) == (encode_tree(expected), expected.summary)
 
 
 # --- expressions by chance -------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import pytest
 import installed
 from tools.catalogue import __main__ as command
 from tools.catalogue import listing
-from tools.catalogue.grammar import Row, UnknownLineError, rows
-from tools.catalogue.remote import Ranges
+from tools.catalogue.grammar import DocumentedOperation, UnknownLineError, parse_item
+from tools.catalogue.remote import RangeFile
 
 CATALOGUE = Path(__file__).parents[2] / "rules" / "catalogue"
 
@@ -51,10 +51,10 @@ def test_the_installed_torch_gives_the_committed_file() -> None:
 
 def test_a_list_is_read() -> None:
     bilinear = ({"of": "mode", "one_of": ["linear", "bilinear"]},)
-    assert listing.read(listing.docstring(SOURCE)) == [
-        Row("torch.nn.Conv1d", "deterministic", ("cuda",), "forward", ()),
-        Row("torch.nn.functional.interpolate", "raises", ("cuda",), "backward", bilinear),
-        Row("torch.bincount", "raises", ("cuda",), "forward", ({"of": "weights", "given": True},)),
+    assert listing.parse_list(listing.docstring(SOURCE)) == [
+        DocumentedOperation("torch.nn.Conv1d", "deterministic", ("cuda",), "forward", ()),
+        DocumentedOperation("torch.nn.functional.interpolate", "raises", ("cuda",), "backward", bilinear),
+        DocumentedOperation("torch.bincount", "raises", ("cuda",), "forward", ({"of": "weights", "given": True},)),
     ]
 
 
@@ -74,30 +74,30 @@ def test_a_list_is_read() -> None:
     ],
 )
 def test_an_item_is_read(item: str, expected: list[tuple[str, tuple[str, ...], str]]) -> None:
-    assert [(row.name, row.device, row.phase) for row in rows(item, "raises")] == expected
+    assert [(row.name, row.device, row.phase) for row in parse_item(item, "raises")] == expected
 
 
 def test_an_unknown_phrase_is_named() -> None:
     changed = SOURCE.replace("when called on CUDA tensor", "when called on a rainy day")
     with pytest.raises(UnknownLineError, match=r"'when called on a rainy day' in ':class:`torch.nn.Conv1d`"):
-        listing.read(listing.docstring(changed))
+        listing.parse_list(listing.docstring(changed))
 
 
 def test_an_unknown_rest_of_a_phrase_is_named() -> None:
     changed = SOURCE.replace("when called on CUDA tensor", "when called on CUDA tensor at night")
     with pytest.raises(UnknownLineError, match="'at night'"):
-        listing.read(listing.docstring(changed))
+        listing.parse_list(listing.docstring(changed))
 
 
 def test_an_unknown_heading_is_named() -> None:
     changed = SOURCE.replace("will throw a", "may throw a")
     with pytest.raises(UnknownLineError, match=r"a list under an unknown heading: 'The following.* may throw a"):
-        listing.read(listing.docstring(changed))
+        listing.parse_list(listing.docstring(changed))
 
 
 def test_a_missing_list_is_an_error() -> None:
     with pytest.raises(UnknownLineError, match="deterministic or raises is missing"):
-        listing.read("Nothing here.")
+        listing.parse_list("Nothing here.")
 
 
 def test_a_missing_function_is_an_error() -> None:
@@ -159,6 +159,6 @@ def test_one_member_costs_few_bytes() -> None:
         fetched += end - start
         return whole[start:end]
 
-    with zipfile.ZipFile(io.BufferedReader(Ranges(fetch, len(whole)), 1 << 16)) as archive:
+    with zipfile.ZipFile(io.BufferedReader(RangeFile(fetch, len(whole)), 1 << 16)) as archive:
         assert archive.read("torch/__init__.py").decode() == SOURCE
     assert fetched < 500_000

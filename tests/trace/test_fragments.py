@@ -11,7 +11,7 @@ from page_examples import examples
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.trace.builder import Run
+from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.trace import CallFrame, Target
 
@@ -40,18 +40,18 @@ def _project(files: dict[str, str]) -> Project:
     return Project(facts, Settings(), catalogue.load("2.13"))
 
 
-def _runs(files: dict[str, str], entries: list[Entry]) -> list[Run]:
+def _runs(files: dict[str, str], entries: list[Entry]) -> list[Trace]:
     """Runs of some entry points, one after the other."""
     project = _project(files)
-    return [Run.from_entry(entry, project.resolver, project.link.runs) for entry in entries]
+    return [Trace.from_entry(entry, project.resolver, project.database.runs) for entry in entries]
 
 
 def _expect_the_same(files: dict[str, str]) -> int:
     entries = list(_project(files).entries)
     for entry, run in zip(entries, _runs(files, entries), strict=True):
         (alone,) = _runs(files, [entry])
-        assert run.happenings == alone.happenings
-        assert run.entries == alone.entries
+        assert run.trace_events == alone.trace_events
+        assert run.call_edges == alone.call_edges
         assert run.functions == alone.functions
     return len(entries)
 
@@ -62,13 +62,13 @@ def test_programs_that_import_the_same_modules_run_as_they_would_alone() -> None
 
 def test_what_was_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     repeated: list[bool] = []
-    repeats = Run._repeats
+    repeats = Trace._replay
 
-    def noted(self: Run, target: Target, way: tuple[CallFrame, ...]) -> bool:
+    def noted(self: Trace, target: Target, way: tuple[CallFrame, ...]) -> bool:
         repeated.append(repeats(self, target, way))
         return repeated[-1]
 
-    monkeypatch.setattr(Run, "_repeats", noted)
+    monkeypatch.setattr(Trace, "_replay", noted)
     _ = _project(_FILES).programs
     assert any(repeated)
 

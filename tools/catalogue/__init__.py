@@ -1,1 +1,1 @@
-"""Write the catalogue of documented operations from torch's own documentation: ``python -m tools.catalogue``."""
+"""The catalogue's generator: tables of documented operations from torch's own documentation (``python -m tools.catalogue``)."""

@@ -55,7 +55,7 @@ def generate(source: Source) -> str:
     """The catalogue file of a source. Raises ``UnknownLineError`` naming the line that is not understood."""
     try:
         documented = listing.docstring(source.text)
-        rows = listing.read(documented)
+        rows = listing.parse_list(documented)
     except UnknownLineError as error:
         raise UnknownLineError(f"torch {source.version}: {error}") from error
     function = next(name for name in listing.FUNCTIONS if f"def {name}(" in source.text)

@@ -1,4 +1,7 @@
-"""The phrases in which torch's documentation says when an operation is concerned, and what they mean."""
+"""The grammar of one item in torch's documentation: the operations, and the phrases that say when an operation is concerned.
+
+A phrase that is not known is an error.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class UnknownLineError(ValueError):
     """A line of the documentation that is not understood; the message quotes it."""
 
 
-class Row(NamedTuple):
+class DocumentedOperation(NamedTuple):
     """One operation of the list; ``behaviour`` is what it does with the flag on: raises, deterministic or fills."""
 
     name: str
@@ -33,7 +36,7 @@ def _phrase(pattern: str, *when: Test, backward: bool = False, fills: bool = Fal
     return _Phrase(re.compile(pattern), backward, fills, when)
 
 
-def _is(of: str, *values: object) -> Test:
+def _one_of(of: str, *values: object) -> Test:
     return {"of": of, "one_of": list(values)}
 
 
@@ -51,32 +54,34 @@ _PHRASES = (
     _phrase(rf"(?:when|with|and) called on {_DEVICES}(?: with floating or complex dtype)"),
     _phrase(rf"(?:when|with|and) called on {_DEVICES}"),
     _phrase(rf"when attempting to differentiate {_DEVICES}", backward=True),
-    _phrase(r"when called on sparse-dense (?P<device>CUDA) tensors", _is("input.layout", "sparse")),
+    _phrase(r"when called on sparse-dense (?P<device>CUDA) tensors", _one_of("input.layout", "sparse")),
     _phrase(r"backward when `self` is a (?P<device>CPU) tensor", backward=True),
-    _phrase(r"and (?:the index|``indices``) is a list of tensors", _is("input.index", "tensors")),
-    _phrase(r"(?:with|when) ``accumulate=False``", _is("accumulate", False)),
-    _phrase(r"(?:with|when) ``accumulate=True``", _is("accumulate", True)),
-    _phrase(r"when ``mode='max'``", _is("mode", "max")),
-    _phrase(r"when ``reduce='sum'`` or ``reduce='mean'``", _is("reduce", "sum", "mean")),
-    _phrase(r"when ``reduce='prod'``", _is("reduce", "prod")),
-    _phrase(r"with ``reduce='prod'\\?'mean'``", _is("reduce", "prod", "mean")),
-    _phrase(r"when `src` type is Tensor", _is("src", "tensor")),
+    _phrase(r"and (?:the index|``indices``) is a list of tensors", _one_of("input.index", "tensors")),
+    _phrase(r"(?:with|when) ``accumulate=False``", _one_of("accumulate", False)),
+    _phrase(r"(?:with|when) ``accumulate=True``", _one_of("accumulate", True)),
+    _phrase(r"when ``mode='max'``", _one_of("mode", "max")),
+    _phrase(r"when ``reduce='sum'`` or ``reduce='mean'``", _one_of("reduce", "sum", "mean")),
+    _phrase(r"when ``reduce='prod'``", _one_of("reduce", "prod")),
+    _phrase(r"with ``reduce='prod'\\?'mean'``", _one_of("reduce", "prod", "mean")),
+    _phrase(r"when `src` type is Tensor", _one_of("src", "tensor")),
     _phrase(r"and ``weights`` tensor is given", {"of": "weights", "given": True}),
     _phrase(r"with indices output", {"of": "dim", "given": True}),
-    _phrase(r"when ``input`` dimension is one", _is("input.ndim", 1)),
+    _phrase(r"when ``input`` dimension is one", _one_of("input.ndim", 1)),
     _phrase(r"when ``input`` dimension is larger than one", {"of": "input.ndim", "at_least": 2}),
-    _phrase(r"when dtype is floating point or complex", _is("input.dtype", "floating", "complex")),
-    _phrase(r"when called with a quantized tensor", _is("input.quantized", True)),
-    _phrase(r"when called with a tensor that is not quantized, " + _SETS, _is("input.quantized", False), fills=True),
+    _phrase(r"when dtype is floating point or complex", _one_of("input.dtype", "floating", "complex")),
+    _phrase(r"when called with a quantized tensor", _one_of("input.quantized", True)),
+    _phrase(
+        r"when called with a tensor that is not quantized, " + _SETS, _one_of("input.quantized", False), fills=True
+    ),
     _phrase(_FILLS, fills=True),
-    _phrase(r"in some cases", _is("input.some_cases", True)),
+    _phrase(r"in some cases", _one_of("input.some_cases", True)),
     _phrase(r"and one of the following modes is used:(?P<modes>(?: - `+\w+`+)+)"),
 )
 _NAME = re.compile(r"(?:,? and |, |)?:(?:class|func):`([\w.]+)`")
-_FLOATING = _is("input.dtype", "floating", "complex")
+_FLOATING = _one_of("input.dtype", "floating", "complex")
 
 
-def rows(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = ()) -> list[Row]:
+def parse_item(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = ()) -> list[DocumentedOperation]:
     """The rows of one item of the list, its lines joined by single blanks.
 
     ``device`` and ``when`` are what the section's heading says of all its items. Raises ``UnknownLineError``.
@@ -84,7 +89,7 @@ def rows(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = (
     at = 0
     names: list[str] = []
     while match := _NAME.match(item, at):
-        names.append(_public(match[1]))
+        names.append(_public_name(match[1]))
         at = match.end()
     if not names:
         raise UnknownLineError(f"names no operation: {item!r}")
@@ -96,14 +101,14 @@ def rows(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = (
         if groups.get("device"):
             devices = tuple(word.lower() for word in groups["device"].split(" or "))
         if groups.get("modes"):
-            conditions.append(_is("mode", *re.findall(r"\w+", groups["modes"])))
+            conditions.append(_one_of("mode", *re.findall(r"\w+", groups["modes"])))
         if match[0].endswith("with floating or complex dtype"):
             conditions.append(_FLOATING)
         conditions += phrase.when
         backward |= phrase.backward
         behaviour = "fills" if phrase.fills else behaviour
     phase = "backward" if backward else "forward"
-    return [Row(name, behaviour, tuple(sorted(devices)), phase, tuple(conditions)) for name in names]
+    return [DocumentedOperation(name, behaviour, tuple(sorted(devices)), phase, tuple(conditions)) for name in names]
 
 
 def _phrases(item: str, at: int) -> list[tuple[_Phrase, re.Match[str]]]:
@@ -121,7 +126,7 @@ def _phrases(item: str, at: int) -> list[tuple[_Phrase, re.Match[str]]]:
     return found
 
 
-def _public(name: str) -> str:
+def _public_name(name: str) -> str:
     """What the documentation calls ``torch.index_add_`` is a method: torch has in-place forms only there."""
     owner, _, short = name.rpartition(".")
     return f"torch.Tensor.{short}" if owner == "torch" and short.endswith("_") else name

@@ -1,4 +1,4 @@
-"""The wheels of a torch release, as the package index that pip is set up for lists them."""
+"""The package index: the wheels of a torch release, from the index that pip is configured for."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def smallest_wheel(release: str) -> Wheel:
     wheels = [wheel for wheel in _wheels() if _is_of(wheel.version, release)]
     if not wheels:
         raise LookupError(f"the package index has no wheel of torch {release}")
-    newest = max(wheels, key=lambda wheel: _key(wheel.version)).version
-    return min(wheel for wheel in wheels if wheel.version == newest and wheel.size == _least(wheels, newest))
+    newest = max(wheels, key=lambda wheel: _version_key(wheel.version)).version
+    return min(wheel for wheel in wheels if wheel.version == newest and wheel.size == _smallest_size(wheels, newest))
 
 
-def _least(wheels: list[Wheel], version: str) -> int:
+def _smallest_size(wheels: list[Wheel], version: str) -> int:
     return min(wheel.size for wheel in wheels if wheel.version == version)
 
 
@@ -44,7 +44,7 @@ def _is_of(version: str, release: str) -> bool:
     return version == release or (release.count(".") == 1 and version.startswith(f"{release}."))
 
 
-def _key(version: str) -> tuple[int, ...]:
+def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 

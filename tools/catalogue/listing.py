@@ -1,4 +1,4 @@
-"""The list of operations in the docstring of ``torch.use_deterministic_algorithms``."""
+"""The parser of the list of operations in the docstring of ``torch.use_deterministic_algorithms``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-from tools.catalogue.grammar import Row, Test, UnknownLineError, rows
+from tools.catalogue.grammar import DocumentedOperation, Test, UnknownLineError, parse_item
 
 FUNCTIONS = ("use_deterministic_algorithms", "set_deterministic")
 _WORKSPACES: Test = {"of": "program.CUBLAS_WORKSPACE_CONFIG", "none_of": [":4096:8", ":16:8"]}
@@ -48,9 +48,9 @@ def docstring(source: str) -> str:
     raise UnknownLineError(f"torch/__init__.py has no documented function {' or '.join(FUNCTIONS)}")
 
 
-def read(text: str) -> list[Row]:
+def parse_list(text: str) -> list[DocumentedOperation]:
     """All rows of a docstring, in its order. Raises ``UnknownLineError`` with the line that is not understood."""
-    found: list[Row] = []
+    found: list[DocumentedOperation] = []
     seen: set[str] = set()
     section: _Section | None = None
     for paragraph in _paragraphs(inspect.cleandoc(text)):
@@ -60,7 +60,7 @@ def read(text: str) -> list[Row]:
         elif section is None:
             raise UnknownLineError(f"an item outside the known lists: {paragraph!r}")
         else:
-            found += rows(paragraph[2:], section.behaviour, section.device, section.when)
+            found += parse_item(paragraph[2:], section.behaviour, section.device, section.when)
     if missing := {"deterministic", "raises"} - seen:
         raise UnknownLineError(f"the list of operations that are {' or '.join(sorted(missing))} is missing")
     return found

@@ -1,4 +1,4 @@
-"""Read one member of a zip archive on a server without fetching the rest of it."""
+"""Remote zip access: read one member of an archive on a server by range requests, without fetching the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _open(url: str) -> io.BufferedIOBase:
         total = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range", ""))
         if answer.status != 206 or total is None:
             return io.BytesIO(answer.read())
-    raw = Ranges(lambda start, end: _fetch(url, start, end), int(total[1]))
+    raw = RangeFile(lambda start, end: _fetch(url, start, end), int(total[1]))
     return io.BufferedReader(raw, _BLOCK)
 
 
@@ -39,7 +39,7 @@ def _fetch(url: str, start: int, end: int) -> bytes:
         return cast("bytes", answer.read())
 
 
-class Ranges(io.RawIOBase):
+class RangeFile(io.RawIOBase):
     """A file of ``size`` bytes whose parts ``fetch(start, end)`` gives."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:

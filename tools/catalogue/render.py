@@ -1,4 +1,4 @@
-"""The text of a generated catalogue file."""
+"""The TOML renderer of a generated catalogue file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools.catalogue.grammar import Row
+    from tools.catalogue.grammar import DocumentedOperation
 
 _HEADER = """\
 # What the documentation of torch {version} lists under torch.{function}.
@@ -17,7 +17,7 @@ torch = "{version}"
 """
 
 
-def render(version: str, function: str, rows: Iterable[Row]) -> str:
+def render(version: str, function: str, rows: Iterable[DocumentedOperation]) -> str:
     """The TOML of one release; equal rows give equal bytes."""
     return _HEADER.format(version=version, function=function) + "".join(map(_table, rows))
 
@@ -27,7 +27,7 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _table(row: Row) -> str:
+def _table(row: DocumentedOperation) -> str:
     fields = {"name": row.name, "behaviour": row.behaviour, "device": list(row.device), "phase": row.phase}
     lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
     if row.when:

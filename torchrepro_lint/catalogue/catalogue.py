@@ -1,10 +1,7 @@
-"""The tables of the catalogue that are the same for every torch release; each is read once.
+"""The catalogue, a model of torch and other libraries for one torch release: what operations do, what draws random numbers, what seeds.
 
-What to write instead of an operation, as ``rules/catalogue/alternatives.toml`` has it.
-
-Nondeterministic operations of other libraries, as ``rules/catalogue/third_party.toml`` has them.
-
-The catalogue for one torch release: what operations do, what draws random numbers, what seeds.
+The tables that are the same for every release (``alternatives.toml``, ``third_party.toml``, consumers, seeders, frameworks) are
+read once; a ``Catalogue`` adds what torch's documentation and ``effective.toml`` say of one release.
 """
 
 from __future__ import annotations
@@ -19,16 +16,16 @@ from torchrepro_lint.catalogue.rows import (
     Condition,
     Consumer,
     ErrorName,
-    Framework,
-    Index,
-    Row,
+    FlagSetting,
+    FrameworkModel,
+    NameIndex,
+    OperationRow,
     Seeder,
-    Setting,
-    Spelling,
+    Signature,
     Table,
     compatible,
-    conditions,
-    spelling,
+    read_conditions,
+    read_signature,
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
 
@@ -37,64 +34,64 @@ if TYPE_CHECKING:
 
 
 # Of so many callables it is remembered whether they seed: it is asked at every call.
-_MOST_NAMES = 4096
+_CACHED_NAMES = 4096
 
 
 @lru_cache(maxsize=1)
-def spellings() -> dict[str, tuple[Spelling, ...]]:
+def signatures() -> dict[str, tuple[Signature, ...]]:
     """The spellings of each operation, by the operation's name."""
     return {
-        table["name"]: tuple(spelling(one) for one in table["spelling"])
+        table["name"]: tuple(read_signature(one) for one in table["spelling"])
         for table in read_table("operations.toml")["operation"]
     }
 
 
 @lru_cache(maxsize=1)
-def consumers() -> Index[Consumer]:
+def consumers() -> NameIndex[Consumer]:
     """What draws."""
-    return Index((table, _consumer) for table in read_table("consumers.toml")["consumer"])
+    return NameIndex((table, _consumer) for table in read_table("consumers.toml")["consumer"])
 
 
 @lru_cache(maxsize=1)
-def seeders() -> Index[Seeder]:
+def seeders() -> NameIndex[Seeder]:
     """What seeds."""
-    return Index((table, _seeder) for table in read_table("seeders.toml")["seeder"])
+    return NameIndex((table, _seeder) for table in read_table("seeders.toml")["seeder"])
 
 
 @lru_cache(maxsize=1)
-def frameworks() -> Index[Framework]:
+def frameworks() -> NameIndex[FrameworkModel]:
     """What calls of libraries do besides."""
-    return Index((table, _framework) for table in read_table("frameworks.toml")["framework"])
+    return NameIndex((table, _framework) for table in read_table("frameworks.toml")["framework"])
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=_CACHED_NAMES)
 def seeder_of(name: str) -> Seeder | None:
     """What a callable seeds, itself or as the first that a library's row says of it."""
     found = seeders().of(name) or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
     return found[0] if found else None
 
 
-def seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+def seeding_identifiers(named: Callable[[str, str], bool]) -> frozenset[str]:
     """The last words of what seeds generators, as far as ``named`` says that it occurs (see ``Index.words``)."""
-    return _words_of(lambda table: "families" in table or "seeds" in table, named)
+    return _identifiers_of(lambda table: "families" in table or "seeds" in table, named)
 
 
-def worker_seeding_words(named: Callable[[str, str], bool]) -> frozenset[str]:
+def worker_seeding_identifiers(named: Callable[[str, str], bool]) -> frozenset[str]:
     """The same of what makes a framework seed the workers of all loaders."""
-    return _words_of(lambda table: any(each.flag == "worker-seeds" for each in _settings(table)), named)
+    return _identifiers_of(lambda table: any(each.flag == "worker-seeds" for each in _flag_settings(table)), named)
 
 
-def _words_of(wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
+def _identifiers_of(wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
     return seeders().words(wanted, named) | frameworks().words(wanted, named)
 
 
 def _consumer(table: Table, name: str) -> Consumer:
     return Consumer(
-        spelling({key: value for key, value in table.items() if key != "when"}, name),
+        read_signature({key: value for key, value in table.items() if key != "when"}, name),
         table["family"],
         table["phase"],
         (table["generator"],) if isinstance(table.get("generator"), str) else tuple(table.get("generator", ())),
-        conditions(table.get("when", ())),
+        read_conditions(table.get("when", ())),
         table["source"],
         table["evidence"],
     )
@@ -105,39 +102,39 @@ def _seeder(table: Table, name: str) -> Seeder:
     seed = str(table.get("seed", "seed"))
     known = {"parameters": [seed], **{key: value for key, value in table.items() if key != "when"}}
     return Seeder(
-        spelling(known, name),
+        read_signature(known, name),
         tuple(table.get("families", ())),
         seed,
         default,
         table.get("none", default),
-        conditions(table.get("when", ())),
+        read_conditions(table.get("when", ())),
         table.get("holds", False),
         table.get("within", False),
-        tuple(_settings(table)),
+        tuple(_flag_settings(table)),
         table["source"],
         table["evidence"],
     )
 
 
-def _settings(table: Table) -> Iterator[Setting]:
+def _flag_settings(table: Table) -> Iterator[FlagSetting]:
     for each in table.get("sets", ()):
         for flag, value in each["to"].items():
-            yield Setting(flag, value, conditions(each.get("when", ())))
+            yield FlagSetting(flag, value, read_conditions(each.get("when", ())))
 
 
-def _framework(table: Table, name: str) -> Framework:
+def _framework(table: Table, name: str) -> FrameworkModel:
     draws = ({**table, **each} for each in table.get("draws", ()))
     seeds = (
         {**table, "parameters": table.get("parameters", ()), **table["seeds"], "sets": ()} if "seeds" in table else None
     )
-    return Framework(
-        spelling(table, name),
-        tuple(_settings(table)),
+    return FrameworkModel(
+        read_signature(table, name),
+        tuple(_flag_settings(table)),
         None if seeds is None else _seeder(seeds, name),
         tuple(_consumer(each, name) for each in draws),
         tuple(table.get("runs", ())),
         tuple(table.get("calls", ())),
-        conditions(table["accelerates"]) if "accelerates" in table else None,
+        read_conditions(table["accelerates"]) if "accelerates" in table else None,
         table.get("matters", False),
         table.get("keeps", False),
         table.get("makes", ""),
@@ -160,7 +157,7 @@ def error_names() -> tuple[ErrorName, ...]:
             tuple(table["calls"]),
             tuple(table["device"]),
             table["phase"],
-            conditions(table.get("when", ())),
+            read_conditions(table.get("when", ())),
             table["evidence"],
         )
         for table in read_table("error_names.toml")["error"]
@@ -176,7 +173,7 @@ class Alternative(NamedTuple):
     when: tuple[Condition, ...]
 
 
-def instead(row: Row, version: str) -> tuple[str, ...]:
+def alternatives_for(row: OperationRow, version: str) -> tuple[str, ...]:
     """What is known to be deterministic in a torch version in the stead of a row's operation; best first.
 
     Nothing is known of MPS.
@@ -194,19 +191,19 @@ def instead(row: Row, version: str) -> tuple[str, ...]:
 def alternatives() -> tuple[Alternative, ...]:
     """All rows of the table."""
     return tuple(
-        Alternative(tuple(table["operations"]), table["write"], table["since"], conditions(table.get("when", ())))
+        Alternative(tuple(table["operations"]), table["write"], table["since"], read_conditions(table.get("when", ())))
         for table in read_table("alternatives.toml")["alternative"]
     )
 
 
-class Foreign(NamedTuple):
+class ThirdPartyOperation(NamedTuple):
     """An operation that torch's flag neither changes nor reports.
 
     ``argument`` makes it deterministic where it is true, from release ``since`` of the library (empty: not known);
     ``instead`` is what to write where no argument helps. ``source`` is the version that the row was read from.
     """
 
-    spelling: Spelling
+    signature: Signature
     library: str
     phase: str
     when: tuple[Condition, ...]
@@ -219,16 +216,16 @@ class Foreign(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def foreign() -> dict[str, tuple[Foreign, ...]]:
+def third_party_operations() -> dict[str, tuple[ThirdPartyOperation, ...]]:
     """The rows of the table by each of their names."""
-    found: dict[str, tuple[Foreign, ...]] = {}
+    found: dict[str, tuple[ThirdPartyOperation, ...]] = {}
     for table in read_table("third_party.toml")["operation"]:
         for name in table["names"]:
-            row = Foreign(
-                spelling({key: value for key, value in table.items() if key != "when"}, name),
+            row = ThirdPartyOperation(
+                read_signature({key: value for key, value in table.items() if key != "when"}, name),
                 table["library"],
                 table["phase"],
-                conditions(table.get("when", ())),
+                read_conditions(table.get("when", ())),
                 table["cause"],
                 table.get("argument", ""),
                 table.get("since", ""),
@@ -240,7 +237,7 @@ def foreign() -> dict[str, tuple[Foreign, ...]]:
     return found
 
 
-_LONG_NAME = re.compile(
+_DEFINING_MODULE = re.compile(
     r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
 )
@@ -259,7 +256,7 @@ def canonical(name: str) -> str:
     """The public name of what torch's layers and loaders are named by through their modules (``torch.nn.modules.conv.Conv2d``)."""
     if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # as nearly all do
         return name
-    match = _LONG_NAME.fullmatch(name)
+    match = _DEFINING_MODULE.fullmatch(name)
     return ".".join(filter(None, match.groups())) if match else name
 
 
@@ -274,7 +271,7 @@ class Catalogue:
         self.version = max((one for one in known if release(one) <= release(version)), key=release, default=known[0])
         self.exact = release(self.version) == release(version)
 
-    def operation(self, name: str) -> tuple[Row, ...]:
+    def operation(self, name: str) -> tuple[OperationRow, ...]:
         """The rows of a public call in the order in which they are to be tried: the first that holds decides."""
         return self._rows.get(canonical(name), ())
 
@@ -287,24 +284,24 @@ class Catalogue:
         """What a callable seeds."""
         return seeder_of(name)
 
-    def framework(self, name: str) -> tuple[Framework, ...]:
+    def framework(self, name: str) -> tuple[FrameworkModel, ...]:
         """What a callable of a library does with the program, by each row that tells of it."""
         return frameworks().of(name)
 
-    def settings(self, name: str) -> tuple[tuple[Spelling, Setting], ...]:
+    def settings(self, name: str) -> tuple[tuple[Signature, FlagSetting], ...]:
         """The flags and environment variables that a callable sets, with the spelling that its conditions speak of."""
-        rows: tuple[Seeder | Framework, ...] = (*seeders().of(name), *frameworks().of(name))
-        return tuple((row.spelling, setting) for row in rows for setting in row.settings)
+        rows: tuple[Seeder | FrameworkModel, ...] = (*seeders().of(name), *frameworks().of(name))
+        return tuple((row.signature, setting) for row in rows for setting in row.settings)
 
-    def errors(self, row: Row) -> tuple[str, ...]:
+    def errors(self, row: OperationRow) -> tuple[str, ...]:
         """The names that torch's error may carry where this row raises."""
         return tuple(
             error.name
             for error in error_names()
             if row.operation in error.operations
             and row.phase == error.phase
-            and _covers(error.since, error.until, self.version)
-            and _meet(row.devices, error.devices)
+            and _in_range(error.since, error.until, self.version)
+            and _devices_overlap(row.devices, error.devices)
             and compatible(row.when, error.when)
         )
 
@@ -314,19 +311,19 @@ class Catalogue:
         return tuple(sorted(self._rows))
 
     @cached_property
-    def _rows(self) -> dict[str, tuple[Row, ...]]:
-        spelt = spellings()
+    def _rows(self) -> dict[str, tuple[OperationRow, ...]]:
+        spelt = signatures()
         entry = {one.name: operation for operation, ones in spelt.items() for one in ones if not one.when}
         documented = [_documented(table, entry) for table in read_table(f"torch-{self.version}.toml")["operation"]]
         rows = _override(documented, list(_effective(self.version, documented)))
-        found: dict[str, list[Row]] = defaultdict(list)
+        found: dict[str, list[OperationRow]] = defaultdict(list)
         for row in rows:
             for one in spelt[row.operation]:
-                found[one.name].append(row._replace(spelling=one, when=one.when + row.when))
+                found[one.name].append(row._replace(signature=one, when=one.when + row.when))
         return {name: tuple(rows) for name, rows in found.items()}
 
 
-def _override(documented: list[Row], effective: list[Row]) -> list[Row]:
+def _override(documented: list[OperationRow], effective: list[OperationRow]) -> list[OperationRow]:
     """An operation's effective rows replace the documented ones of the devices that they speak of."""
     spoken: dict[str, set[str]] = defaultdict(set)
     for row in effective:
@@ -337,46 +334,46 @@ def _override(documented: list[Row], effective: list[Row]) -> list[Row]:
     return effective + kept
 
 
-def _documented(table: dict[str, Any], entry: dict[str, str]) -> Row:
+def _documented(table: dict[str, Any], entry: dict[str, str]) -> OperationRow:
     operation = entry[table["name"]]
-    when = conditions(table.get("when", ()))
-    return Row(
-        operation, table["behaviour"], tuple(table["device"]), table["phase"], when, True, Spelling(table["name"])
+    when = read_conditions(table.get("when", ()))
+    return OperationRow(
+        operation, table["behaviour"], tuple(table["device"]), table["phase"], when, True, Signature(table["name"])
     )
 
 
-def _effective(version: str, documented: list[Row]) -> Iterable[Row]:
+def _effective(version: str, documented: list[OperationRow]) -> Iterable[OperationRow]:
     for table in read_table("effective.toml")["row"]:
         for span in table["versions"]:
-            if _covers(span["since"], span.get("until"), version):
+            if _in_range(span["since"], span.get("until"), version):
                 for operation in table["operations"]:
-                    row = Row(
+                    row = OperationRow(
                         operation,
                         span["behaviour"],
                         tuple(table["device"]),
                         table["phase"],
-                        conditions(table.get("when", ())),
+                        read_conditions(table.get("when", ())),
                         False,
-                        Spelling(operation),
+                        Signature(operation),
                         table["kind"],
                         table["evidence"],
                     )
-                    yield row._replace(listed=any(_tells(other, row) for other in documented))
+                    yield row._replace(listed=any(_documents(other, row) for other in documented))
 
 
-def _tells(documented: Row, row: Row) -> bool:
+def _documents(documented: OperationRow, row: OperationRow) -> bool:
     """Whether a documented row says of the same case that it can not be made deterministic, or that it is made so."""
     return (
         documented.operation == row.operation
         and (documented.behaviour == "raises" or row.behaviour not in _NONDETERMINISTIC)
-        and _meet(documented.devices, row.devices)
+        and _devices_overlap(documented.devices, row.devices)
         and compatible(documented.when, row.when)
     )
 
 
-def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _devices_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return "any" in one or "any" in other or bool(set(one) & set(other))
 
 
-def _covers(since: str, until: str | None, version: str) -> bool:
+def _in_range(since: str, until: str | None, version: str) -> bool:
     return release(since) <= release(version) and (until is None or release(version) <= release(until))

@@ -1,6 +1,6 @@
-"""Arguments of a call by the names of its parameters, and the constants among them.
+"""Three-valued (Kleene) evaluation of the conditions of catalogue rows on one call, with the argument binding that it needs.
 
-Whether the conditions of a catalogue row hold for a call, as far as it is known.
+A condition that depends on something unknown is ``UNKNOWN``; conditions on rare cases fail unless they are known to hold.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
+from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 
-Argument: TypeAlias = Callable[[str], Expression | None]
+ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
 
-class _Open:
+class _Unknown:
     """What is not known."""
 
     def __repr__(self) -> str:
         return "OPEN"
 
 
-OPEN = _Open()
-Literal: TypeAlias = str | bytes | int | float | complex | bool | tuple["Literal", ...] | _Open | None
-_LITERALS = (str, bytes, int, float, complex, type(None))
+UNKNOWN_VALUE = _Unknown()
+LiteralValue: TypeAlias = str | bytes | int | float | complex | bool | tuple["LiteralValue", ...] | _Unknown | None
+_LITERAL_TYPES = (str, bytes, int, float, complex, type(None))
 # An expression of which nothing is known.
-HIDDEN = Ref(0, 0, (), (), 0)
+UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
 
 
-def arguments(spelling: Spelling, call: Call) -> Argument:
+def argument_reader(spelling: Signature, call: Call) -> ArgumentReader:
     """How to read a call: the expression given for a parameter, None where it is left out.
 
     Where ``*`` or ``**`` may give it, the expression is a name that nothing is known of.
@@ -42,41 +42,45 @@ def arguments(spelling: Spelling, call: Call) -> Argument:
     hidden = set(spelling.parameters[len(plain) :]) if stars else set()
     if any(arg.star == "**" for arg in call.args):
         hidden |= {*spelling.parameters[len(plain) :], *spelling.keywords}
-    return lambda name: given.get(name, HIDDEN if name in hidden else None)
+    return lambda name: given.get(name, UNKNOWN_ARGUMENT if name in hidden else None)
 
 
-def is_hidden(value: Expression | None) -> bool:
+def is_unknown_argument(value: Expression | None) -> bool:
     """Whether a parameter is only known to be passed by a star, if at all."""
-    return value is HIDDEN
+    return value is UNKNOWN_ARGUMENT
 
 
-def literal(value: Expression) -> Literal:
+def literal_value(value: Expression) -> LiteralValue:
     """The constant that an expression is; ``OPEN`` for anything else, also inside a tuple or list."""
     if isinstance(value, Constant):
-        return value.value if isinstance(value.value, _LITERALS) else OPEN  # `...` is a constant too
+        return value.value if isinstance(value.value, _LITERAL_TYPES) else UNKNOWN_VALUE  # `...` is a constant too
     if isinstance(value, Collection) and value.kind in ("tuple", "list"):
-        return tuple(OPEN if item is None else literal(item) for item in value.items) if _plain(value) else OPEN
+        return (
+            tuple(UNKNOWN_VALUE if item is None else literal_value(item) for item in value.items)
+            if _has_no_star(value)
+            else UNKNOWN_VALUE
+        )
     if isinstance(value, Operation):
-        return _computed(value.op, [literal(operand) for operand in value.operands])
-    return OPEN
+        return _folded(value.op, [literal_value(operand) for operand in value.operands])
+    return UNKNOWN_VALUE
 
 
-def _computed(op: str, operands: list[Literal]) -> Literal:
+def _folded(op: str, operands: list[LiteralValue]) -> LiteralValue:
     """Negative numbers, and repeated sequences: ``(1,) * 4``."""
     match op, operands:
         case "-", [int() | float() as number]:
             return -number
         case ("*", [tuple() as items, int() as count]) | ("*", [int() as count, tuple() as items]) if 0 <= count < 100:
             return items * count
-    return OPEN
+    return UNKNOWN_VALUE
 
 
-def _plain(value: Collection) -> bool:
+def _has_no_star(value: Collection) -> bool:
     """Whether every item is one element (no ``*rest``)."""
     return not any(isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1 for item in value.items)
 
 
-class Between(NamedTuple):
+class Interval(NamedTuple):
     """A whole number that is not known, but for its bounds; ``high`` None is none."""
 
     low: int
@@ -85,9 +89,9 @@ class Between(NamedTuple):
 
 # What inference knows of a call: "input.ndim", "input.dtype" (floating, complex, integer), "input.layout",
 # "program.warn_only", …, or a parameter whose value it found; and "device" (cuda, cpu, mps).
-Known: TypeAlias = Mapping[str, Scalar | Between]
+Subjects: TypeAlias = Mapping[str, Scalar | Interval]
 
-NOTHING: Known = {}
+NO_SUBJECTS: Subjects = {}
 
 
 class Truth(IntEnum):
@@ -99,21 +103,23 @@ class Truth(IntEnum):
 
 
 # Rare cases: where they are not known to be there, they are not.
-_RARE = ("input.ndim", "input.layout", "input.quantized", "input.index", "program.")
+_RARE_SUBJECTS = ("input.ndim", "input.layout", "input.quantized", "input.index", "program.")
 
 
-def applicable(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) -> list[tuple[Row, Truth]]:
+def applicable_rows(
+    rows: Iterable[OperationRow], argument: ArgumentReader, known: Subjects = NO_SUBJECTS
+) -> list[tuple[OperationRow, Truth]]:
     """The rows of an operation that a call may be a case of, in their order.
 
     A row that is known to hold hides the later ones of its devices. A row with an unknown condition is a case, but for
     the rare ones: what is said of a number of dimensions, of a layout or of the program must be known.
     """
-    found: list[tuple[Row, Truth]] = []
+    found: list[tuple[OperationRow, Truth]] = []
     settled: set[str] = set()
     for row in rows:
-        if settled >= set(row.devices) or "any" in settled or not _on(row, known):
+        if settled >= set(row.devices) or "any" in settled or not _is_on_device(row, known):
             continue
-        truth = evaluate(row.when, row.spelling, argument, known)
+        truth = evaluate(row.when, row.signature, argument, known)
         if truth is not Truth.FAILS:
             found.append((row, truth))
         if truth is Truth.HOLDS:
@@ -121,49 +127,53 @@ def applicable(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) 
     return found
 
 
-def refuted(rows: Iterable[Row], argument: Argument, known: Known = NOTHING) -> bool:
+def refuted(rows: Iterable[OperationRow], argument: ArgumentReader, known: Subjects = NO_SUBJECTS) -> bool:
     """Whether no row is applicable to a call, by its arguments alone, whatever is found out about its input."""
     return all(
         any(
-            evaluate((one,), row.spelling, argument) is Truth.FAILS
+            evaluate((one,), row.signature, argument) is Truth.FAILS
             for one in row.when
-            if "." not in one.of and one.of not in _TOLD and one.of not in known
+            if "." not in one.of and one.of not in _INFERRED_SUBJECTS and one.of not in known
         )
         for row in rows
     )
 
 
 # What the input tells beside ``input.…``.
-_TOLD = ("device", "repeats", "src", "spatial")
+_INFERRED_SUBJECTS = ("device", "repeats", "src", "spatial")
 
 
-def evaluate(when: Iterable[Condition], spelling: Spelling, argument: Argument, known: Known = NOTHING) -> Truth:
+def evaluate(
+    when: Iterable[Condition], spelling: Signature, argument: ArgumentReader, known: Subjects = NO_SUBJECTS
+) -> Truth:
     """The conjunction of conditions for one call of a spelling."""
-    return min((_strict(one, _one(one, spelling, argument, known)) for one in when), default=Truth.HOLDS)
+    return min(
+        (_without_unknown_rare(one, _evaluate_one(one, spelling, argument, known)) for one in when), default=Truth.HOLDS
+    )
 
 
-def _on(row: Row, known: Known) -> bool:
+def _is_on_device(row: OperationRow, known: Subjects) -> bool:
     return "device" not in known or "any" in row.devices or known["device"] in row.devices
 
 
-def _strict(condition: Condition, truth: Truth) -> Truth:
-    rare = condition.of.startswith(_RARE) or condition.test == "length"
+def _without_unknown_rare(condition: Condition, truth: Truth) -> Truth:
+    rare = condition.of.startswith(_RARE_SUBJECTS) or condition.test == "length"
     return Truth.FAILS if rare and truth is Truth.UNKNOWN else truth
 
 
-def _one(condition: Condition, spelling: Spelling, argument: Argument, known: Known) -> Truth:
+def _evaluate_one(condition: Condition, spelling: Signature, argument: ArgumentReader, known: Subjects) -> Truth:
     expression = argument(condition.of)
     if condition.test == "given" and condition.of not in known:
         left_out = expression is None and condition.of in dict(spelling.defaults)
-        return _same(Truth.HOLDS if left_out else _given(expression), bool(condition.values[0]))
-    if isinstance(bounds := known.get(condition.of), Between):
-        return _within(bounds, condition)
-    if condition.test in ("one_of", "none_of") and not any(_may_read(expression, each) for each in condition.values):
-        return _same(Truth.FAILS, condition.test == "one_of")
-    return _TESTS[condition.test](_value(condition.of, expression, spelling, argument, known), condition.values)
+        return _negate_unless(Truth.HOLDS if left_out else _is_passed(expression), bool(condition.values[0]))
+    if isinstance(bounds := known.get(condition.of), Interval):
+        return _evaluate_interval(bounds, condition)
+    if condition.test in ("one_of", "none_of") and not any(_may_equal(expression, each) for each in condition.values):
+        return _negate_unless(Truth.FAILS, condition.test == "one_of")
+    return _TESTS[condition.test](_subject_value(condition.of, expression, spelling, argument, known), condition.values)
 
 
-def _may_read(expression: Expression | None, value: Scalar) -> bool:
+def _may_equal(expression: Expression | None, value: Scalar) -> bool:
     """Whether an f-string may be a text, by its beginning and its end; anything else may."""
     if (
         not isinstance(expression, Operation)
@@ -178,7 +188,7 @@ def _may_read(expression: Expression | None, value: Scalar) -> bool:
     return value.startswith(begins) and value.endswith(ends)
 
 
-def _within(bounds: Between, condition: Condition) -> Truth:
+def _evaluate_interval(bounds: Interval, condition: Condition) -> Truth:
     """A test of a number between bounds: it holds, or fails, where it does for each number that may be meant."""
     limits = (int(value) for value in condition.values if isinstance(value, int | float))
     high = bounds.high if bounds.high is not None else max(bounds.low, *limits, 0) + 1
@@ -186,54 +196,56 @@ def _within(bounds: Between, condition: Condition) -> Truth:
     return truths.pop() if len(truths) == 1 else Truth.UNKNOWN
 
 
-def _value(of: str, expression: Expression | None, spelling: Spelling, argument: Argument, known: Known) -> Literal:
+def _subject_value(
+    of: str, expression: Expression | None, spelling: Signature, argument: ArgumentReader, known: Subjects
+) -> LiteralValue:
     """The value of a subject: what inference knows, the constant argument, or the default."""
     if of == "input.dtype" and (dtype := argument("dtype")) is not None:
-        return _dtype(dtype)
+        return _dtype_class(dtype)
     if of in known:
         found = known[of]
-        return OPEN if isinstance(found, Between) else found
+        return UNKNOWN_VALUE if isinstance(found, Interval) else found
     if "." in of:
-        return OPEN
+        return UNKNOWN_VALUE
     if expression is None:
         return dict(spelling.defaults).get(of)
-    return literal(expression)
+    return literal_value(expression)
 
 
-def _dtype(expression: Expression) -> Literal:
+def _dtype_class(expression: Expression) -> LiteralValue:
     """The class of a dtype that is written out: ``torch.long`` is ``integer``."""
     if not isinstance(expression, Ref) or len(expression.roots) != 1:
-        return OPEN
+        return UNKNOWN_VALUE
     module, _, name = ".".join((*expression.roots, *expression.path)).rpartition(".")
-    return _DTYPES.get(name, OPEN) if module in ("torch", "numpy") else OPEN
+    return _DTYPES.get(name, UNKNOWN_VALUE) if module in ("torch", "numpy") else UNKNOWN_VALUE
 
 
-_DTYPES: Mapping[str, Literal] = {
+_DTYPES: Mapping[str, LiteralValue] = {
     **dict.fromkeys(("float", "float16", "float32", "float64", "bfloat16", "half", "double"), "floating"),
     **dict.fromkeys(("complex32", "complex64", "complex128", "cfloat", "cdouble", "chalf"), "complex"),
     **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "short", "int", "long", "bool"), "integer"),
 }
 
 
-def _given(expression: Expression | None) -> Truth:
+def _is_passed(expression: Expression | None) -> Truth:
     if expression is None or (isinstance(expression, Constant) and expression.value is None):
         return Truth.FAILS
     return Truth.HOLDS if isinstance(expression, Constant | Call) else Truth.UNKNOWN
 
 
-def _same(truth: Truth, wanted: bool) -> Truth:
+def _negate_unless(truth: Truth, wanted: bool) -> Truth:
     return truth if wanted else Truth(Truth.HOLDS - truth)
 
 
-def _one_of(value: Literal, values: tuple[Scalar, ...]) -> Truth:
-    if value is OPEN:
+def _one_of(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
+    if value is UNKNOWN_VALUE:
         return Truth.UNKNOWN
     if isinstance(value, int) and all(isinstance(one, bool) for one in values):
         value = bool(value)
     return _truth(any(type(value) is type(one) and value == one for one in values))
 
 
-def _all(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+def _all_equal(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
     """Whether all elements of a size are a number. ``None`` keeps the input's size, which is open."""
     elements = value if isinstance(value, tuple) else (value,)
     numbers = [0 if one == "valid" else one for one in elements]
@@ -242,16 +254,16 @@ def _all(value: Literal, values: tuple[Scalar, ...]) -> Truth:
     return Truth.HOLDS if numbers and all(isinstance(one, int) for one in numbers) else Truth.UNKNOWN
 
 
-def _length(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+def _length(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
     return _truth(len(value) == values[0]) if isinstance(value, tuple) else Truth.UNKNOWN
 
 
-def _constant(value: Literal, values: tuple[Scalar, ...]) -> Truth:
-    return Truth.UNKNOWN if value is OPEN else _truth(type(value).__name__ in values)
+def _constant(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
+    return Truth.UNKNOWN if value is UNKNOWN_VALUE else _truth(type(value).__name__ in values)
 
 
-def _number(holds: Callable[[float, float], bool]) -> Callable[[Literal, tuple[Scalar, ...]], Truth]:
-    def test(value: Literal, values: tuple[Scalar, ...]) -> Truth:
+def _number(holds: Callable[[float, float], bool]) -> Callable[[LiteralValue, tuple[Scalar, ...]], Truth]:
+    def test(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
         limit = values[0]
         if isinstance(value, int | float) and isinstance(limit, int | float):
             return _truth(holds(value, limit))
@@ -264,17 +276,17 @@ def _truth(value: bool) -> Truth:
     return Truth.HOLDS if value else Truth.FAILS
 
 
-_TESTS: Mapping[str, Callable[[Literal, tuple[Scalar, ...]], Truth]] = {
+_TESTS: Mapping[str, Callable[[LiteralValue, tuple[Scalar, ...]], Truth]] = {
     "one_of": _one_of,
-    "none_of": lambda value, values: _same(_one_of(value, values), False),
-    "all": _all,
-    "not_all": lambda value, values: _same(_all(value, values), False),
+    "none_of": lambda value, values: _negate_unless(_one_of(value, values), False),
+    "all": _all_equal,
+    "not_all": lambda value, values: _negate_unless(_all_equal(value, values), False),
     "length": _length,
     "constant": _constant,
     "above": _number(lambda value, limit: value > limit),
     "at_least": _number(lambda value, limit: value >= limit),
     "at_most": _number(lambda value, limit: value <= limit),
-    "given": lambda value, values: _same(
-        Truth.UNKNOWN if value is OPEN else _truth(value is not None), bool(values[0])
+    "given": lambda value, values: _negate_unless(
+        Truth.UNKNOWN if value is UNKNOWN_VALUE else _truth(value is not None), bool(values[0])
     ),
 }

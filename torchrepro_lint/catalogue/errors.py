@@ -1,6 +1,6 @@
-"""Find torch's complaints about determinism in what a run printed: messages, warnings, whole tracebacks.
+"""Lookup of torch's determinism errors: a parser of messages, warnings and tracebacks, and what each error name means.
 
-What a name in torch's run-time errors means: which calls end there, in which torch, and what to write instead.
+An explanation says which calls end in the error in which torch release, and what to write instead.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.catalogue import error_names, instead, load, spellings
-from torchrepro_lint.catalogue.rows import Condition, ErrorName, Row, Spelling, compatible
+from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names, load, signatures
+from torchrepro_lint.catalogue.rows import Condition, ErrorName, OperationRow, Signature, compatible
 from torchrepro_lint.source.files import documented_versions, release
-from torchrepro_lint.source.globs import starred
+from torchrepro_lint.source.globs import wildcard_expression
 
-_PHRASE = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
+_NOT_DETERMINISTIC = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = re.compile(r"^.*\b\w*(?:Error|Warning):\s*")
 _FRAME = re.compile(r'^[ \t]*File "(?P<file>[^"]+)", line (?P<row>\d+)', re.MULTILINE)
 
 CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 ATTENTION = "attention under warn_only"
 # Complaints without the name of a kernel, and what stands for them here.
-_SENTENCES = (
+_OTHER_MESSAGES = (
     (re.compile(r"\buses CuBLAS\b|\bCUBLAS_WORKSPACE_CONFIG\b"), CUBLAS),
     (re.compile(r"\battention\s+defaults\s+to\s+a\s+non-?deterministic", re.IGNORECASE), ATTENTION),
 )
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
     row: int
 
 
-class Message(NamedTuple):
+class ParsedErrors(NamedTuple):
     """What a text complains of, each name once, in order; ``unknown`` are names that the catalogue lacks."""
 
     names: tuple[str, ...]
@@ -44,26 +44,26 @@ class Message(NamedTuple):
     frames: tuple[Frame, ...]
 
 
-def read(text: str) -> Message:
+def parse_errors(text: str) -> ParsedErrors:
     """The complaints in a text. A text without torch's wording may be a bare name."""
-    found = [*_complaints(text)] or [_bare(text.strip())]
+    found = [*_error_names_in(text)] or [_bare_name(text.strip())]
     known = dict.fromkeys(name for name, is_known in found if is_known)
     unknown = dict.fromkeys(name for name, is_known in found if not is_known)
     frames = (Frame(match["file"], int(match["row"])) for match in _FRAME.finditer(text))
-    return Message(tuple(known), tuple(unknown), tuple(dict.fromkeys(frames)))
+    return ParsedErrors(tuple(known), tuple(unknown), tuple(dict.fromkeys(frames)))
 
 
-def known_name(text: str) -> str | None:
+def known_error_name(text: str) -> str | None:
     """The catalogue's name that a text ends with, the longest; names that torch makes at run time are told by pattern."""
     return next((name for name, pattern in _patterns() if pattern.search(text)), None)
 
 
-def _complaints(text: str) -> Iterator[tuple[str, bool]]:
-    for phrase in _PHRASE.finditer(text):
+def _error_names_in(text: str) -> Iterator[tuple[str, bool]]:
+    for phrase in _NOT_DETERMINISTIC.finditer(text):
         before = text[: phrase.start()]
-        name = known_name(before)
+        name = known_error_name(before)
         yield (_last_words(before), False) if name is None else (name, True)
-    for pattern, name in _SENTENCES:
+    for pattern, name in _OTHER_MESSAGES:
         if pattern.search(text):
             yield name, True
 
@@ -73,26 +73,28 @@ def _last_words(before: str) -> str:
     return _TYPE.sub("", before.splitlines()[-1]).strip() if before.strip() else ""
 
 
-def _bare(text: str) -> tuple[str, bool]:
+def _bare_name(text: str) -> tuple[str, bool]:
     if text == ATTENTION:
         return text, True
     line = text.splitlines()[-1].strip() if text else ""
-    name = known_name(line)
+    name = known_error_name(line)
     return (name, True) if name is not None and _is_all(name, line) else (line, False)
 
 
 def _is_all(name: str, line: str) -> bool:
     """Whether a line is the name, with the error's type before it at most."""
-    return any(one == name and re.fullmatch(r"(\w*(Error|Warning):\s*)?" + body, line) for one, body in _bodies())
+    return any(
+        one == name and re.fullmatch(r"(\w*(Error|Warning):\s*)?" + body, line) for one, body in _name_expressions()
+    )
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(rf"(?<![\w.]){body}$")) for name, body in _bodies())
+    return tuple((name, re.compile(rf"(?<![\w.]){body}$")) for name, body in _name_expressions())
 
 
 @lru_cache(maxsize=1)
-def _bodies() -> tuple[tuple[str, str], ...]:
+def _name_expressions() -> tuple[tuple[str, str], ...]:
     """Each name with an expression for it; the names that stand for many come last."""
     names = sorted(
         {error.name for error in error_names()}, key=lambda name: ("{" in name or "<" in name, -len(name), name)
@@ -107,14 +109,14 @@ def _expression(name: str) -> str:
         return f"(?:{itself}|{re.escape(name).replace(re.escape('{}'), '[a-z0-9]+')})"
     if name.startswith("<"):
         first, second, *_ = name[1:].replace(",", " ").split()
-        begun = starred(f"{first}*{second}*", r"\w*", count())
+        begun = wildcard_expression(f"{first}*{second}*", r"\w*", count())
         return f"(?:{itself}|{begun})"
     return itself
 
 
 _PRODUCTS = ("torch.mm", "torch.mv", "torch.bmm")
-_SETTLED = ("deterministic", "none")
-_SPECIAL = (
+_DETERMINISTIC = ("deterministic", "none")
+_UNNAMED_ERRORS = (
     ErrorName(CUBLAS, "1.7", "2.9", _PRODUCTS, _PRODUCTS, ("cuda",), "forward", (), "binaries; torch's own message"),
     ErrorName(
         ATTENTION,
@@ -144,7 +146,7 @@ class Explanation(NamedTuple):
     releases: tuple[str, ...]
     read_as: str
     reached: bool
-    rows: tuple[Row, ...]
+    rows: tuple[OperationRow, ...]
     calls: tuple[str, ...]
     instead: tuple[tuple[str, str], ...]
     settled: tuple[tuple[str, str], ...]
@@ -152,15 +154,17 @@ class Explanation(NamedTuple):
 
 def explain(name: str, target: str) -> Explanation:
     """Explain a name of the catalogue for a torch release of the catalogue."""
-    meant = tuple(one for one in (*error_names(), *_SPECIAL) if one.name == name)
-    releases = tuple(one for one in documented_versions() if _lives(meant, one))
-    raising = [one for one in releases if _ending(meant, one)]
-    read_as = min(raising or releases, key=lambda one: _away(one, target))
-    rows = _ending(meant, read_as) or _touched(meant, read_as)
+    meant = tuple(one for one in (*error_names(), *_UNNAMED_ERRORS) if one.name == name)
+    releases = tuple(one for one in documented_versions() if _exists_in(meant, one))
+    raising = [one for one in releases if _raising_rows(meant, one)]
+    read_as = min(raising or releases, key=lambda one: _release_distance(one, target))
+    rows = _raising_rows(meant, read_as) or _kernel_rows(meant, read_as)
     newest = max(target, read_as, key=release)
-    advice = [(row.operation, write) for row in rows for write in instead(row, newest)]
+    advice = [(row.operation, write) for row in rows for write in alternatives_for(row, newest)]
     settled = [
-        (row.operation, since) for row in rows if row.behaviour not in _SETTLED and (since := _settled(row, read_as))
+        (row.operation, since)
+        for row in rows
+        if row.behaviour not in _DETERMINISTIC and (since := _deterministic_since(row, read_as))
     ]
     return Explanation(
         name,
@@ -175,21 +179,21 @@ def explain(name: str, target: str) -> Explanation:
     )
 
 
-def orphans(meant: Iterable[ErrorName]) -> tuple[str, ...]:
+def uncatalogued_calls(meant: Iterable[ErrorName]) -> tuple[str, ...]:
     """The public calls of an error that are no operation of the catalogue."""
-    known = {one.name for ones in spellings().values() for one in ones}
+    known = {one.name for ones in signatures().values() for one in ones}
     return tuple(sorted({call for one in meant for call in one.calls} - known))
 
 
-def _ending(meant: Iterable[ErrorName], version: str) -> tuple[Row, ...]:
+def _raising_rows(meant: Iterable[ErrorName], version: str) -> tuple[OperationRow, ...]:
     """The rows of operations that end in the error in a release, each under its operation's own name."""
     rows = (
         (one.name, row) for one in meant for operation in one.operations for row in load(version).operation(operation)
     )
-    return tuple(dict.fromkeys(row for name, row in rows if _ends(row, name, version)))
+    return tuple(dict.fromkeys(row for name, row in rows if _raises(row, name, version)))
 
 
-def _ends(row: Row, name: str, version: str) -> bool:
+def _raises(row: OperationRow, name: str, version: str) -> bool:
     if name == CUBLAS:
         return row.behaviour == "raises" and any(one.of == f"program.{CUBLAS}" for one in row.when)
     if name == ATTENTION:
@@ -197,46 +201,46 @@ def _ends(row: Row, name: str, version: str) -> bool:
     return row.behaviour == "raises" and name in load(version).errors(row)
 
 
-def _touched(meant: Iterable[ErrorName], version: str) -> tuple[Row, ...]:
+def _kernel_rows(meant: Iterable[ErrorName], version: str) -> tuple[OperationRow, ...]:
     """The rows of the operations whose kernel has the name, whatever they do."""
     rows = ((one, row) for one in meant for operation in one.operations for row in load(version).operation(operation))
     return tuple(dict.fromkeys(row for one, row in rows if row.phase == one.phase and compatible(one.when, row.when)))
 
 
-def _lives(meant: Iterable[ErrorName], version: str) -> bool:
+def _exists_in(meant: Iterable[ErrorName], version: str) -> bool:
     at = release(version)
     return any(release(one.since) <= at and (one.until is None or at <= release(one.until)) for one in meant)
 
 
-def _away(version: str, target: str) -> tuple[int, bool]:
+def _release_distance(version: str, target: str) -> tuple[int, bool]:
     """How many releases lie between; of two, the older one counts as nearer."""
     every = documented_versions()
     distance = every.index(version) - every.index(target)
     return abs(distance), distance > 0
 
 
-def _calls(meant: tuple[ErrorName, ...], rows: tuple[Row, ...]) -> tuple[str, ...]:
-    found = {one.name for row in rows for one in spellings()[row.operation] if _may_be(one, row.when)}
-    return tuple(sorted({*found, *orphans(meant)}))
+def _calls(meant: tuple[ErrorName, ...], rows: tuple[OperationRow, ...]) -> tuple[str, ...]:
+    found = {one.name for row in rows for one in signatures()[row.operation] if _may_be_case(one, row.when)}
+    return tuple(sorted({*found, *uncatalogued_calls(meant)}))
 
 
-def _may_be(one: Spelling, when: Iterable[Condition]) -> bool:
+def _may_be_case(one: Signature, when: Iterable[Condition]) -> bool:
     """Whether a spelling can be a case at all: ``F.conv2d`` never pads by reflection."""
     fixed = {of: value for of, value in one.defaults if of not in (*one.parameters, *one.keywords)}
     said = tuple(Condition(of, "one_of", (value,)) for of, value in fixed.items())
     return compatible((*said, *one.when), when)
 
 
-def _settled(row: Row, version: str) -> str | None:
+def _deterministic_since(row: OperationRow, version: str) -> str | None:
     """The first later release in which all cases that this row may be are deterministic, if that stays so."""
     since = None
     for later in documented_versions()[documented_versions().index(version) + 1 :]:
-        same = [one for one in load(later).operation(row.operation) if _same(one, row)]
-        fine = bool(same) and all(one.behaviour in _SETTLED for one in same)
+        same = [one for one in load(later).operation(row.operation) if _is_same_case(one, row)]
+        fine = bool(same) and all(one.behaviour in _DETERMINISTIC for one in same)
         since = (since or later) if fine else None
     return since
 
 
-def _same(one: Row, row: Row) -> bool:
+def _is_same_case(one: OperationRow, row: OperationRow) -> bool:
     meet = bool(set(one.devices) & set(row.devices)) or "any" in (*one.devices, *row.devices)
     return meet and one.phase == row.phase and compatible(one.when, row.when)

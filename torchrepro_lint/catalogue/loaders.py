@@ -1,8 +1,7 @@
-"""Version ranges of libraries: whether what a project asks for admits the releases that a row of a table holds for.
+"""Library models of data loading: classes that construct a DataLoader, and what datasets and transforms draw for each sample.
 
-The classes that construct a DataLoader, torch's and those of libraries, as ``rules/catalogue/loaders.toml`` has them.
-
-What libraries' datasets and transforms draw where a sample is made, as ``datasets.toml`` and ``transforms.toml`` have it.
+The tables are ``loaders.toml``, ``datasets.toml`` and ``transforms.toml``. Rows may hold for a range of library versions; the newest
+version that the project's requirements admit decides.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import NamedTuple, TypeAlias
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchrepro_lint.catalogue.rows import Condition, Spelling, conditions, spelling
+from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
-from torchrepro_lint.source.globs import starred
+from torchrepro_lint.source.globs import wildcard_expression
 
 # What is asked for of each library, as specifiers (``>=1.2,<2``); those of which nothing is asked are left out.
-Libraries: TypeAlias = "tuple[tuple[str, str], ...]"
+LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
 _NEWEST = Version("999999")
 
 
 @lru_cache(maxsize=1024)
-def comes_to(specifiers: str, release: str) -> bool:
+def admits_release_from(specifiers: str, release: str) -> bool:
     """Whether specifiers admit a release or a later one. None at all admit the newest."""
     admitted, first = SpecifierSet(specifiers), Version(release)
     versions = [Version(one.version.removesuffix(".*")) for one in admitted if one.operator != "==="]
@@ -65,7 +64,7 @@ def loader_kinds() -> dict[str, LoaderKind]:
             tuple(table["parameters"]),
             table.get("dataset", "dataset"),
             table.get("draws", ""),
-            conditions(table.get("when", ())),
+            read_conditions(table.get("when", ())),
             table.get("workers") == "seeded",
             table.get("shuffle", True),
             table["evidence"],
@@ -82,10 +81,10 @@ def loader_names() -> frozenset[str]:
 
 
 # The rows of so many names are remembered: the same few are asked for at every call.
-_MOST_NAMES = 1024
+_CACHED_NAMES = 1024
 
 
-class Transform(NamedTuple):
+class TransformModel(NamedTuple):
     """``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` what it is given decides.
 
     ``when`` must hold of the call that makes it. The row is of the releases of ``library`` from ``since`` to the one before
@@ -94,14 +93,14 @@ class Transform(NamedTuple):
 
     draws: frozenset[str]
     inner: bool
-    spelling: Spelling
+    signature: Signature
     when: tuple[Condition, ...]
     library: str
     since: str
     before: str
 
 
-class Dataset(NamedTuple):
+class DatasetModel(NamedTuple):
     """``calls`` are the parameters whose values run on each sample; with ``wraps`` the first argument decides. Nothing is
     known where the project calls a method of ``unless``, or ``when`` does not hold of the call that makes it.
     """
@@ -110,53 +109,55 @@ class Dataset(NamedTuple):
     wraps: bool
     calls: tuple[str, ...]
     unless: tuple[str, ...]
-    spelling: Spelling
+    signature: Signature
     when: tuple[Condition, ...]
 
 
-def transforms(name: str, known: Libraries = ()) -> Iterator[Transform]:
+def transform_models(name: str, known: LibraryVersions = ()) -> Iterator[TransformModel]:
     """The rows of a public name, a class or a function, the first that holds decides; none where it is not known.
 
     ``known`` is what the project asks for of libraries; of the others the newest release counts.
     """
-    return (row for row in _transforms_named(name) if _is_run(row, known))
+    return (row for row in _transforms_named(name) if _applies_to(row, known))
 
 
-@lru_cache(maxsize=_MOST_NAMES)
-def _transforms_named(name: str) -> tuple[Transform, ...]:
+@lru_cache(maxsize=_CACHED_NAMES)
+def _transforms_named(name: str) -> tuple[TransformModel, ...]:
     return tuple(row for modules, names, row in _transforms() if _fits(name, modules, names))
 
 
-def versioned() -> tuple[str, ...]:
+def versioned_libraries() -> tuple[str, ...]:
     """The libraries of which some rows hold for some releases only, sorted."""
     return tuple(sorted({row.library for _, _, row in _transforms() if row.since or row.before}))
 
 
-def _is_run(row: Transform, known: Libraries) -> bool:
+def _applies_to(row: TransformModel, known: LibraryVersions) -> bool:
     """Whether the newest release that the project admits is one of a row's."""
     if not row.since and not row.before:
         return True
     asked = dict(known).get(row.library, "")
-    return (not row.since or comes_to(asked, row.since)) and not (row.before and comes_to(asked, row.before))
+    return (not row.since or admits_release_from(asked, row.since)) and not (
+        row.before and admits_release_from(asked, row.before)
+    )
 
 
-@lru_cache(maxsize=_MOST_NAMES)
-def dataset(name: str) -> Dataset | None:
+@lru_cache(maxsize=_CACHED_NAMES)
+def dataset_model(name: str) -> DatasetModel | None:
     """The row of a dataset by its public name."""
     return next((row for modules, names, row in _datasets() if _fits(name, modules, names)), None)
 
 
 @lru_cache(maxsize=1)
-def _transforms() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Transform], ...]:
+def _transforms() -> tuple[tuple[tuple[str, ...], re.Pattern[str], TransformModel], ...]:
     return tuple(
         (
             tuple(table["modules"]),
             _pattern(table["names"]),
-            Transform(
+            TransformModel(
                 frozenset(table.get("draws", ())),
                 table.get("inner", False),
-                spelling({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
-                conditions(table.get("when", ())),
+                read_signature({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
+                read_conditions(table.get("when", ())),
                 table["library"],
                 table.get("since", ""),
                 table.get("before", ""),
@@ -167,18 +168,18 @@ def _transforms() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Transform], .
 
 
 @lru_cache(maxsize=1)
-def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Dataset], ...]:
+def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], DatasetModel], ...]:
     return tuple(
         (
             tuple(table["modules"]),
             _pattern(table["names"]),
-            Dataset(
+            DatasetModel(
                 frozenset(table.get("draws", ())),
                 table.get("wraps", False),
                 tuple(table.get("calls", ())),
                 tuple(table.get("unless", ())),
-                spelling({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
-                conditions(table.get("when", ())),
+                read_signature({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
+                read_conditions(table.get("when", ())),
             ),
         )
         for table in read_table("datasets.toml")["dataset"]
@@ -188,7 +189,7 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Dataset], ...]:
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     """A name, or a method of it."""
     numbers = count()
-    return re.compile("(?:" + "|".join(starred(name, ".*", numbers) for name in names) + r")(?:\..*)?")
+    return re.compile("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
 
 
 def _fits(name: str, modules: tuple[str, ...], names: re.Pattern[str]) -> bool:

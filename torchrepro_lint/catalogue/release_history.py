@@ -1,8 +1,6 @@
-"""Find operations by any name that people write for them.
+"""The release history of each operation: the catalogue transposed, with lookup by the names that users type and rows put into words.
 
-The catalogue in words: what a row says happens, and when.
-
-What becomes of each operation from release to release: the catalogue turned on its side.
+Neighbouring releases in which an operation behaves alike form one period.
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.catalogue import canonical, error_names, instead, load, spellings
-from torchrepro_lint.catalogue.rows import Condition, Row, Scalar, Spelling
+from torchrepro_lint.catalogue.catalogue import alternatives_for, canonical, error_names, load, signatures
+from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
 
@@ -27,21 +25,21 @@ _SHORT = (
 )
 
 
-def operations_named(wanted: str) -> tuple[str, ...]:
+def find_operations(wanted: str) -> tuple[str, ...]:
     """The operations that a name stands for, sorted: ``F.interpolate``, ``nn.Upsample``, ``index_select``.
 
     A public name is taken as it is, a shorter one fits every name that ends in it. Raises ``UsageError`` with near names.
     """
-    name = canonical(_long(wanted.strip().removesuffix("()")))
+    name = canonical(_full_name(wanted.strip().removesuffix("()")))
     known = _operations()
-    found = known.get(name) or _ending(name, known)
+    found = known.get(name) or _operations_ending_in(name, known)
     if not found:
-        near = nearest(wanted, known)
+        near = near_names(wanted, known)
         raise UsageError(f"no operation {wanted!r} in the catalogue" + (f"; did you mean {near}?" if near else ""))
     return tuple(sorted(found))
 
 
-def nearest(wanted: str, names: Iterable[str]) -> str:
+def near_names(wanted: str, names: Iterable[str]) -> str:
     """Up to three names near to one, by their last words; empty where none is near."""
     last = {}
     for name in sorted(names, reverse=True):
@@ -50,11 +48,11 @@ def nearest(wanted: str, names: Iterable[str]) -> str:
     return " or ".join(last[word] for word in close)
 
 
-def _long(name: str) -> str:
+def _full_name(name: str) -> str:
     return next((long + name[len(short) :] for short, long in _SHORT if name.startswith(short)), name)
 
 
-def _ending(name: str, known: dict[str, set[str]]) -> set[str]:
+def _operations_ending_in(name: str, known: dict[str, set[str]]) -> set[str]:
     """The operations with a name that ends in these words, in this spelling if any has it, else in any."""
     for same in (str, str.lower):
         end = same(f".{name}")
@@ -68,7 +66,7 @@ def _ending(name: str, known: dict[str, set[str]]) -> set[str]:
 def _operations() -> dict[str, set[str]]:
     """All public names: the spellings, and calls that only end where an operation does."""
     found: dict[str, set[str]] = defaultdict(set)
-    for operation, ones in spellings().items():
+    for operation, ones in signatures().items():
         for one in ones:
             found[one.name].add(operation)
     for error in error_names():
@@ -115,28 +113,28 @@ _SUBJECTS: Mapping[tuple[str, str], str] = {
 _COMPARED: Mapping[str, str] = {"one_of": "", "at_least": " or more", "at_most": " or fewer", "above": " exceeded"}
 
 
-def when(conditions: Iterable[Condition]) -> str:
+def conditions_text(conditions: Iterable[Condition]) -> str:
     """All conditions of a row, ``mode="bilinear", antialias=False``; empty where there are none.
 
     That a mode goes with so many dimensions says torch itself.
     """
-    return ", ".join(dict.fromkeys(condition(one) for one in conditions if one.of != "spatial"))
+    return ", ".join(dict.fromkeys(condition_text(one) for one in conditions if one.of != "spatial"))
 
 
-def condition(one: Condition) -> str:
+def condition_text(one: Condition) -> str:
     """One condition in a few words."""
-    values = _either(one.values)
+    values = _values_text(one.values)
     if one.of == "input.ndim":
-        return _dimensions(one)
+        return _dimensions_text(one)
     if one.of.startswith("program.") and one.test == "none_of":
         return f"{one.of.partition('.')[2]} is neither {' nor '.join(map(str, one.values))}"
     if (one.of, str(one.values[0])) in _SUBJECTS and one.test == "one_of":
         subjects = [_SUBJECTS[one.of, str(value)] for value in one.values]
         return " or ".join((*(each.removesuffix(" input") for each in subjects[:-1]), subjects[-1]))
-    return _argument(one, values)
+    return _argument_text(one, values)
 
 
-def _argument(one: Condition, values: str) -> str:
+def _argument_text(one: Condition, values: str) -> str:
     match one.test:
         case "one_of":
             return f"{one.of}={values}"
@@ -155,33 +153,33 @@ def _argument(one: Condition, values: str) -> str:
     return f"{one.of} {one.test.replace('_', ' ')} {values}"
 
 
-def _dimensions(one: Condition) -> str:
+def _dimensions_text(one: Condition) -> str:
     value = one.values[0]
     if isinstance(value, str):
         return f"dimensions: {value}"
     return f"input of {value}{_COMPARED.get(one.test, '')} dimension{'s' * (value != 1 or one.test != 'one_of')}"
 
 
-def _either(values: tuple[Scalar, ...]) -> str:
+def _values_text(values: tuple[Scalar, ...]) -> str:
     return " or ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in values)
 
 
-def where(devices: Iterable[str], phase: str) -> str:
+def devices_and_phase(devices: Iterable[str], phase: str) -> str:
     """Devices and phase: ``CUDA backward``, ``every device, forward``."""
-    return f"{on(devices)} {phase}"
+    return f"{devices_text(devices)} {phase}"
 
 
-def on(devices: Iterable[str]) -> str:
+def devices_text(devices: Iterable[str]) -> str:
     """Devices as people write them."""
     return " and ".join("every device," if device == "any" else device.upper() for device in devices)
 
 
 _SEVERITY = tuple(STATUSES)
-_FINE = ("deterministic", "fills", "none")
+_DETERMINISTIC_BEHAVIOURS = ("deterministic", "fills", "none")
 _DASH = "\u2013"
 
 
-class Case(NamedTuple):
+class HistoryCase(NamedTuple):
     """What one case of an operation does, in all ``releases`` of a period in which it does that.
 
     ``errors`` are the names that torch's error may carry and the releases that know them, ``documented`` the releases
@@ -207,14 +205,14 @@ class Period(NamedTuple):
 
     releases: tuple[str, ...]
     shown: tuple[tuple[str, tuple[str, ...]], ...]
-    cases: tuple[Case, ...]
+    cases: tuple[HistoryCase, ...]
 
 
 class History(NamedTuple):
     """An operation from the oldest release to the newest."""
 
     operation: str
-    spellings: tuple[Spelling, ...]
+    spellings: tuple[Signature, ...]
     periods: tuple[Period, ...]
 
     def at(self, release: str) -> Period:
@@ -225,50 +223,52 @@ class History(NamedTuple):
 @lru_cache(maxsize=1)
 def histories() -> tuple[History, ...]:
     """The history of every operation of the catalogue, by name without regard to case."""
-    return tuple(history(operation) for operation in sorted(spellings(), key=lambda name: (name.lower(), name)))
+    return tuple(history(operation) for operation in sorted(signatures(), key=lambda name: (name.lower(), name)))
 
 
 @lru_cache(maxsize=128)
 def history(operation: str) -> History:
     """The history of one operation; ``operation`` is the name of its entry in the catalogue."""
     rows = {version: load(version).operation(operation) for version in documented_versions()}
-    runs = groupby(rows, key=lambda version: _shown(rows[version]))
+    runs = groupby(rows, key=lambda version: _behaviours(rows[version]))
     periods = [(shown, tuple(versions)) for shown, versions in runs]
     return History(
         operation,
-        spellings()[operation],
+        signatures()[operation],
         tuple(Period(versions, shown, _cases({each: rows[each] for each in versions})) for shown, versions in periods),
     )
 
 
-def _shown(rows: Sequence[Row]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _behaviours(rows: Sequence[OperationRow]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     devices: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         devices[row.behaviour].update(row.devices)
     return tuple((behaviour, tuple(sorted(devices[behaviour]))) for behaviour in _SEVERITY if behaviour in devices)
 
 
-def _cases(rows: dict[str, tuple[Row, ...]]) -> tuple[Case, ...]:
+def _cases(rows: dict[str, tuple[OperationRow, ...]]) -> tuple[HistoryCase, ...]:
     """The cases of a period, worst first, else in the order in which they are tried."""
-    found: dict[tuple[str, tuple[str, ...], str, tuple[Condition, ...]], list[tuple[str, Row]]] = defaultdict(list)
+    found: dict[tuple[str, tuple[str, ...], str, tuple[Condition, ...]], list[tuple[str, OperationRow]]] = defaultdict(
+        list
+    )
     for version in reversed(rows):
         for row in rows[version]:
             found[row.behaviour, row.devices, row.phase, row.when].append((version, row))
     cases = [
-        Case(
+        HistoryCase(
             *key,
             _ordered(rows, (version for version, _ in each)),
             _ordered(rows, (version for version, row in each if row.listed)),
             _errors(rows, each),
             tuple(dict.fromkeys(row.evidence for _, row in each if row.evidence)),
-            instead(each[0][1], each[0][0]) if key[0] not in _FINE else (),
+            alternatives_for(each[0][1], each[0][0]) if key[0] not in _DETERMINISTIC_BEHAVIOURS else (),
         )
         for key, each in found.items()
     ]
     return tuple(sorted(cases, key=lambda case: _SEVERITY.index(case.behaviour)))
 
 
-def _errors(order: Iterable[str], rows: Iterable[tuple[str, Row]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _errors(order: Iterable[str], rows: Iterable[tuple[str, OperationRow]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     known: dict[str, list[str]] = defaultdict(list)
     for version, row in rows:
         if row.behaviour == "raises":
@@ -282,7 +282,7 @@ def _ordered(order: Iterable[str], versions: Iterable[str]) -> tuple[str, ...]:
     return tuple(version for version in order if version in wanted)
 
 
-def ranges(versions: Iterable[str]) -> str:
+def release_ranges(versions: Iterable[str]) -> str:
     """Releases as ranges with en dashes: ``1.7-2.0, 2.5``."""
     every = documented_versions()
     places = sorted(every.index(version) for version in versions)

@@ -1,10 +1,7 @@
-"""The three families of random generators, as messages name them.
+"""The records of the catalogue: rows, conditions and signatures, how TOML tables become records, and an index of rows by name.
 
-What cuBLAS needs to be deterministic, as torch checks it (read off the releases 1.7 to 2.15).
-
-The records of the catalogue, and how its TOML tables become records.
-
-Rows of a table by the names of what they are about.
+Also the three families of random generators as messages name them, and the cuBLAS workspace sizes that torch 1.7 to 2.15 accepts as
+deterministic.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from torchrepro_lint.source.globs import starred
+from torchrepro_lint.source.globs import wildcard_expression
 
 
 class Family(NamedTuple):
@@ -32,10 +29,10 @@ PYTHON = Family("python", "Python's global generator", "it", "random.seed(...)")
 FAMILIES = (TORCH, NUMPY, PYTHON)
 
 
-VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
-VALUES = (":4096:8", ":16:8")
+CUBLAS_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
+CUBLAS_VALUES = (":4096:8", ":16:8")
 # From here on torch asks for it no more.
-NOT_NEEDED_SINCE = (2, 10)
+CUBLAS_NOT_NEEDED_SINCE = (2, 10)
 
 
 Scalar: TypeAlias = str | int | float | bool
@@ -67,7 +64,7 @@ class Condition(NamedTuple):
     values: tuple[Scalar, ...]
 
 
-class Spelling(NamedTuple):
+class Signature(NamedTuple):
     """A public name of an operation: ``parameters`` by position (a method's without the tensor), ``keywords`` by name
     only, and ``defaults`` of what the call leaves out or the spelling has no parameter for.
     """
@@ -79,7 +76,7 @@ class Spelling(NamedTuple):
     when: tuple[Condition, ...] = ()
 
 
-class Row(NamedTuple):
+class OperationRow(NamedTuple):
     """What one operation does with deterministic algorithms on, in the torch version of the catalogue.
 
     ``devices`` are of cuda, cpu, mps, or ``("any",)``; ``phase`` is forward or backward. ``listed`` says whether torch's
@@ -92,7 +89,7 @@ class Row(NamedTuple):
     phase: str
     when: tuple[Condition, ...]
     listed: bool
-    spelling: Spelling
+    signature: Signature
     kind: str = ""
     evidence: str = ""
 
@@ -106,7 +103,7 @@ class Consumer(NamedTuple):
     ``source`` is what the row was read from, the library and its version: ``torch 2.13``.
     """
 
-    spelling: Spelling
+    signature: Signature
     family: str
     phase: str
     generators: tuple[str, ...]
@@ -115,7 +112,7 @@ class Consumer(NamedTuple):
     evidence: str
 
 
-class Setting(NamedTuple):
+class FlagSetting(NamedTuple):
     """A flag, or an environment variable in capitals, that a call sets to ``value`` where ``when`` holds.
 
     The flags are those of ``FLAGS``; ``deterministic-algorithms`` takes True, False and ``warn``.
@@ -134,7 +131,7 @@ class Seeder(NamedTuple):
     Where ``holds`` it only keeps the seed for what it is given to, and ``within`` seeds a block that it is entered for.
     """
 
-    spelling: Spelling
+    signature: Signature
     families: tuple[str, ...]
     seed: str
     default: str
@@ -142,12 +139,12 @@ class Seeder(NamedTuple):
     when: tuple[Condition, ...]
     holds: bool
     within: bool
-    settings: tuple[Setting, ...]
+    settings: tuple[FlagSetting, ...]
     source: str
     evidence: str
 
 
-class Framework(NamedTuple):
+class FrameworkModel(NamedTuple):
     """What a call of a library does with the program that hands itself over, in this order.
 
     It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods
@@ -158,8 +155,8 @@ class Framework(NamedTuple):
     its own: what seeds it has ``environment`` among its families. ``gives`` is the class, of the same package, of the result.
     """
 
-    spelling: Spelling
-    settings: tuple[Setting, ...]
+    signature: Signature
+    settings: tuple[FlagSetting, ...]
     seeder: Seeder | None
     draws: tuple[Consumer, ...]
     runs: tuple[str, ...]
@@ -188,7 +185,7 @@ class ErrorName(NamedTuple):
     evidence: str
 
 
-def conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
+def read_conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
     """``when`` of a table. Raises ``ValueError`` for a test that is not one key beside ``of``."""
     found: list[Condition] = []
     for test in tests:
@@ -199,14 +196,14 @@ def conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
     return tuple(found)
 
 
-def spelling(table: dict[str, Any], name: str = "") -> Spelling:
+def read_signature(table: dict[str, Any], name: str = "") -> Signature:
     """The spelling that a table describes."""
-    return Spelling(
+    return Signature(
         name or table["name"],
         tuple(table.get("parameters", ())),
         tuple(table.get("keywords", ())),
         tuple(table.get("defaults", {}).items()),
-        conditions(table.get("when", ())),
+        read_conditions(table.get("when", ())),
     )
 
 
@@ -217,12 +214,12 @@ def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
     )
 
 
-Indexed = TypeVar("Indexed")
+_Entry = TypeVar("_Entry")
 _RESULT = re.compile(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
 
 
-def plain(name: str) -> str:
+def without_calls(name: str) -> str:
     """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``.
 
     What a package gives when it is called is nothing that they know: ``torch().seed`` is not ``torch.seed``.
@@ -231,7 +228,7 @@ def plain(name: str) -> str:
     return _RESULT.sub(".", name) if called and "." in made else name
 
 
-class Index(Generic[Indexed]):
+class NameIndex(Generic[_Entry]):
     """Rows, each made for the name that is asked for.
 
     ``names`` of a table are absolute, with ``*`` for one or more words, those of ``except`` left out. Where the table has
@@ -239,15 +236,15 @@ class Index(Generic[Indexed]):
     ``Trainer.fit`` of ``lightning`` is ``lightning.Trainer.fit`` and ``lightning.pytorch.trainer.Trainer.fit``.
     """
 
-    def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], Indexed]]]) -> None:
-        self._known: dict[str, tuple[Indexed, ...]] = {}
-        self._named: dict[str, list[_Maker[Indexed]]] = {}
-        self._offered: dict[str, list[_Maker[Indexed]]] = {}
-        self._patterns: list[_Maker[Indexed]] = []
+    def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], _Entry]]]) -> None:
+        self._known: dict[str, tuple[_Entry, ...]] = {}
+        self._named: dict[str, list[_RowFactory[_Entry]]] = {}
+        self._offered: dict[str, list[_RowFactory[_Entry]]] = {}
+        self._patterns: list[_RowFactory[_Entry]] = []
         self._tables: list[Table] = []
         for table, make in tables:
             self._tables.append(table)
-            maker = _Maker(table, make)
+            maker = _RowFactory(table, make)
             for name in table["names"]:
                 if "packages" in table:
                     self._offered.setdefault(name, []).append(maker)
@@ -270,17 +267,17 @@ class Index(Generic[Indexed]):
             for table in self._tables
             if wanted(table)
             for name in table["names"]
-            if any(named(*each) for each in _beginnings(table, name))
+            if any(named(*each) for each in _packages_and_words(table, name))
         )
 
-    def of(self, name: str) -> tuple[Indexed, ...]:
+    def of(self, name: str) -> tuple[_Entry, ...]:
         """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""
         if name not in self._known:
             found = self._named.get(name) or self._offering(name) or self._fitting(name)
             self._known[name] = tuple(each.make(each.table, name) for each in found)
         return self._known[name]
 
-    def _offering(self, name: str) -> list[_Maker[Indexed]]:
+    def _offering(self, name: str) -> list[_RowFactory[_Entry]]:
         words = name.split(".")
         modules = next((at for at, word in enumerate(words) if word[:1].isupper()), len(words) - 1)
         return [
@@ -290,22 +287,22 @@ class Index(Generic[Indexed]):
             if f"{'.'.join(words[:at])}.".startswith(maker.packages)
         ]
 
-    def _fitting(self, name: str) -> list[_Maker[Indexed]]:
+    def _fitting(self, name: str) -> list[_RowFactory[_Entry]]:
         fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
         return list(fitting)
 
 
-def _beginnings(table: Table, name: str) -> Iterator[tuple[str, str]]:
+def _packages_and_words(table: Table, name: str) -> Iterator[tuple[str, str]]:
     """The packages of a name, each with the word of it by which a file that uses the name must mention it."""
     words = name.split(".")
     word = next((each for each in words if each[:1].isupper()), words[-1])
     yield from ((each.partition(".")[0], word) for each in table.get("packages", (name,)))
 
 
-class _Maker(Generic[Indexed]):
+class _RowFactory(Generic[_Entry]):
     """A table, how a row is made of it, and which names it is about beside those written out."""
 
-    def __init__(self, table: Table, make: Callable[[Table, str], Indexed]) -> None:
+    def __init__(self, table: Table, make: Callable[[Table, str], _Entry]) -> None:
         self.table = table
         self.make = make
         self.packages = tuple(f"{package}." for package in table.get("packages", ()))
@@ -316,4 +313,4 @@ class _Maker(Generic[Indexed]):
 
 def _any_of(names: Iterable[str]) -> str:
     numbers = count()
-    return "|".join(starred(name, r"[\w.]+", numbers) for name in names)
+    return "|".join(wildcard_expression(name, r"[\w.]+", numbers) for name in names)

@@ -1,76 +1,96 @@
-"""The one table of rules."""
+"""The rules: the table that lists each one with its check.
+
+- ``Rule`` and ``Finding`` of ``rule``: the records that each check and the engine share.
+- ``render``, ``find``, ``pages`` and ``url`` of ``pages``: the documentation of rules.
+"""
 
 from __future__ import annotations
 
-from torchrepro_lint.checks import (
-    autotuned,
-    completion_order,
-    cublas_workspace,
-    cudnn_benchmark,
-    cudnn_nondeterministic,
-    dataloader,
-    dataset_numpy,
-    deterministic_algorithms,
-    directory_listing,
-    entropy,
-    environments,
-    hash_seed,
-    hash_value,
-    index_select,
-    needs_flag,
-    not_enabled,
-    operations,
-    optional_seed,
-    partly_seeded,
-    seeded_too_late,
-    splits,
-    syntax_error,
-    third_party,
-    ties,
-    uninitialised,
-    unordered_iteration,
-    unseeded,
-    unused_seed_option,
-    worker_count,
-    worker_init,
-)
-from torchrepro_lint.checks.rule import Rule
+from typing import TYPE_CHECKING
 
-RULES: tuple[Rule, ...] = (
-    Rule("TRL001", "syntax-error", "error", True, syntax_error.check),
-    Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
-    Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
-    Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),
-    Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
-    Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
-    Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
-    Rule("TRL107", "optional-seed", "note", False, optional_seed.check),
-    Rule("TRL108", "unseeded-environment", "warning", False, environments.check),
-    Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check),
-    Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
-    Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check),
-    Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
-    Rule("TRL202", "cudnn-nondeterministic", "warning", True, cudnn_nondeterministic.check),
-    Rule("TRL203", "deterministic-algorithms-not-enabled", "warning", True, not_enabled.check),
-    Rule("TRL204", "deterministic-algorithms-misused", "warning", True, deterministic_algorithms.check),
-    Rule("TRL205", "cublas-workspace", "error", True, cublas_workspace.check),
-    Rule("TRL206", "autotuned-kernels", "warning", True, autotuned.check),
-    Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
-    Rule("TRL302", "dataloader-generator", "warning", True, dataloader.generator),
-    Rule("TRL303", "random-split-generator", "warning", True, splits.check),
-    Rule("TRL304", "dataset-numpy-rng", "warning", True, dataset_numpy.check),
-    Rule("TRL305", "dataloader-out-of-order", "error", True, worker_count.out_of_order),
-    Rule("TRL306", "machine-dependent-workers", "note", False, worker_count.machine_dependent),
-    Rule("TRL307", "worker-init-reseeds", "error", True, worker_init.check),
-    Rule("TRL401", "index-select", "warning", True, index_select.check),
-    Rule("TRL402", "no-deterministic-implementation", "error", True, operations.documented),
-    Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check),
-    Rule("TRL404", "undocumented-nondeterminism", "error", True, operations.undocumented),
-    Rule("TRL405", "third-party-nondeterminism", "warning", True, third_party.check),
-    Rule("TRL406", "tie-dependent-order", "note", False, ties.check),
-    Rule("TRL501", "pythonhashseed-in-process", "warning", True, hash_seed.check),
-    Rule("TRL502", "unordered-iteration", "warning", True, unordered_iteration.check),
-    Rule("TRL503", "unsorted-directory-listing", "warning", True, directory_listing.check),
-    Rule("TRL504", "hash-dependent-value", "warning", True, hash_value.check),
-    Rule("TRL505", "completion-order", "warning", True, completion_order.check),
-)
+if TYPE_CHECKING:
+    from torchrepro_lint.checks.rule import Rule
+
+    RULES: tuple[Rule, ...]
+
+
+def __getattr__(name: str) -> tuple[Rule, ...]:
+    if name != "RULES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    table = globals()[name] = _table()
+    return table
+
+
+def _table() -> tuple[Rule, ...]:
+    from torchrepro_lint.checks import (
+        autotuned,
+        completion_order,
+        cublas_workspace,
+        cudnn_benchmark,
+        cudnn_nondeterministic,
+        dataloader,
+        dataset_numpy,
+        deterministic_algorithms,
+        directory_listing,
+        entropy,
+        environments,
+        hash_seed,
+        hash_value,
+        index_select,
+        needs_flag,
+        not_enabled,
+        operations,
+        optional_seed,
+        partly_seeded,
+        seeded_too_late,
+        splits,
+        syntax_error,
+        third_party,
+        ties,
+        uninitialised,
+        unordered_iteration,
+        unseeded,
+        unused_seed_option,
+        worker_count,
+        worker_init,
+    )
+    from torchrepro_lint.checks.rule import Rule
+
+    return (
+        Rule("TRL001", "syntax-error", "error", True, syntax_error.check),
+        Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
+        Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
+        Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),
+        Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
+        Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
+        Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
+        Rule("TRL107", "optional-seed", "note", False, optional_seed.check),
+        Rule("TRL108", "unseeded-environment", "warning", False, environments.check),
+        Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check),
+        Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
+        Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check),
+        Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
+        Rule("TRL202", "cudnn-nondeterministic", "warning", True, cudnn_nondeterministic.check),
+        Rule("TRL203", "deterministic-algorithms-not-enabled", "warning", True, not_enabled.check),
+        Rule("TRL204", "deterministic-algorithms-misused", "warning", True, deterministic_algorithms.check),
+        Rule("TRL205", "cublas-workspace", "error", True, cublas_workspace.check),
+        Rule("TRL206", "autotuned-kernels", "warning", True, autotuned.check),
+        Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
+        Rule("TRL302", "dataloader-generator", "warning", True, dataloader.generator),
+        Rule("TRL303", "random-split-generator", "warning", True, splits.check),
+        Rule("TRL304", "dataset-numpy-rng", "warning", True, dataset_numpy.check),
+        Rule("TRL305", "dataloader-out-of-order", "error", True, worker_count.out_of_order),
+        Rule("TRL306", "machine-dependent-workers", "note", False, worker_count.machine_dependent),
+        Rule("TRL307", "worker-init-reseeds", "error", True, worker_init.check),
+        Rule("TRL401", "index-select", "warning", True, index_select.check),
+        Rule("TRL402", "no-deterministic-implementation", "error", True, operations.documented),
+        Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check),
+        Rule("TRL404", "undocumented-nondeterminism", "error", True, operations.undocumented),
+        Rule("TRL405", "third-party-nondeterminism", "warning", True, third_party.check),
+        Rule("TRL406", "tie-dependent-order", "note", False, ties.check),
+        Rule("TRL501", "pythonhashseed-in-process", "warning", True, hash_seed.check),
+        Rule("TRL502", "unordered-iteration", "warning", True, unordered_iteration.check),
+        Rule("TRL503", "unsorted-directory-listing", "warning", True, directory_listing.check),
+        Rule("TRL504", "hash-dependent-value", "warning", True, hash_value.check),
+        Rule("TRL505", "completion-order", "warning", True, completion_order.check),
+    )

@@ -1,21 +1,21 @@
-"""TRL206: torch.compile is told to choose kernels by timing them."""
+"""TRL206: torch.compile chooses kernels by timing them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import OPEN
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.determinism_mode import programs_of, set_in
-from torchrepro_lint.domain.flag_effects import may_set, may_set_variables
+from torchrepro_lint.domain.determinism_mode import flag_writes_in, programs_reaching
+from torchrepro_lint.domain.flag_effects import may_set_environment, may_set_flag
 from torchrepro_lint.domain.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 from torchrepro_lint.trace.contexts import first_line
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import Placed
+    from torchrepro_lint.domain.flag_effects import FlagWrite
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
 
@@ -27,18 +27,20 @@ _VARIABLES = {
     "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
 }
 # From here on deterministic mode keeps inductor from timing.
-_OVERRULED_SINCE = (2, 10)
-_OVERRULING = (INDUCTOR_DETERMINISTIC, "TORCHINDUCTOR_DETERMINISTIC", "TORCHINDUCTOR_BATCH_INVARIANT")
+_OVERRIDDEN_SINCE = (2, 10)
+_OVERRIDING = (INDUCTOR_DETERMINISTIC, "TORCHINDUCTOR_DETERMINISTIC", "TORCHINDUCTOR_BATCH_INVARIANT")
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Where it is told so for certain, in a program that does not ask for determinism, too."""
+    """Writes that certainly turn timing on, in programs without a mode that overrides it."""
     project, path = context.project, context.path
-    for each in project.settings(path) if may_set(project, path, _WORDS) or may_set_variables(project, path) else ():
+    for each in (
+        project.flag_writes(path) if may_set_flag(project, path, _WORDS) or may_set_environment(project, path) else ()
+    ):
         setting = each.setting
-        if setting.value is OPEN or _is_off(setting.value):
+        if setting.value is UNKNOWN_VALUE or _is_off(setting.value):
             continue
-        if (setting.what == MAX_AUTOTUNE or setting.what in _VARIABLES) and not _overruled(context, each.function):
+        if (setting.what == MAX_AUTOTUNE or setting.what in _VARIABLES) and not _is_overridden(context, each.function):
             yield _finding(context, each)
 
 
@@ -46,29 +48,29 @@ def _is_off(value: object) -> bool:
     return value in (None, False, 0, "0", "")
 
 
-def _overruled(context: Context, function: str) -> bool:
-    if release(context.catalogue.version) < _OVERRULED_SINCE:
+def _is_overridden(context: Context, function: str) -> bool:
+    if release(context.catalogue.version) < _OVERRIDDEN_SINCE:
         return False
-    programs = programs_of(context.project, function)
-    return bool(programs) and all(_overrules(context, program) for program in programs)
+    programs = programs_reaching(context.project, function)
+    return bool(programs) and all(_overrides(context, program) for program in programs)
 
 
-def _overrules(context: Context, program: Program) -> bool:
+def _overrides(context: Context, program: Program) -> bool:
     """The debug mode does not reach inductor."""
     project = context.project
     return any(
-        not is_off(touch.value) and DEBUG_MODE not in touch.happening.names
-        for touch in set_in(project, program, DETERMINISTIC)
-    ) or any(not _is_off(touch.value) for what in _OVERRULING for touch in set_in(project, program, what))
+        not is_off(touch.value) and DEBUG_MODE not in touch.trace_event.names
+        for touch in flag_writes_in(project, program, DETERMINISTIC)
+    ) or any(not _is_off(touch.value) for what in _OVERRIDING for touch in flag_writes_in(project, program, what))
 
 
-def _finding(context: Context, placed: Placed) -> Finding:
+def _finding(context: Context, placed: FlagWrite) -> Finding:
     event, setting = placed.event, placed.setting
     what = setting.what if setting.what in _VARIABLES else "max_autotune"
     if "torch.compile" in placed.names and isinstance(setting.value, bool) and event.kind == "call":
         what = "max-autotune"
     cure = "leave it out"
-    if release(context.catalogue.version) >= _OVERRULED_SINCE:
+    if release(context.catalogue.version) >= _OVERRIDDEN_SINCE:
         cure += ", or call torch.use_deterministic_algorithms(True), which overrules it"
     place = span(event.value) if isinstance(event.value, Call) and event.kind == "call" else None
     return Finding("TRL206", place or first_line(context.lines, event.statement), f"{what} {_CAUSE}; {cure}")

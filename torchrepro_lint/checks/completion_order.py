@@ -1,4 +1,4 @@
-"""TRL505: results in the order in which they are finished."""
+"""TRL505: results are taken in the order in which they finish."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.analysis import decided
-from torchrepro_lint.dataflow.taint.context import Here
+from torchrepro_lint.dataflow.taint.analysis import describe_sink
+from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sources import completions
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION
 from torchrepro_lint.syntax.nodes import span
@@ -22,8 +22,8 @@ _CURE = "take the results in the order of submission, as map does"
 def check(context: Context) -> Iterator[Finding]:
     """Each such call whose order decides something."""
     for site, word in completions(context.project, context.path):
-        taken = context.project.orders.decides([Here(context.path, site.call, COMPLETION)])
+        taken = context.project.taint.first_sink([TaintedValue(context.path, site.call, COMPLETION)])
         if taken is not None:
-            what = decided(context.project.position, context.path, site.call, taken)
+            what = describe_sink(context.project.position, context.path, site.call, taken)
             message = f"{word} gives results in the order in which they are finished, and {what}"
             yield Finding("TRL505", span(site.call), f"{message}; {_CURES.get(word, _CURE)}")

@@ -1,4 +1,4 @@
-"""TRL201: cuDNN is told to choose algorithms by timing them."""
+"""TRL201: cuDNN chooses algorithms by timing them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.switches import fix_switch
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.flag_effects import may_set, other_branches
+from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
-from torchrepro_lint.syntax.visitor import last_word, within
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import Placed
+    from torchrepro_lint.domain.flag_effects import FlagWrite
     from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL201"
@@ -23,37 +23,37 @@ _CAUSE = "lets cuDNN pick algorithms by timing them, which differs between runs"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Assignments of the switch, ``cudnn.flags``, and libraries that set it where they are asked to."""
-    if not may_set(context.project, context.path, _WORDS):
+    """Assignments of the flag, ``cudnn.flags``, and library calls with an argument that sets it."""
+    if not may_set_flag(context.project, context.path, _WORDS):
         return
-    found, text = context.project.settings(context.path), context.lines.text
+    found, text = context.project.flag_writes(context.path), context.lines.text
     for each in found:
         setting = each.setting
         if setting.what == CUDNN_BENCHMARK and setting.value in (True, 1):
             if each.event.kind == "call" and isinstance(each.event.value, Call):
-                yield from _call(text, each, each.event.value)
-            elif not any(other.setting.value is False for other in other_branches(each, found)):
+                yield from _call_findings(text, each, each.event.value)
+            elif not any(other.setting.value is False for other in opposite_branch_writes(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
-                fix = None if _is_asked_for(each) else fix_switch(text, each, setting.given, "False", found)
+                fix = None if _is_user_option(each) else fix_switch(text, each, setting.given, "False", found)
                 yield Finding(_CODE, span(each.event.statement), message, fix)
 
 
-def _is_asked_for(placed: Placed) -> bool:
-    """``if cfg.get("cudnn_benchmark"): …``: there it is the option that is to be off, and not what it does."""
+def _is_user_option(placed: FlagWrite) -> bool:
+    """``if cfg.get("cudnn_benchmark"): …``: the option should be off, not the assignment."""
     return any(
         isinstance(part, (Ref, Constant)) and "benchmark" in _text(part)
         for guard in placed.event.guards
         if guard.kind in ("if", "else")
-        for part in within(guard.value)
+        for part in subexpressions(guard.value)
     )
 
 
 def _text(part: Ref | Constant) -> str:
-    return part.value if isinstance(part, Constant) and isinstance(part.value, str) else last_word(part)
+    return part.value if isinstance(part, Constant) and isinstance(part.value, str) else last_identifier(part)
 
 
-def _call(text: str, placed: Placed, call: Call) -> Iterator[Finding]:
-    """A call that is told to, by an argument; one that a library makes by itself is the library's business."""
+def _call_findings(text: str, placed: FlagWrite, call: Call) -> Iterator[Finding]:
+    """A call that sets the flag by an argument. A library that sets it without one is not reported."""
     given = placed.setting.given
     words = {arg.keyword for arg in call.args}
     if given is None:
@@ -66,7 +66,7 @@ def _call(text: str, placed: Placed, call: Call) -> Iterator[Finding]:
     if placed.names == ("builtins.setattr",):
         message = f"setattr(cudnn, 'benchmark', True) {_CAUSE}; set it to False"
     else:
-        function = label(placed.names[0]).rpartition(".")[2]
+        function = display_name(placed.names[0]).rpartition(".")[2]
         function = f"cudnn.{function}" if function in ("flags", "set_flags") else function
         message = f"{function}(benchmark=True) {_CAUSE}; pass benchmark=False{also}"
     yield Finding(_CODE, span(call), message, fix_switch(text, placed, given, "False"))

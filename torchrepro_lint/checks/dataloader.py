@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.generators import fix_generator, fix_workers
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.sites import Loader, by_site
-from torchrepro_lint.domain.loaders.splits import loose_draws
+from torchrepro_lint.domain.loaders.sites import Loader, group_by_call
+from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
 
@@ -16,21 +16,26 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.source.text import Fix
 
-_GENERATOR = "pass generator=torch.Generator().manual_seed(...)"
+_GENERATOR_ADVICE = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
 WORKERS_SEED_NUMPY = (1, 9)
 
 
 def worker_init(context: Context) -> Iterator[Finding]:
-    """TRL301: workers that may draw numbers which nothing of the loader's own fixes."""
+    """TRL301: workers that may draw numbers which none of the loader's arguments fixes."""
     before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
-    for each in by_site(context.project.readable_loaders(context.path)):
+    for each in group_by_call(context.project.readable_loaders(context.path)):
         found = next(
-            ((loader, draws) for loader in each if (draws := loose_draws(context.project, loader, before=before))), None
+            (
+                (loader, draws)
+                for loader in each
+                if (draws := unseeded_worker_draws(context.project, loader, before=before))
+            ),
+            None,
         )
         if found is not None:
             loader, draws = found
-            severity = "note" if seeded_first(context, loader.site.function) else ""
+            severity = "note" if programs_seed_torch(context, loader.site.function) else ""
             message = _message(loader, before=before, owns="own" in draws)
             fix = _fix(context, loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
@@ -49,26 +54,26 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
     if before:
         cause = "workers share numpy's state, so each repeats the same draws"
         return f"{loader.label}: {cause}; pass a worker_init_fn that seeds numpy and random, and a seeded generator"
-    return f"{loader.label} workers take their seeds from the global generator; {_GENERATOR} (or worker_init_fn)"
+    return f"{loader.label} workers take their seeds from the global generator; {_GENERATOR_ADVICE} (or worker_init_fn)"
 
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL302: a shuffled loader whose order comes from the global generator."""
-    for each in by_site(context.project.readable_loaders(context.path)):
+    for each in group_by_call(context.project.readable_loaders(context.path)):
         loader = next((loader for loader in each if loader.shuffles and not loader.passes("generator")), None)
         if loader is None:
             continue
         known = loader.constants("shuffle")
         call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
-        message = f"{call} draws its order from the global generator; {_GENERATOR}"
-        seeded = seeded_first(context, loader.site.function)
+        message = f"{call} draws its order from the global generator; {_GENERATOR_ADVICE}"
+        seeded = programs_seed_torch(context, loader.site.function)
         if seeded:
             message += "; as it is, the order repeats only while every earlier draw stays the same"
         fix = fix_generator(context.project, context.path, loader.site.call)
         yield Finding("TRL302", span(loader.site.call), message, fix, severity="note" if seeded else "")
 
 
-def seeded_first(context: Context, function: str) -> bool:
+def programs_seed_torch(context: Context, function: str) -> bool:
     """Whether all programs that reach a function seed torch."""
     programs = context.project.reaching(function)
     return bool(programs) and all("torch" in program.effects.seeds for program in programs)

@@ -17,12 +17,12 @@ CODE = "TRL304"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """At each draw that a dataset of the project reaches, unless all its loaders seed their workers or have none."""
+    """Each draw that a dataset of the project reaches, unless all its loaders seed their workers or have none."""
     if release(context.catalogue.version) >= WORKERS_SEED_NUMPY:
         return
-    for draw in context.project.numpy_in_workers:
-        call = draw.happening.event.value
-        if draw.happening.path == context.path and isinstance(call, Call):
+    for draw in context.project.numpy_worker_draws:
+        call = draw.trace_event.event.value
+        if draw.trace_event.path == context.path and isinstance(call, Call):
             message = (
                 f"{draw.label} in {draw.owner} draws from numpy's global generator, which torch {context.catalogue.version} leaves "
                 "alike in all workers, so that each repeats the same numbers; draw from torch, or seed numpy in worker_init_fn"

@@ -1,4 +1,4 @@
-"""TRL204: torch's deterministic algorithms are switched in a way that fails, does nothing, or only warns."""
+"""TRL204: a switch of deterministic mode that fails, does nothing, or only warns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span, remove_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.flag_effects import undoes
-from torchrepro_lint.domain.operations.verdicts import DEBUG_MODE, OLD, Switch, only_warns, stops_strict_mode, switches
+from torchrepro_lint.domain.flag_effects import restores_by_name
+from torchrepro_lint.domain.operations.verdicts import (
+    DEBUG_MODE,
+    SET_DETERMINISTIC,
+    ModeSwitch,
+    mode_switches,
+    only_warns,
+    strict_mode_would_stop,
+)
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
-from torchrepro_lint.syntax.visitor import blocks, statements, within
+from torchrepro_lint.syntax.visitor import blocks, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
@@ -24,52 +31,54 @@ _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)
 
 def check(context: Context) -> Iterator[Finding]:
     """Each switch of the module; the first fault of a call is reported."""
-    for switch in switches(context.project, context.path):
+    for switch in mode_switches(context.project, context.path):
         if not switch.hidden:
             yield from _finding(context, switch)
 
 
-def _finding(context: Context, switch: Switch) -> Iterator[Finding]:
+def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
     place, torch = span(switch.site.call), release(context.catalogue.version)
     word = switch.name.removeprefix("torch.")
-    if switch.name == OLD and torch >= _MODERN_SINCE:
+    if switch.name == SET_DETERMINISTIC and torch >= _MODERN_SINCE:
         if not _is_fallback(context, switch):
             since = (
                 f"gone from torch {context.catalogue.version}" if torch > _OLD_UNTIL else "deprecated since torch 1.8"
             )
             message = f"torch.set_deterministic is {since}; call torch.use_deterministic_algorithms(True)"
-            yield Finding(CODE, place, message, _modern(context, switch))
+            yield Finding(CODE, place, message, _fix_name(context, switch))
     elif switch.mode is None:
-        message = f"{word}() without its argument raises a TypeError; pass {_on(switch)}"
-        yield Finding(CODE, place, message, _missing(context, switch), severity="error")
+        message = f"{word}() without its argument raises a TypeError; pass {_on_value(switch)}"
+        yield Finding(CODE, place, message, _fix_missing(context, switch), severity="error")
     elif _is_off(context, switch):
-        if not _is_on_otherwise(context, switch):
-            message = f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on(switch)}"
-            yield Finding(CODE, place, message, None if undoes(switch.site.function) else _replaced(switch))
+        if not _is_on_in_other_branch(context, switch):
+            message = (
+                f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on_value(switch)}"
+            )
+            yield Finding(CODE, place, message, None if restores_by_name(switch.site.function) else _fix_value(switch))
     elif (
         switch.name != DEBUG_MODE
         and only_warns(switch)
-        and not _is_on_otherwise(context, switch)
-        and not stops_strict_mode(context, switch.site.function)
+        and not _is_on_in_other_branch(context, switch)
+        and not strict_mode_would_stop(context, switch.site.function)
     ):
         message = (
             "warn_only=True only warns of what stays nondeterministic, and leaves the backward of fused attention so; "
             "leave it out"
         )
-        yield Finding(CODE, place, message, _strict(context, switch))
+        yield Finding(CODE, place, message, _fix_warn_only(context, switch))
 
 
-def _on(switch: Switch) -> str:
+def _on_value(switch: ModeSwitch) -> str:
     return '"error"' if switch.name == DEBUG_MODE else "True"
 
 
-def _text(context: Context, switch: Switch) -> str:
+def _text(context: Context, switch: ModeSwitch) -> str:
     assert switch.mode is not None
     return context.lines.text[switch.mode.start : switch.mode.end]
 
 
-def _is_off(context: Context, switch: Switch) -> bool:
-    """A literal, or a variable that is never anything else; a parameter's default is no constant."""
+def _is_off(context: Context, switch: ModeSwitch) -> bool:
+    """A literal, or a variable that is never anything else; the default of a parameter is not constant."""
     assert switch.mode is not None
     project, value = context.project, switch.mode.value
     if project.resolver.default(context.path, value) is not None:
@@ -79,8 +88,8 @@ def _is_off(context: Context, switch: Switch) -> bool:
     return all(isinstance(each, Constant) and each.value in off and each.value is not None for each in found)
 
 
-def _is_on_otherwise(context: Context, switch: Switch) -> bool:
-    """Whether the other branch of an ``if`` around the call switches strictly on: then the user decides."""
+def _is_on_in_other_branch(context: Context, switch: ModeSwitch) -> bool:
+    """Whether the other branch of an ``if`` around the call turns strict mode on: then the user decides."""
     other = {"if": "else", "else": "if"}
     wanted = {(other[guard.kind], id(guard.value)) for guard in switch.site.guards if guard.kind in other}
     return bool(wanted) and any(
@@ -88,21 +97,21 @@ def _is_on_otherwise(context: Context, switch: Switch) -> bool:
         and not _is_off(context, each)
         and not only_warns(each)
         and wanted.intersection((guard.kind, id(guard.value)) for guard in each.site.guards)
-        for each in switches(context.project, context.path)
+        for each in mode_switches(context.project, context.path)
     )
 
 
-def _is_fallback(context: Context, switch: Switch) -> bool:
-    """Whether the call is only there for a torch that has it: under a test of that, or where an error is caught."""
+def _is_fallback(context: Context, switch: ModeSwitch) -> bool:
+    """Whether the call is only for a torch that has it: under a test of that, or where errors are caught."""
     tests = [guard.value for guard in switch.site.guards if guard.kind in ("if", "else")]
-    return any(_asks(each) for test in tests for each in within(test)) or any(
+    return any(_tests_version(each) for test in tests for each in subexpressions(test)) or any(
         isinstance(statement, Try) and statement.handlers and _contains(statement, switch.site.statement)
-        for statement in _everything(context)
+        for statement in _all_statements(context)
     )
 
 
-def _asks(test: Expression) -> bool:
-    """``hasattr`` and comparisons of versions, however they are written."""
+def _tests_version(test: Expression) -> bool:
+    """``hasattr`` and comparisons of versions."""
     match test:
         case Call(func=Ref(roots=("builtins.hasattr",))):
             return True
@@ -115,14 +124,14 @@ def _contains(statement: Statement, other: Statement) -> bool:
     return any(each is other for block in blocks(statement) for each in statements(block))
 
 
-def _everything(context: Context) -> Iterator[Statement]:
+def _all_statements(context: Context) -> Iterator[Statement]:
     facts = context.facts
     for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
         yield from statements(body)
 
 
-def _missing(context: Context, switch: Switch) -> Fix:
-    call, text, value = switch.site.call, context.lines.text, _on(switch)
+def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
+    call, text, value = switch.site.call, context.lines.text, _on_value(switch)
     if not call.args:
         edit = append_argument(call, text, value)
     else:
@@ -131,25 +140,25 @@ def _missing(context: Context, switch: Switch) -> Fix:
     return Fix(f"pass {value}", (edit,), safe=True)
 
 
-def _replaced(switch: Switch) -> Fix:
+def _fix_value(switch: ModeSwitch) -> Fix:
     assert switch.mode is not None
-    return Fix(f"pass {_on(switch)}", (replace_argument(switch.mode, _on(switch)),), safe=False)
+    return Fix(f"pass {_on_value(switch)}", (replace_argument(switch.mode, _on_value(switch)),), safe=False)
 
 
-def _strict(context: Context, switch: Switch) -> Fix | None:
+def _fix_warn_only(context: Context, switch: ModeSwitch) -> Fix | None:
     assert switch.warn_only is not None
     edit = remove_argument(context.lines.text, switch.site.call, switch.warn_only)
     return Fix("leave warn_only out", (edit,), safe=False) if edit else None
 
 
-def _modern(context: Context, switch: Switch) -> Fix | None:
-    """The call by its present name; a name that was imported by itself would need another import."""
+def _fix_name(context: Context, switch: ModeSwitch) -> Fix | None:
+    """Call the current function; a name that was imported by itself would need another import."""
     call, text, func = switch.site.call, context.lines.text, switch.site.call.func
     if not isinstance(func, Ref) or not func.path:
         return None
     edits = [Edit(Span(func.base_end, func.end), ".use_deterministic_algorithms")]
     if switch.mode is None:
-        edits += _missing(context, switch).edits
+        edits += _fix_missing(context, switch).edits
     elif switch.mode.keyword:
         edits.append(Edit(Span(argument_span(text, call, switch.mode).start, switch.mode.start), ""))
     return Fix("call torch.use_deterministic_algorithms", tuple(edits), safe=False)

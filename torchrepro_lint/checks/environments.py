@@ -1,4 +1,4 @@
-"""TRL108: an environment of reinforcement learning that starts from entropy."""
+"""TRL108: a reinforcement-learning environment starts from entropy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.rng.seeders import families
+from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.trace.framework_models import receiver_of, rows_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 _CODE = "TRL108"
 # What a file calls, or keeps in a variable, in which something may be reported.
@@ -23,38 +23,41 @@ _SPACES = frozenset({"action_space", "single_action_space", "observation_space",
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """The first reset of each environment of a run, and the first sample of its spaces, that no seed comes before."""
+    """The first reset of each environment in a trace, and the first sample of its spaces, without a seed before."""
     mentioned = {*context.facts.summary.calls, *context.facts.summary.values}
     for program in context.project.programs_in(context.path) if not mentioned.isdisjoint(_WORDS) else ():
-        for happening, message in _unseeded(context, program):
-            if happening.path == context.path and happening.event.value is not None:
-                yield Finding(_CODE, span(happening.event.value), message)
+        for trace_event, message in _unseeded(context, program):
+            if trace_event.path == context.path and trace_event.event.value is not None:
+                yield Finding(_CODE, span(trace_event.event.value), message)
 
 
-def _unseeded(context: Context, program: Program) -> Iterator[tuple[Happening, str]]:
+def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
     seen: set[object] = set()
     # Vectors of environments make them late, and a copy keeps the seed: one anywhere counts.
-    spaces_seeded = any(_seeds_space(happening) for happening in program.run.happenings)
-    for happening in program.run.happenings:
-        call = happening.event.value
-        if happening.event.kind != "call" or not isinstance(call, Call):
+    spaces_seeded = any(_seeds_space(trace_event) for trace_event in program.run.trace_events)
+    for trace_event in program.run.trace_events:
+        call = trace_event.event.value
+        if trace_event.event.kind != "call" or not isinstance(call, Call):
             continue
         match call.func:
             case Ref(path=(*_, "sample")) as func if _SPACES.intersection(func.path):
-                if not spaces_seeded and _is_space(happening.names):
+                if not spaces_seeded and _is_space(trace_event.names):
                     space = next(each for each in func.path if each in _SPACES)
-                    yield happening, f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first"
+                    yield (
+                        trace_event,
+                        f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first",
+                    )
                     spaces_seeded = True  # told once
-            case _ if word := _method(happening.names):
-                key = _environment(context, happening, call)
-                if key not in seen and word == "reset" and not _seeds(context, happening, call):
-                    yield happening, _message(happening.names)
+            case _ if word := _called_method(trace_event.names):
+                key = _environment_key(context, trace_event, call)
+                if key not in seen and word == "reset" and not _is_seeded_reset(context, trace_event, call):
+                    yield trace_event, _message(trace_event.names)
                 seen.add(key)
 
 
-def _seeds_space(happening: Happening) -> bool:
-    match happening.event.value:
-        case Call(func=Ref(path=(*owners, "seed"))) if happening.event.kind == "call":
+def _seeds_space(trace_event: TraceEvent) -> bool:
+    match trace_event.event.value:
+        case Call(func=Ref(path=(*owners, "seed"))) if trace_event.event.kind == "call":
             return not _SPACES.isdisjoint(owners)
     return False
 
@@ -65,49 +68,53 @@ def _message(names: tuple[str, ...]) -> str:
     return "the environment's first reset() has no seed and starts from entropy; pass seed=..."
 
 
-def _method(names: tuple[str, ...]) -> str:
-    """``reset`` or ``seed``, called on what a library's environment or wrapper may be."""
+def _called_method(names: tuple[str, ...]) -> str:
+    """``reset`` or ``seed``, called on what may be a library's environment or wrapper."""
     for name in names:
         owner, _, word = name.rpartition(".")
-        if word in ("reset", "seed") and ":" not in name and owner.endswith("()") and _makes(owner[:-2]):
+        if word in ("reset", "seed") and ":" not in name and owner.endswith("()") and _makes_environment(owner[:-2]):
             return word
     return ""
 
 
-def _makes(name: str) -> bool:
+def _makes_environment(name: str) -> bool:
     return any(row.makes == "environment" for row in rows_of([name]))
 
 
 def _is_space(names: tuple[str, ...]) -> bool:
-    return any(":" not in name and "()." in name and _makes(name.partition("().")[0]) for name in names)
+    return any(":" not in name and "()." in name and _makes_environment(name.partition("().")[0]) for name in names)
 
 
-def _environment(context: Context, happening: Happening, call: Call) -> object:
-    """Which environment a method is called on: by the calls that may have made it."""
+def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> object:
+    """The environment of a method call, by the calls that may have created it."""
     receiver = receiver_of(call.func)
-    made = context.project.resolver.made(happening.path, receiver) if receiver is not None else ()
-    return tuple(sorted(id(value) for _, value in made)) or happening.names
+    made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
+    return tuple(sorted(id(value) for _, value in made)) or trace_event.names
 
 
-def _seeds(context: Context, happening: Happening, call: Call) -> bool:
-    """Whether a reset is given a seed, or may be; or what made the environment was."""
+def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a reset has a seed, or may have one; or the environment's construction has."""
     for arg in call.args:
         if arg.star or arg.keyword == "seed":
             return not (isinstance(arg.value, Constant) and arg.value.value is None)
     receiver = receiver_of(call.func)
-    made = context.project.resolver.made(happening.path, receiver) if receiver is not None else ()
+    made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
     return any(_seeded_when_made(context, path, value) for path, value in made if isinstance(value, Call))
 
 
 def _seeded_when_made(context: Context, path: str, call: Call, depth: int = 0) -> bool:
-    """By the tables, or by a ``seed`` that something which is not known takes; through wrappers."""
+    """By the catalogue, or by a ``seed`` argument of an unknown callee; through wrappers."""
     if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
         return True
-    inside = context.project.resolver.made(path, call.args[0].value) if call.args and depth < _MOST_WRAPPERS else ()
+    inside = (
+        context.project.resolver.values_through_calls(path, call.args[0].value)
+        if call.args and depth < _MOST_WRAPPERS
+        else ()
+    )
     if any(_seeded_when_made(context, file, each, depth + 1) for file, each in inside if isinstance(each, Call)):
         return True
     for name in context.project.names(path, call.func):
         seeder = context.catalogue.seeder(name) if ":" not in name else None
-        if seeder is not None and "environment" in families(seeder, call):
+        if seeder is not None and "environment" in families_of_call(seeder, call):
             return True
     return False

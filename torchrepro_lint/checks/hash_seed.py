@@ -1,4 +1,4 @@
-"""TRL501: the seed of Python's hashes, set where it is too late."""
+"""TRL501: PYTHONHASHSEED is set after the interpreter has read it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.determinism_mode import starts_python
-from torchrepro_lint.domain.flag_effects import may_set_variables
+from torchrepro_lint.domain.determinism_mode import starts_interpreter
+from torchrepro_lint.domain.flag_effects import may_set_environment
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
 from torchrepro_lint.syntax.visitor import bodies, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.resolve.program_index import CallSite
 
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})
@@ -24,11 +24,11 @@ _MESSAGE = (
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Each place that sets the variable, in a program that then starts no other Python."""
-    if not may_set_variables(context.project, context.path):
+    """Each write of the variable, in a program that then starts no other interpreter."""
+    if not may_set_environment(context.project, context.path):
         return
     found = [*_assignments(context), *_calls(context)]
-    if found and not starts_python(context.project, context.path):
+    if found and not starts_interpreter(context.project, context.path):
         for each in found:
             yield Finding("TRL501", span(each), _MESSAGE)
 
@@ -54,7 +54,7 @@ def _calls(context: Context) -> Iterator[Call]:
             yield site.call
 
 
-def _given(site: Site) -> tuple[Arg, ...]:
+def _given(site: CallSite) -> tuple[Arg, ...]:
     return site.call.args if "os.environ.update" in site.names else site.call.args[:1]
 
 

@@ -1,4 +1,4 @@
-"""TRL403: operations that are deterministic only where torch is asked for it."""
+"""TRL403: an operation that is deterministic only in deterministic mode."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.determinism_mode import cudnn_deterministic, enabled
+from torchrepro_lint.domain.determinism_mode import cudnn_deterministic_enabled, deterministic_mode_enabled
 from torchrepro_lint.domain.gradients.modes import has_backward
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -20,15 +20,19 @@ _FLAG = "torch.use_deterministic_algorithms(True)"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Each call whose programs, where there are any, leave the flag off and run it in the phase that needs it."""
+    """Each call whose programs, if there are any, leave the flag off and run the phase that needs it."""
     for code, case in verdicts(context):
-        if code == "TRL403" and not enabled(context.project, case.site.function) and _matters(context, case):
+        if (
+            code == "TRL403"
+            and not deterministic_mode_enabled(context.project, case.site.function)
+            and _needs_flag(context, case)
+        ):
             yield Finding("TRL403", span(case.site.call), _message(case))
 
 
-def _matters(context: Context, case: Case) -> bool:
+def _needs_flag(context: Context, case: Case) -> bool:
     project, function = context.project, case.site.function
-    if case.row.operation.startswith("torch.nn.Conv") and cudnn_deterministic(project, function):
+    if case.row.operation.startswith("torch.nn.Conv") and cudnn_deterministic_enabled(project, function):
         return False
     programs = project.reaching(function)
     return case.row.phase != "backward" or not programs or any(has_backward(program) for program in programs)
@@ -37,4 +41,4 @@ def _matters(context: Context, case: Case) -> bool:
 def _message(case: Case) -> str:
     device = case.row.devices[0].upper() if len(case.row.devices) == 1 and "any" not in case.row.devices else ""
     what = " ".join(filter(None, (device, case.row.phase)))
-    return f"{label(case.row.spelling.name)} has a deterministic {what} only with {_FLAG}"
+    return f"{display_name(case.row.signature.name)} has a deterministic {what} only with {_FLAG}"

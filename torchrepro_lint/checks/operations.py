@@ -1,15 +1,15 @@
-"""TRL402 and TRL404: operations that no setting makes repeatable in the target torch."""
+"""TRL402 and TRL404: operations that no setting makes deterministic in the target torch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.catalogue import error_names, instead
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.operations.verdicts import reported_warning, verdicts
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _NO_CURE = "no setting makes it repeatable"
 
 
 def documented(context: Context) -> Iterator[Finding]:
-    """TRL402: calls, and constructors whose arguments decide alone, of what raises as torch's documentation says."""
+    """TRL402: calls, and constructors whose arguments suffice, of what raises as torch's documentation says."""
     for verdict in verdicts(context):
         if verdict.code == "TRL402":
             yield Finding(
@@ -32,36 +32,36 @@ def documented(context: Context) -> Iterator[Finding]:
 
 
 def undocumented(context: Context) -> Iterator[Finding]:
-    """TRL404: what raises or is silently nondeterministic though the documentation does not say so."""
+    """TRL404: what raises or is silently nondeterministic, and is not documented to."""
     for code, case in verdicts(context):
         if code != "TRL404":
             continue
         if case.row.behaviour != "warns":
             yield Finding("TRL404", span(case.site.call), f"{_cause(context, case)}; {_cure(context, case)}")
-        elif not reported_warning(context, case.site.function):
+        elif not warn_only_is_reported(context, case.site.function):
             yield Finding("TRL404", span(case.site.call), _warns(case))
 
 
 def _raises(context: Context, case: Case) -> str:
     error = f" ({name})" if (name := _error(context, case)) else ""
-    supposed = f" for {_supposed(case)}" if case.truth is Truth.UNKNOWN and _supposed(case) else ""
+    supposed = f" for {_assumed_arguments(case)}" if case.truth is Truth.UNKNOWN and _assumed_arguments(case) else ""
     where = f"{_device(context, case)}{case.row.phase} in torch {context.catalogue.version}{supposed}"
-    return f"{label(case.row.spelling.name)} has no deterministic {where}{error}"
+    return f"{display_name(case.row.signature.name)} has no deterministic {where}{error}"
 
 
 def _error(context: Context, case: Case) -> str:
-    """What torch calls the operation in its error: the first name whose own conditions may hold for the call."""
+    """The operation's name in torch's error: the first whose own conditions may hold for the call."""
     names = context.catalogue.errors(case.row)
-    read = arguments(case.row.spelling, case.site.call)
+    read = argument_reader(case.row.signature, case.site.call)
     fitting = (
         each.name
         for each in error_names()
-        if each.name in names and evaluate(_of_arguments(each.when), case.row.spelling, read) is not Truth.FAILS
+        if each.name in names and evaluate(_argument_conditions(each.when), case.row.signature, read) is not Truth.FAILS
     )
     return next(fitting, names[0] if names else "")
 
 
-def _of_arguments(when: Iterable[Condition]) -> list[Condition]:
+def _argument_conditions(when: Iterable[Condition]) -> list[Condition]:
     return [each for each in when if "." not in each.of]
 
 
@@ -70,17 +70,17 @@ def _cause(context: Context, case: Case) -> str:
         told = "though" if case.row.kind == "documented_deterministic_but_raising" else "and"
         says = "says that it has" if told == "though" else "does not say so"
         return f"{_raises(context, case)}, {told} torch's documentation {says}"
-    name, version = label(case.row.spelling.name), context.catalogue.version
+    name, version = display_name(case.row.signature.name), context.catalogue.version
     return f"{name} has a nondeterministic {_device(context, case)}{case.row.phase} in torch {version}, and no error or warning tells"
 
 
 def _warns(case: Case) -> str:
-    name = label(case.row.spelling.name)
+    name = display_name(case.row.signature.name)
     return f"{name} keeps a nondeterministic backward under warn_only=True; leave warn_only out"
 
 
 def _cure(context: Context, case: Case) -> str:
-    return next(iter(instead(case.row, context.catalogue.version)), _NO_CURE)
+    return next(iter(alternatives_for(case.row, context.catalogue.version)), _NO_CURE)
 
 
 def _device(context: Context, case: Case) -> str:
@@ -90,8 +90,8 @@ def _device(context: Context, case: Case) -> str:
     return f"{device if device in case.row.devices else case.row.devices[0]} ".upper()
 
 
-def _supposed(case: Case) -> str:
-    """What the row says of arguments, where it is not known to hold: ``mode="linear"``."""
+def _assumed_arguments(case: Case) -> str:
+    """The arguments that a row assumes where it is not known to hold: ``mode="linear"``."""
     parts = []
     for condition in case.row.when:
         if "." not in condition.of and condition.test == "one_of":

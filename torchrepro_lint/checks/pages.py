@@ -1,4 +1,4 @@
-"""The rules' pages: documentation that the ``rule`` command prints and the reports link to."""
+"""Rule pages: the documentation that the ``rule`` command prints and the reports link to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.config.settings import did_you_mean
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import rules_dir
 
@@ -39,7 +38,7 @@ def pages() -> tuple[Page, ...]:
 
 
 def find(wanted: str) -> Page | None:
-    """The page of a code or name in any case, ``None`` where there is none."""
+    """The page of a code or name in any case; ``None`` where there is none."""
     return next((one for one in pages() if wanted.upper() == one.code or wanted.lower() == one.name), None)
 
 
@@ -65,6 +64,8 @@ def render(wanted: str | None, output_format: str) -> str:
         return _json([_record(one) for one in every]) if output_format == "json" else _table(every)
     found = find(wanted)
     if found is None:
+        from torchrepro_lint.config.settings import did_you_mean  # not needed for a rule that there is
+
         names = [name for one in pages() for name in (one.code, one.name)]
         raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted, names)}")
     return _json(_record(found)) if output_format == "json" else found.text

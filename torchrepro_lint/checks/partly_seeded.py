@@ -7,36 +7,40 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.seeding import fix_partly
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.rng.feasibility import is_told, partly_seeded
-from torchrepro_lint.syntax.nodes import parted, span
-from torchrepro_lint.trace.contexts import steps_to
+from torchrepro_lint.domain.rng.feasibility import is_settled_by_program, partly_seeded_functions
+from torchrepro_lint.syntax.nodes import span, split_name
+from torchrepro_lint.trace.contexts import call_path
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.feasibility import Partly
+    from torchrepro_lint.domain.rng.feasibility import PartlySeeded
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """At the draws of this module, whichever function of the project seeds in part."""
+    """The draws of this module that a partly seeded function of the project reaches."""
     reported = set()
-    for partly in partly_seeded(context.project, context.path):
-        draw = partly.draw.happening
+    for partly in partly_seeded_functions(context.project, context.path):
+        draw = partly.draw.trace_event
         assert draw.event.value is not None
         place = span(draw.event.value)
         if draw.path != context.path or (place, partly.family) in reported:
             continue
-        if not is_told(context.project, partly):
+        if not is_settled_by_program(context.project, partly):
             reported.add((place, partly.family))
-            steps = steps_to(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
+            steps = call_path(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
             fix = fix_partly(context.project, context.path, partly)
             yield Finding("TRL110", place, _message(context, partly), fix, steps=steps)
 
 
-def _message(context: Context, partly: Partly) -> str:
+def _message(context: Context, partly: PartlySeeded) -> str:
     seed, draw = partly.seed, partly.draw
-    at = context.project.position(seed.happening.path, seed.happening.event.statement.start)
+    at = context.project.position(seed.trace_event.path, seed.trace_event.event.statement.start)
     same = at.line if at.cell else f"line {at.row}"
-    place = same if seed.happening.path == context.path else f"{seed.happening.path}:{at.line}"
-    who = "this function" if not draw.happening.way else parted(partly.function)[2] or partly.function.rstrip(":")
+    place = same if seed.trace_event.path == context.path else f"{seed.trace_event.path}:{at.line}"
+    who = (
+        "this function"
+        if not draw.trace_event.call_path
+        else split_name(partly.function)[2] or partly.function.rstrip(":")
+    )
     missing = f"{draw.label} draws from {partly.family.owner}, which {who} does not seed"
     return f"{missing} although it calls {seed.label} ({place}); call {partly.family.seeder} too"

@@ -1,4 +1,4 @@
-"""What a rule is, and what it finds."""
+"""Rules and findings: the records that each check and the engine share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchrepro_lint.source.text import Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.contexts import Step
+    from torchrepro_lint.trace.contexts import CallPathStep
 
 SEVERITIES = ("note", "warning", "error")
 
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
     message: str
     fix: Fix | None = None
     severity: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CallPathStep, ...] = ()
 
 
 class Rule(NamedTuple):

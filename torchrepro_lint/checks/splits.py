@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.dataloader import seeded_first
+from torchrepro_lint.checks.dataloader import programs_seed_torch
 from torchrepro_lint.checks.fixes.generators import fix_generator
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.splits import random_splits, takes_generator
+from torchrepro_lint.domain.loaders.splits import splits_without_generator, takes_generator
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ CODE = "TRL303"
 
 def check(context: Context) -> Iterator[Finding]:
     """Each call whose arguments can be read and that gets no generator of its own."""
-    for site, word in random_splits(context.project, context.path):
-        seeded = seeded_first(context, site.function)
+    for site, word in splits_without_generator(context.project, context.path):
+        seeded = programs_seed_torch(context, site.function)
         what = "draws its split" if word == "random_split" else "draws its order"
         message = f"{word} {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"
         if seeded:

@@ -1,4 +1,4 @@
-"""TRL001: the engine itself reports what can't be parsed; a file that has facts has no such finding."""
+"""TRL001: a file that cannot be parsed. The engine reports it; a file with a syntax tree has no such finding."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def check(_: Context) -> Iterator[Finding]:
-    """Nothing: there are facts."""
+    """Nothing: the file was parsed."""
     return iter(())

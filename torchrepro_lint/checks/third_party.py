@@ -5,68 +5,72 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.catalogue import Foreign, foreign
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.catalogue import ThirdPartyOperation, third_party_operations
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.forwarding import readings
-from torchrepro_lint.domain.gradients.liveness import cut_off, forward_only, without_gradient
+from torchrepro_lint.dataflow.forwarding import alternative_arguments
+from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Constant, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.resolve.program_index import CallSite
 
 CODE = "TRL405"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Each call that may run on CUDA, but for those whose argument is left to a variable."""
-    known = foreign()
+    """Each call that may run on CUDA, except those whose argument is a variable."""
+    known = third_party_operations()
     for site in context.project.calls(context.path):
-        row = next((row for name in site.names for row in known.get(name, ()) if _counts(context, site, row)), None)
+        row = next(
+            (row for name in site.names for row in known.get(name, ()) if _is_reported(context, site, row)), None
+        )
         if row is not None:
             yield Finding(CODE, span(site.call), _message(row), _fix(context, site, row))
 
 
-def _counts(context: Context, site: Site, row: Foreign) -> bool:
+def _is_reported(context: Context, site: CallSite, row: ThirdPartyOperation) -> bool:
     project = context.project
     if context.settings.device == "mps" or not project.may_use_accelerator(site.function):
         return False
     if row.argument and not _is_off(site, row):
         return False
-    if row.phase == "backward" and (without_gradient(project, site) or forward_only(project, site.function)):
+    if row.phase == "backward" and (
+        call_without_gradient(project, site) or called_without_gradient(project, site.function)
+    ):
         return False
-    if row.phase == "backward" and cut_off(project, context.path, site.call):
+    if row.phase == "backward" and is_gradient_dead(project, context.path, site.call):
         return False
     subjects = {condition.of for condition in row.when}
     truths = (
-        evaluate(row.when, row.spelling, each)
-        for each in readings(context.project, context.path, row.spelling, site, subjects)
+        evaluate(row.when, row.signature, each)
+        for each in alternative_arguments(context.project, context.path, row.signature, site, subjects)
     )
     return any(truth is not Truth.FAILS for truth in truths)
 
 
-def _is_off(site: Site, row: Foreign) -> bool:
-    """Whether the argument is left out or a literal false; a star may give it."""
-    given = arguments(row.spelling, site.call)(row.argument)
+def _is_off(site: CallSite, row: ThirdPartyOperation) -> bool:
+    """Whether the argument is left out or a literal false; a star argument may pass it."""
+    given = argument_reader(row.signature, site.call)(row.argument)
     if given is None:
         return not any(arg.star for arg in site.call.args)
     return isinstance(given, Constant) and not given.value
 
 
-def _message(row: Foreign) -> str:
-    name = row.spelling.name
+def _message(row: ThirdPartyOperation) -> str:
+    name = row.signature.name
     since = f" (from {row.library} {row.since} on)" if row.since else ""
     cure = f"pass {row.argument}=True{since}" if row.argument else row.instead
     return f"on CUDA {name} {row.cause}; {cure}"
 
 
-def _fix(context: Context, site: Site, row: Foreign) -> Fix | None:
+def _fix(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix | None:
     if not row.argument:
         return None
-    given = arguments(row.spelling, site.call)(row.argument)
+    given = argument_reader(row.signature, site.call)(row.argument)
     if given is None:
         edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")
     else:

@@ -1,4 +1,4 @@
-"""TRL406: indices that depend on the order of equal elements."""
+"""TRL406: indices that depend on the order of equal elements (ties)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.domain.operations.subjects import tensor, uses_part
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.operations.subjects import tensor_argument, uses_component
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.operations.cases import Case
@@ -24,21 +24,21 @@ def check(context: Context) -> Iterator[Finding]:
     for code, case in verdicts(context, ties=True):
         if code != "TRL406" or _is_permutation(context, case):
             continue
-        name = case.row.spelling.name
+        name = case.row.signature.name
         alone = name.rpartition(".")[2] == "argsort"
-        if uses_part(context.facts, case.site, None if alone else "indices"):
+        if uses_component(context.facts, case.site, None if alone else "indices"):
             cure = "torch.sort(..., stable=True) keeps it" if case.row.operation == "torch.topk" else "pass stable=True"
-            message = f"{label(name)} leaves the order of equal elements open, and its indices are used; {cure}"
+            message = f"{display_name(name)} leaves the order of equal elements open, and its indices are used; {cure}"
             yield Finding("TRL406", span(case.site.call), message)
 
 
 def _is_permutation(context: Context, case: Case) -> bool:
-    """Whether what is sorted is an order itself, ``order.argsort()``: it has no equal elements."""
-    source = tensor(case.row.spelling, case.site.call, "input")
+    """Whether what is sorted is a permutation, ``order.argsort()``: it has no equal elements."""
+    source = tensor_argument(case.row.signature, case.site.call, "input")
     if source is None:
         return False
     values = context.project.values(context.path, source)
-    return (bool(values) and all(_is_order(each) for _, each in values)) or _is_second(context, source)
+    return (bool(values) and all(_is_order(each) for _, each in values)) or _is_sort_indices(context, source)
 
 
 def _is_order(value: Expression) -> bool:
@@ -46,17 +46,19 @@ def _is_order(value: Expression) -> bool:
         case Call(func=Ref(path=(*_, word)) | Attribute(name=word)):
             return word in ("argsort", "randperm")
         case Attribute(value=Call(func=func), name="indices"):
-            return last_word(func) in _PAIRING
+            return last_identifier(func) in _PAIR_RESULTS
     return False
 
 
-def _is_second(context: Context, source: Expression) -> bool:
-    """Whether it is the indices that a sort has given beside the values."""
+def _is_sort_indices(context: Context, source: Expression) -> bool:
+    """Whether it is the indices that a sort returned beside the values."""
     match source:
         case Ref(start=start, roots=(root,), path=()):
-            pairs = kinds_of(context.project).unpacked(context.path, start, root, 1)
-            return bool(pairs) and all(isinstance(each, Call) and last_word(each.func) in _PAIRING for each in pairs)
+            pairs = type_inference(context.project).unpacked(context.path, start, root, 1)
+            return bool(pairs) and all(
+                isinstance(each, Call) and last_identifier(each.func) in _PAIR_RESULTS for each in pairs
+            )
     return False
 
 
-_PAIRING = ("sort", "topk")
+_PAIR_RESULTS = ("sort", "topk")

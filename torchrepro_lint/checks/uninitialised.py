@@ -18,32 +18,34 @@ from torchrepro_lint.syntax.nodes import (
     path_of,
     span,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Function, Statement
 
-_EMPTY = frozenset({"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"})
+_EMPTY_FACTORIES = frozenset(
+    {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"}
+)
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Calls that may fill any parameter of the module.
-_WHOLE = frozenset(
+_MODULE_METHODS = frozenset(
     {"parameters", "named_parameters", "apply", "load_state_dict", "modules", "named_modules", "buffers"}
 )
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Per class: what a method leaves empty, unless some method of the class or its bases may fill it."""
+    """For each class, what a method leaves empty, unless a method of the class or its bases may fill it."""
     functions = {function.name: function for function in context.facts.functions}
     for owner in context.facts.classes:
         methods = [functions[name] for _, name in owner.methods if name in functions]
-        for word, value, what in _left_empty(context, methods):
+        for word, value, what in _empty_tensors(context, methods):
             if not _may_fill(context, owner, word, value):
                 message = f"{what} is not initialised by anything reached; call nn.init or use torch.zeros"
                 yield Finding("TRL111", span(value), message)
 
 
-def _left_empty(context: Context, methods: list[Function]) -> Iterator[tuple[str, Expression, str]]:
+def _empty_tensors(context: Context, methods: list[Function]) -> Iterator[tuple[str, Expression, str]]:
     for method in methods:
         for statement in statements(method.body):
             for value in _values(statement):
@@ -65,7 +67,7 @@ def _left_empty(context: Context, methods: list[Function]) -> Iterator[tuple[str
 
 def _values(statement: Statement) -> Iterator[Expression]:
     for expression in expressions(statement):
-        yield from within(expression)
+        yield from subexpressions(expression)
 
 
 def _names(context: Context, func: Expression) -> set[str]:
@@ -73,14 +75,14 @@ def _names(context: Context, func: Expression) -> set[str]:
 
 
 def _is_empty(context: Context, value: Expression) -> bool:
-    return isinstance(value, Call) and bool(_names(context, value.func) & _EMPTY) and bool(value.args)
+    return isinstance(value, Call) and bool(_names(context, value.func) & _EMPTY_FACTORIES) and bool(value.args)
 
 
 def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bool:
-    """Whether any code of the class, or of classes that it has to do with, may write to ``self.word``."""
+    """Whether code of the class, its bases or its subclasses may write to ``self.word``."""
     resolver = context.project.resolver
     own = context.path + owner.name
-    heirs = sorted(resolver.heirs_of(own))
+    heirs = sorted(resolver.subclasses(own))
     for name in dict.fromkeys((own, *resolver.ancestry(own), *heirs)):
         if ":" not in name:
             if not name.startswith(("torch.nn.Module", "torch.nn.modules.module")):
@@ -99,7 +101,7 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
 def _fills(statement: Statement, word: str, made: Expression) -> bool:
     if isinstance(statement, Assign) and any(_writes(target, word) for target in statement.targets):
         return statement.value is not made
-    return any(each is not made and isinstance(each, Call) and _touches(each, word) for each in _values(statement))
+    return any(each is not made and isinstance(each, Call) and _may_write(each, word) for each in _values(statement))
 
 
 def _writes(target: Expression, word: str) -> bool:
@@ -111,22 +113,24 @@ def _writes(target: Expression, word: str) -> bool:
     return False
 
 
-def _touches(call: Call, word: str) -> bool:
-    """A method of the tensor, a function that gets it or the module, or one that goes over all parameters."""
+def _may_write(call: Call, word: str) -> bool:
+    """A method of the tensor, a function that gets it or the module, or a traversal of all parameters."""
     match call.func:
         case Ref(roots=roots, path=(*before, last)):
-            if _is_self(roots) and (last in _WHOLE or ("init" in last and last != "__init__")):
-                return last in _WHOLE
+            if _is_self(roots) and (last in _MODULE_METHODS or ("init" in last and last != "__init__")):
+                return last in _MODULE_METHODS
             if _is_self(roots) and before[:1] == [word] and (last.endswith("_") or "data" in before):
                 return True
     return any(
-        _hands_over(call.func, arg.value, word) or (arg.keyword == "out" and _writes(arg.value, word))
+        _may_write_argument(call.func, arg.value, word) or (arg.keyword == "out" and _writes(arg.value, word))
         for arg in call.args
     )
 
 
-def _hands_over(func: Expression, value: Expression, word: str) -> bool:
-    """The parameter, or the module itself, goes to what may write to it: not to torch's functions without an underscore."""
+def _may_write_argument(func: Expression, value: Expression, word: str) -> bool:
+    """Whether the parameter or the module is passed to what may write to it: not torch's functions without an
+    underscore.
+    """
     if not isinstance(value, Ref) or not _is_self(value.roots) or value.path[:1] not in ((), (word,)):
         return False
     match func:

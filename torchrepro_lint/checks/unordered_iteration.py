@@ -1,13 +1,13 @@
-"""TRL502: the order of a set, which differs from run to run."""
+"""TRL502: the iteration order of a set, which differs between runs, decides something."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.ordering import Sorting
+from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.analysis import decided
+from torchrepro_lint.dataflow.taint.analysis import describe_sink
 from torchrepro_lint.dataflow.taint.sources import set_orders
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import span
@@ -15,18 +15,18 @@ from torchrepro_lint.syntax.nodes import span
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
 
-_OF = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
+_TYPE_WORDS = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Each expression that takes the order of a set, where that decides something."""
+    """Each expression that takes the iteration order of a set, where that decides something."""
     if context.path not in context.project.torch_modules:
         return
     for found in set_orders(context.project, context.path):
-        of = _OF.get(found.elements.kind, "")
-        message = f"a set {of}has another order in each run, and {decided(context.project.position, context.path, found.order.taker, found.taken)}"
-        fix = Sorting(context).of_set(found.order, found.elements)
-        yield Finding("TRL502", span(found.order.taker), f"{message}; {_cure(fix)}", fix)
+        of = _TYPE_WORDS.get(found.elements.kind, "")
+        message = f"a set {of}has another order in each run, and {describe_sink(context.project.position, context.path, found.order.observer, found.taken)}"
+        fix = SortFixes(context).of_set(found.order, found.elements)
+        yield Finding("TRL502", span(found.order.observer), f"{message}; {_cure(fix)}", fix)
 
 
 def _cure(fix: Fix | None) -> str:

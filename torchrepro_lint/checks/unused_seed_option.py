@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.rng.forward_uses import Reads, reads_of
+from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
 
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import Class, Function
 
 _SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
-_HOLDER = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
-_RECORDS = frozenset(
+_CONFIG_NAME = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
+_DATACLASS_DECORATORS = frozenset(
     {"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"}
 )
 
 
-class _Declared(NamedTuple):
-    """A seed option: where, as it is typed, the word by which it is read, what declares it, the object that holds it.
+class _SeedOption(NamedTuple):
+    """A seed option: its place, its flag as typed, the word by which it is read, its declaration, and the object that
+    holds it.
 
-    ``holder`` is a name as ``names`` gives it; empty for a namespace of argparse. ``function`` has it as a parameter.
+    ``holder`` is a resolved name; empty for argparse's namespace. ``function`` is the function that has it as a
+    parameter.
     """
 
     place: Span
@@ -38,7 +40,7 @@ class _Declared(NamedTuple):
 
 def check(context: Context) -> Iterator[Finding]:
     """Options whose declaration an entry point reaches."""
-    for declared in _declared(context):
+    for declared in _seed_options(context):
         programs = context.project.reaching(declared.function or f"{context.path}:")
         files = sorted({path for program in programs for path in program.run.paths})
         if files and not _is_read(context, declared, files):
@@ -46,52 +48,56 @@ def check(context: Context) -> Iterator[Finding]:
             yield Finding("TRL109", declared.place, message)
 
 
-def _declared(context: Context) -> Iterator[_Declared]:
+def _seed_options(context: Context) -> Iterator[_SeedOption]:
     for option in context.project.resolver.options.declared_in(context.path):
         if _SEED.fullmatch(option.word):
             function = f"{context.path}{option.function}" if option.function else ""
             click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
-            holder = _decorated(context, option.call) if click else ""
-            yield _Declared(span(option.call), option.flag, option.word, option.call, holder, function)
+            holder = _decorated_function(context, option.call) if click else ""
+            yield _SeedOption(span(option.call), option.flag, option.word, option.call, holder, function)
     for owner in context.facts.classes:
-        yield from _fields(context, owner)
+        yield from _field_options(context, owner)
     for name, values in context.facts.assigned.items():
         for how, value in values:
-            if how == "=" and isinstance(value, Collection) and _HOLDER.fullmatch(name.rpartition(".")[2].lstrip(":")):
-                yield from _keys(context.path, name, value)
+            if (
+                how == "="
+                and isinstance(value, Collection)
+                and _CONFIG_NAME.fullmatch(name.rpartition(".")[2].lstrip(":"))
+            ):
+                yield from _key_options(context.path, name, value)
     for program in context.project.programs_of(context.path):
         if program.entry.function:
             for definition in context.project.resolver.functions(program.entry.function):
-                yield from _parameters(context, program.entry.function, definition)
+                yield from _parameter_options(context, program.entry.function, definition)
 
 
-def _decorated(context: Context, call: Call) -> str:
-    """The function whose decorator a click option is."""
+def _decorated_function(context: Context, call: Call) -> str:
+    """The function that a click option decorates."""
     return next((context.path + each.name for each in context.facts.functions if call in each.decorators), "")
 
 
-def _fields(context: Context, owner: Class) -> Iterator[_Declared]:
+def _field_options(context: Context, owner: Class) -> Iterator[_SeedOption]:
     decorators = (each.func if isinstance(each, Call) else each for each in owner.decorators)
-    if any(_RECORDS.intersection(context.project.names(context.path, each)) for each in decorators):
+    if any(_DATACLASS_DECORATORS.intersection(context.project.names(context.path, each)) for each in decorators):
         for statement in owner.body:
             if isinstance(statement, Assign) and isinstance(statement.value, Constant):
                 target = statement.targets[0]
                 word = target.roots[0].rpartition(".")[2] if isinstance(target, Ref) else ""
                 if _SEED.fullmatch(word):
                     name = f"{context.path}{owner.name}"
-                    yield _Declared(span(statement), word, word, statement.value, f"{name}()", "")
+                    yield _SeedOption(span(statement), word, word, statement.value, f"{name}()", "")
 
 
-def _keys(path: str, name: str, display: Collection) -> Iterator[_Declared]:
+def _key_options(path: str, name: str, display: Collection) -> Iterator[_SeedOption]:
     if display.kind == "dict":
         for key, value in zip(display.items[::2], display.items[1::2], strict=True):
             if not (isinstance(key, Constant) and isinstance(value, Constant)):
                 continue
             if isinstance(key.value, str) and _SEED.fullmatch(key.value):
-                yield _Declared(span(key), key.value, key.value, key, f"{path}{name}", "")
+                yield _SeedOption(span(key), key.value, key.value, key, f"{path}{name}", "")
 
 
-def _parameters(context: Context, name: str, function: Function) -> Iterator[_Declared]:
+def _parameter_options(context: Context, name: str, function: Function) -> Iterator[_SeedOption]:
     """Parameters of a typer command; click's have their own declaration."""
     options = context.project.resolver.options
     for param in function.params:
@@ -100,11 +106,11 @@ def _parameters(context: Context, name: str, function: Function) -> Iterator[_De
             start = context.lines.offset(row)
             found = context.lines.text.rfind(param.name, start, param.default.start)
             place = Span(max(found, start), param.default.end)
-            yield _Declared(place, param.name, param.name, None, name, name)
+            yield _SeedOption(place, param.name, param.name, None, name, name)
 
 
-def _is_read(context: Context, declared: _Declared, files: list[str]) -> bool:
-    reads: Reads = reads_of(context.project, files)
+def _is_read(context: Context, declared: _SeedOption, files: list[str]) -> bool:
+    reads: OptionReads = option_reads(context.project, files)
     if declared.holder and context.project.resolver.functions(declared.holder):
         return reads.parameter(declared.holder, declared.word)
     if reads.word(declared.word, declared.by):

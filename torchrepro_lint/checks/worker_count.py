@@ -1,4 +1,4 @@
-"""TRL305 and TRL306: loaders whose batches depend on timing, or on how many processors a machine has."""
+"""TRL305 and TRL306: loaders whose batches depend on timing, or on the machine's number of processors."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import replace_argument
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.sites import by_site
+from torchrepro_lint.domain.loaders.sites import group_by_call
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
-from torchrepro_lint.syntax.visitor import within
+from torchrepro_lint.syntax.visitor import subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.environment import Scoped
+    from torchrepro_lint.dataflow.environment import Closure
     from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.domain.loaders.sites import Loader
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
-_COUNTS = frozenset(
+_PROCESSOR_COUNTS = frozenset(
     {
         *("os.cpu_count", "os.process_cpu_count", "os.sched_getaffinity", "multiprocessing.cpu_count"),
         *("torch.multiprocessing.cpu_count", "psutil.cpu_count", "joblib.cpu_count", "torch.get_num_threads"),
@@ -30,14 +30,14 @@ _COUNTS = frozenset(
 
 def out_of_order(context: Context) -> Iterator[Finding]:
     """TRL305: ``in_order=False`` with more than one worker."""
-    for each in by_site(context.project.readable_loaders(context.path)):
-        loader = next(filter(_overtakes, each), None)
+    for each in group_by_call(context.project.readable_loaders(context.path)):
+        loader = next(filter(_is_out_of_order, each), None)
         if loader is not None:
             message = f"{loader.label}(in_order=False) returns batches as workers finish them; write in_order=True"
             yield Finding("TRL305", span(loader.site.call), message, _in_order(loader))
 
 
-def _overtakes(loader: Loader) -> bool:
+def _is_out_of_order(loader: Loader) -> bool:
     orders, workers = loader.constants("in_order"), loader.constants("num_workers")
     return bool(orders) and not any(orders or ()) and (workers is None or any(count not in (0, 1) for count in workers))
 
@@ -50,9 +50,9 @@ def _in_order(loader: Loader) -> Fix | None:
 
 
 def machine_dependent(context: Context) -> Iterator[Finding]:
-    """TRL306: a number of workers that is the machine's, where they draw, or share a stream of samples."""
-    for each in by_site(context.project.readable_loaders(context.path)):
-        found = next(((loader, source) for loader in each if (source := _counted(context, loader))), None)
+    """TRL306: a number of workers that depends on the machine, where workers draw, or split a stream of samples."""
+    for each in group_by_call(context.project.readable_loaders(context.path)):
+        found = next(((loader, source) for loader in each if (source := _processor_count(context, loader))), None)
         if found is not None:
             loader, source = found
             message = (
@@ -62,48 +62,53 @@ def machine_dependent(context: Context) -> Iterator[Finding]:
             yield Finding("TRL306", span(_place(loader)), message)
 
 
-def _counted(context: Context, loader: Loader) -> str:
-    """The function that counts processors for a loader, where it matters how many workers there are."""
+def _processor_count(context: Context, loader: Loader) -> str:
+    """The function that counts processors for a loader, where the number of workers makes a difference."""
     there = context.project.uses.spots(context.path).of(loader.site.call)
     source = next(
-        filter(None, (_source(context.project, loader, there, each, 0) for each in loader.values("num_workers"))), ""
+        filter(None, (_count_source(context.project, loader, there, each, 0) for each in loader.values("num_workers"))),
+        "",
     )
-    return source if source and (_streams(loader) or context.project.fetching.of_loader(loader)) else ""
+    return (
+        source if source and (_is_iterable_dataset(loader) or context.project.fetch_effects.of_loader(loader)) else ""
+    )
 
 
-def _source(project: ValueFlow, loader: Loader, there: Spot | None, count: Scoped, depth: int) -> str:
-    """The function that counts processors, in a value or behind a variable in it, for a loader that stands ``there``."""
-    for each in within(count.value) if depth < 6 else ():
+def _count_source(
+    project: ValueFlow, loader: Loader, there: ExpressionPosition | None, count: Closure, depth: int
+) -> str:
+    """The function that counts processors, in a value or behind a variable in it, for a loader at ``there``."""
+    for each in subexpressions(count.value) if depth < 6 else ():
         if isinstance(each, Call):
             for name in project.names(count.path, each.func):
-                if name in _COUNTS and not _is_apart(project, there, count.path, each):
+                if name in _PROCESSOR_COUNTS and not _is_in_other_branch(project, there, count.path, each):
                     return name
         elif each is not count.value:
             for behind in loader.origins.of(count._replace(value=each)):
-                if behind.value is not each and (found := _source(project, loader, there, behind, depth + 1)):
+                if behind.value is not each and (found := _count_source(project, loader, there, behind, depth + 1)):
                     return found
     return ""
 
 
-def _is_apart(project: ValueFlow, there: Spot | None, path: str, call: Call) -> bool:
-    """Whether a value stands in one branch of a test of an attribute, and the loader in the other branch of the same test."""
+def _is_in_other_branch(project: ValueFlow, there: ExpressionPosition | None, path: str, call: Call) -> bool:
+    """Whether the value is set in one branch of a test of an attribute, and the loader is in the other branch."""
     spot = project.uses.spots(path).of(call)
     if spot is None or there is None:
         return False
-    tests = dict(_tests(there))
-    return any(tests.get(words, number) != number for words, number in _tests(spot))
+    tests = dict(_attribute_tests(there))
+    return any(tests.get(words, number) != number for words, number in _attribute_tests(spot))
 
 
-def _tests(spot: Spot) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The attributes of ``self`` that the ``if`` statements around a place ask for, with the branch that it is in."""
+def _attribute_tests(spot: ExpressionPosition) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The attributes of ``self`` that the ``if`` statements around a position test, with the branch."""
     for block in spot.blocks:
         match block.owner:
             case If(test=Ref(roots=(root,), path=words)) if words and root.endswith(".self"):
                 yield words, block.number
 
 
-def _streams(loader: Loader) -> bool:
-    """Whether the dataset is iterated, so that each worker goes along a part of it."""
+def _is_iterable_dataset(loader: Loader) -> bool:
+    """Whether the dataset is iterated, so that each worker gets a part of the stream."""
     resolver = loader.origins.project.resolver
     for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
         if isinstance(each.value, Call):

@@ -1,4 +1,4 @@
-"""TRL307: worker functions that seed from entropy, or seed every worker alike."""
+"""TRL307: worker functions that seed from entropy, or give every worker the same seed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argu
 from torchrepro_lint.checks.fixes.imports import ensure_import
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Ref, span
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.workers import WorkerSeed
@@ -25,14 +25,14 @@ _OTHERS = ("numpy.random.seed", "random.seed")
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """At the call that seeds, or by which the worker function seeds through a helper."""
+    """Reported at the call that seeds, or at the worker function's call of a helper that seeds."""
     if may_seed_workers(context.project, context.path):
         for seed in context.project.worker_seeds(context.path):
             yield Finding(CODE, span(seed.call), _message(seed), _fix(context, seed))
 
 
 def _message(seed: WorkerSeed) -> str:
-    name = label(seed.name)
+    name = display_name(seed.name)
     if seed.source == "entropy":
         cause = f"{name}() takes a worker's seed from entropy"
     elif seed.source:
@@ -48,27 +48,27 @@ def _cure(seed: WorkerSeed) -> str:
     return "seed from torch.initial_seed() % 2**32"
 
 
-def _called(context: Context, seed: WorkerSeed) -> list[Function]:
-    """The helpers of the project that are called; none where the call is the seeder's own, also in a helper."""
+def _helpers_called(context: Context, seed: WorkerSeed) -> list[Function]:
+    """The functions of the project that the call runs; none for a direct call of the seeder."""
     names = () if seed.direct else context.project.names(seed.path, seed.call.func)
     return [function for name in names for function in context.project.resolver.functions(name)]
 
 
-def _means_something_else(context: Context, word: str) -> bool:
-    """Whether the file reads a word that nothing in it binds: an import would."""
+def _is_unbound_name(context: Context, word: str) -> bool:
+    """Whether the file reads a name that it does not bind, and that an import would bind."""
     read = (each for body in bodies(context.facts) for statement in statements(body) for each in expressions(statement))
-    return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in within(each))
+    return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in subexpressions(each))
 
 
 def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
-    """The documented form, where the seed is the call's only argument or none is given."""
-    call, helpers = seed.call, _called(context, seed)
+    """The documented form, where the seed is the only argument or there is none."""
+    call, helpers = seed.call, _helpers_called(context, seed)
     if len(call.args) > 1 or any(arg.star for arg in call.args) or not (helpers or seed.name in _TORCH + _OTHERS):
         return None
     if not seed.direct and not (call.args and seed.passed):
         return None
     torch, imports = ensure_import(context.facts, context.lines.text, "torch")
-    if imports and _means_something_else(context, torch):
+    if imports and _is_unbound_name(context, torch):
         return None
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)

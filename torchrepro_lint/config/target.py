@@ -1,10 +1,6 @@
-"""What a project's files say about it: the releases it needs (lock files, pins, specifiers) and its commands.
+"""The target torch release and the library requirements of a project, read from lock files, pyproject.toml and requirement files.
 
-Which releases of libraries a project runs, where rows of the tables hold for some releases only.
-
-The torch version that a project will run, and what says so.
-
-The target torch of a command that is about torch itself: what ``--torch-version`` asks for, else the project here.
+Also the console scripts that a project declares. A torch release that the catalogue lacks is replaced by the nearest one.
 """
 
 from __future__ import annotations
@@ -19,11 +15,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchrepro_lint.catalogue.loaders import Libraries
-from torchrepro_lint.config.roots import Options, Root, Roots, unmarked
-from torchrepro_lint.config.settings import Settings, version
+from torchrepro_lint.catalogue.loaders import LibraryVersions
+from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder, fallback_root
+from torchrepro_lint.config.settings import Settings, parse_torch_version
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.source.files import documented_versions, listing, load, paper
+from torchrepro_lint.source.files import documented_versions, load_toml, read_manifest, read_requirements
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -32,44 +28,44 @@ if TYPE_CHECKING:
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 _TORCH = "torch"
-# Python reads no number of more digits, wherever that limit is.
-_LONGEST = 600
+# Longer texts are ignored: Python limits the digits of a number.
+_MAX_LENGTH = 600
 
 
-class Demand(NamedTuple):
-    """One statement about a library. ``exact`` is the pinned version where it is a pin."""
+class VersionRequirement(NamedTuple):
+    """The requirement of a library in one file; ``exact`` is the version if it is pinned."""
 
     file: str
     specifiers: SpecifierSet
     exact: Version | None
 
 
-def locked(root: Path, library: str = _TORCH) -> Iterator[Demand]:
-    """The release of a library, torch's if none is named, in each lock file of a project; the newest of several."""
+def locked_versions(root: Path, library: str = _TORCH) -> Iterator[VersionRequirement]:
+    """The release of a library in each lock file of a project; the newest of several."""
     for name in LOCKS:
         packages = _toml(root / name).get("package")
         tables = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
-        versions = [_version(one.get("version")) for one in tables if one.get("name") == library]
+        versions = [_parsed_version(one.get("version")) for one in tables if one.get("name") == library]
         known = [version for version in versions if version is not None]
         if known:
-            yield Demand(name, SpecifierSet(f"=={max(known)}"), max(known))
+            yield VersionRequirement(name, SpecifierSet(f"=={max(known)}"), max(known))
 
 
-def declared(root: Path, library: str = _TORCH) -> Iterator[Demand]:
-    """What pyproject.toml, requirements*.txt and environment.yml ask for of a library, in this order."""
+def declared_requirements(root: Path, library: str = _TORCH) -> Iterator[VersionRequirement]:
+    """The requirements of a library in pyproject.toml, requirements*.txt and environment.yml, in this order."""
     for text in _pyproject(_toml(root / "pyproject.toml"), library):
-        yield from _demand("pyproject.toml", text, library)
+        yield from _requirement("pyproject.toml", text, library)
     for path in sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")]):
         for line in _lines(path):
-            yield from _demand(path.relative_to(root).as_posix(), line, library)
+            yield from _requirement(path.relative_to(root).as_posix(), line, library)
     for path in sorted([*root.glob("environment*.yml"), *root.glob("environment*.yaml")]):
         for line in _lines(path):
             if (match := _CONDA.match(line)) and _conda_name(match["name"]) == library:
-                yield from _specified(path.name, _conda(match["spec"]))
+                yield from _from_specifier(path.name, _conda(match["spec"]))
 
 
 def console_scripts(root: Path) -> tuple[str, ...]:
-    """What pyproject.toml exposes as commands: ``package.module:function``."""
+    """The console scripts in pyproject.toml: ``package.module:function``."""
     data = _toml(root / "pyproject.toml")
     tables = [_table(_table(data, "project"), key) for key in ("scripts", "gui-scripts")]
     tables.append(_table(_table(_table(data, "tool"), "poetry"), "scripts"))
@@ -77,44 +73,44 @@ def console_scripts(root: Path) -> tuple[str, ...]:
 
 
 def project_name(root: Path) -> str:
-    """What pyproject.toml calls the project; empty where it does not."""
+    """The project's name in pyproject.toml, or an empty text."""
     data = _toml(root / "pyproject.toml")
     names = (_table(data, "project").get("name"), _table(_table(data, "tool"), "poetry").get("name"))
     return next((name for name in names if isinstance(name, str)), "")
 
 
-def _demand(file: str, text: str, library: str) -> Iterator[Demand]:
-    """A requirement by PEP 508, where it is one of the library."""
+def _requirement(file: str, text: str, library: str) -> Iterator[VersionRequirement]:
+    """A requirement in the syntax of PEP 508, if it is for the library."""
     if library.partition("-")[0] not in text.lower():
         return
     try:
         requirement = Requirement(text.partition(" #")[0].strip())
     except InvalidRequirement:
         return
-    if _same_name(requirement.name) == library:
-        yield _pinned(file, requirement.specifier)
+    if _normalized_name(requirement.name) == library:
+        yield _with_pin(file, requirement.specifier)
 
 
 def _conda_name(name: str) -> str:
-    return _TORCH if name == "pytorch" else _same_name(name)
+    return _TORCH if name == "pytorch" else _normalized_name(name)
 
 
-def _same_name(name: str) -> str:
-    """A name as packages are compared by it."""
+def _normalized_name(name: str) -> str:
+    """A package name, normalised for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _specified(file: str, text: str) -> Iterator[Demand]:
+def _from_specifier(file: str, text: str) -> Iterator[VersionRequirement]:
     try:
-        yield _pinned(file, SpecifierSet(text))
+        yield _with_pin(file, SpecifierSet(text))
     except InvalidSpecifier:
         return
 
 
-def _pinned(file: str, specifiers: SpecifierSet) -> Demand:
-    """``==2.1.2`` is a pin; ``==2.1.*`` pins the minor release, which the specifier says by itself."""
-    exact = [_version(one.version) for one in specifiers if one.operator in ("==", "===")]
-    return Demand(file, specifiers, next((version for version in exact if version is not None), None))
+def _with_pin(file: str, specifiers: SpecifierSet) -> VersionRequirement:
+    """``==2.1.2`` is a pin; ``==2.1.*`` is an ordinary specifier."""
+    exact = [_parsed_version(one.version) for one in specifiers if one.operator in ("==", "===")]
+    return VersionRequirement(file, specifiers, next((version for version in exact if version is not None), None))
 
 
 def _pyproject(data: dict[str, Any], library: str) -> Iterator[str]:
@@ -133,7 +129,7 @@ def _pyproject(data: dict[str, Any], library: str) -> Iterator[str]:
 
 
 def _poetry(text: str) -> str:
-    """Poetry's constraints as specifiers: ``^1.8``, ``~1.8`` and a bare version have no such form of their own."""
+    """Translate Poetry's constraints, such as ``^1.8``, ``~1.8`` and a bare version, to specifiers."""
     parts = []
     for part in (piece.strip() for piece in text.split(",")):
         bare = part.lstrip("^~= ")
@@ -150,7 +146,7 @@ def _poetry(text: str) -> str:
 
 
 def _conda(text: str) -> str:
-    """Conda's ``=1.8`` fits 1.8.1 too, and a build string may follow; the rest is as in a specifier."""
+    """Translate conda's constraints: ``=1.8`` admits 1.8.1 too, and a build string may follow."""
     if match := re.match(r"=(?!=)([\d.]+)(?:\.\*|=.*)?$", text):
         return f"=={match[1].rstrip('.')}.*"
     return re.sub(r"^(==[^=,]+)=.*$", r"\1", text)
@@ -158,14 +154,14 @@ def _conda(text: str) -> str:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return load(paper(path))
+        return load_toml(read_manifest(path))
     except (OSError, ValueError):
         return {}
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        lines = listing(path).decode("utf-8-sig", "replace").splitlines()
+        lines = read_requirements(path).decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return []
     return [line for line in lines if _is_statement(line)]
@@ -181,33 +177,33 @@ def _strings(value: object) -> Iterable[str]:
 
 
 def _is_statement(value: object) -> TypeGuard[str]:
-    """Whether a value is a text that may be a requirement or a version, none of whose numbers has too many digits."""
-    return isinstance(value, str) and len(value) <= _LONGEST
+    """Whether a value is a text short enough to be parsed as a requirement or version."""
+    return isinstance(value, str) and len(value) <= _MAX_LENGTH
 
 
-def _version(text: object) -> Version | None:
+def _parsed_version(text: object) -> Version | None:
     try:
         return Version(text) if _is_statement(text) else None
     except InvalidVersion:
         return None
 
 
-# The libraries of which some rows of transforms.toml hold for some releases only; a run that answers from its record does not
-# read the tables.
-VERSIONED = ("albumentations",)
+# The libraries with rows in transforms.toml that hold for some releases only. They are named here so that a run that is answered
+# from its record need not read the tables.
+VERSIONED_LIBRARIES = ("albumentations",)
 
 
-def libraries(root: Path) -> Libraries:
-    """What a project asks for of ``VERSIONED``: the first of a lock file, an exact pin, any specifiers."""
-    return tuple((name, found) for name in VERSIONED if (found := _asked(root, name)))
+def required_libraries(root: Path) -> LibraryVersions:
+    """The required versions of ``VERSIONED_LIBRARIES``: from a lock file, else an exact pin, else any specifiers."""
+    return tuple((name, found) for name in VERSIONED_LIBRARIES if (found := _required_version(root, name)))
 
 
-def _asked(root: Path, name: str) -> str:
-    demands: list[Demand] = list(declared(root, name))
-    for demand in (*locked(root, name), *demands):
-        if demand.exact is not None:
-            return f"=={demand.exact}"
-    return next((str(demand.specifiers) for demand in demands if demand.specifiers), "")
+def _required_version(root: Path, name: str) -> str:
+    requirements: list[VersionRequirement] = list(declared_requirements(root, name))
+    for requirement in (*locked_versions(root, name), *requirements):
+        if requirement.exact is not None:
+            return f"=={requirement.exact}"
+    return next((str(requirement.specifiers) for requirement in requirements if requirement.specifiers), "")
 
 
 _MINIMUM = "minimum"
@@ -215,9 +211,9 @@ _PATCHES = range(20)
 
 
 class Target(NamedTuple):
-    """``version`` is one that the catalogue has (``"2.1"``), ``decided_by`` the file or option that decided.
+    """The target torch release: ``version`` is in the catalogue (``"2.1"``), ``decided_by`` is the file or option that decided.
 
-    ``asked`` is the version that was asked for where the catalogue lacks it and has a nearer one, else ``None``.
+    ``asked`` is the requested version if the catalogue lacks it and ``version`` replaces it, else ``None``.
     """
 
     version: str
@@ -232,36 +228,36 @@ def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
     ``"minimum"`` asks for the oldest release that the specifiers admit.
     """
     if asked == _MINIMUM:
-        return _minimum(list(declared(root)) or list(locked(root)), known)
+        return _minimum_target(list(declared_requirements(root)) or list(locked_versions(root)), known)
     if asked is not None:
-        return _nearest(Version(asked), "the torch-version setting", known)
-    demands = list(declared(root))
-    for demand in (*locked(root), *demands):
-        if demand.exact is not None:
-            return _nearest(demand.exact, demand.file, known)
-    for demand in demands:
-        if demand.specifiers and (admitted := _admitted(demand, known)):
-            return Target(admitted[-1], demand.file)
+        return _nearest_target(Version(asked), "the torch-version setting", known)
+    requirements = list(declared_requirements(root))
+    for requirement in (*locked_versions(root), *requirements):
+        if requirement.exact is not None:
+            return _nearest_target(requirement.exact, requirement.file, known)
+    for requirement in requirements:
+        if requirement.specifiers and (admitted := _admitted_releases(requirement, known)):
+            return Target(admitted[-1], requirement.file)
     return Target(known[-1], "the newest release known")
 
 
-def _minimum(demands: list[Demand], known: Sequence[str]) -> Target:
-    for demand in demands:
-        if demand.specifiers and (admitted := _admitted(demand, known)):
-            return Target(admitted[0], demand.file)
+def _minimum_target(requirements: list[VersionRequirement], known: Sequence[str]) -> Target:
+    for requirement in requirements:
+        if requirement.specifiers and (admitted := _admitted_releases(requirement, known)):
+            return Target(admitted[0], requirement.file)
     return Target(known[-1], "the newest release known")
 
 
-def _admitted(demand: Demand, known: Sequence[str]) -> list[str]:
-    """The releases of which at least one patch fits."""
+def _admitted_releases(requirement: VersionRequirement, known: Sequence[str]) -> list[str]:
+    """The releases with at least one admitted patch release."""
     return [
         release
         for release in known
-        if any(demand.specifiers.contains(f"{release}.{patch}", prereleases=True) for patch in _PATCHES)
+        if any(requirement.specifiers.contains(f"{release}.{patch}", prereleases=True) for patch in _PATCHES)
     ]
 
 
-def _nearest(version: Version, decided_by: str, known: Sequence[str]) -> Target:
+def _nearest_target(version: Version, decided_by: str, known: Sequence[str]) -> Target:
     wanted = f"{version.major}.{version.minor}"
     if wanted in known:
         return Target(wanted, decided_by)
@@ -269,33 +265,33 @@ def _nearest(version: Version, decided_by: str, known: Sequence[str]) -> Target:
     return Target(older[-1] if older else known[0], decided_by, asked=wanted)
 
 
-def options(torch_version: str | None) -> Options:
-    """The settings' override by ``--torch-version``. Raises ``UsageError`` for what is no version."""
+def torch_version_options(torch_version: str | None) -> ConfigOptions:
+    """The settings override of ``--torch-version``. Raises ``UsageError`` if it is no version."""
     if torch_version is None:
-        return Options()
+        return ConfigOptions()
     try:
-        version(torch_version)
+        parse_torch_version(torch_version)
     except ValueError as error:
         raise UsageError(f"--torch-version: {error}") from None
 
     def override(settings: Settings) -> Settings:
         return settings._replace(torch_version=torch_version)
 
-    return Options(overrides=override)
+    return ConfigOptions(overrides=override)
 
 
 def target_here(torch_version: str | None) -> Target:
-    """The torch of the project around the current directory, or the one asked for."""
-    return target_of(Roots(options(torch_version), unmarked(())).of(os.getcwd()))
+    """The target torch of the project around the current directory, or the one asked for."""
+    return target_of(RootFinder(torch_version_options(torch_version), fallback_root(())).of(os.getcwd()))
 
 
-def target_of(root: Root) -> Target:
-    """The torch that a project will run."""
+def target_of(root: ProjectRoot) -> Target:
+    """The target torch of a project."""
     return find_target(Path(root.path), root.settings.torch_version, documented_versions())
 
 
-def warning(target: Target) -> str | None:
-    """What to tell where another release stands in for the one asked for."""
+def substitution_warning(target: Target) -> str | None:
+    """A note for the user if another release replaces the one asked for."""
     if target.asked is None:
         return None
     return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"

@@ -1,6 +1,6 @@
-"""Expressions as short text for messages, and the one constant that an expression can be.
+"""Constant propagation: the one constant that an expression can be, and its value when no option is given.
 
-Whether a test holds when nothing is given on the command line.
+Expressions are also written as short text here, for messages.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.catalogue.conditions import OPEN, Literal, literal
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
 
 
-def constant(names: Names, path: str, expression: Expression | None) -> Literal:
+def propagated_constant(names: Names, path: str, expression: Expression | None) -> LiteralValue:
     """The constant that an expression of a file always is; ``OPEN`` where it may be several, or anything."""
     if expression is None:
-        return OPEN
-    found = [literal(value) for _, value in names.values(path, expression)]
-    first = found[0] if found else OPEN
-    return first if all(type(each) is type(first) and each == first for each in found) else OPEN
+        return UNKNOWN_VALUE
+    found = [literal_value(value) for _, value in names.values(path, expression)]
+    first = found[0] if found else UNKNOWN_VALUE
+    return first if all(type(each) is type(first) and each == first for each in found) else UNKNOWN_VALUE
 
 
-def spoken(expression: Expression | None) -> str:
+def describe(expression: Expression | None) -> str:
     """An expression in a few words: ``args.fast``, ``not debug``, ``get_flag(...)``; ``...`` for what takes more."""
     match expression:
         case Constant(value=value):
@@ -33,25 +33,23 @@ def spoken(expression: Expression | None) -> str:
         case Ref(roots=roots, path=path):
             return ".".join((_word(roots[0]), *path)) if roots else "..."
         case Attribute(value=value, name=name):
-            return f"{spoken(value)}.{name}"
+            return f"{describe(value)}.{name}"
         case Call(func=func, args=args):
-            return f"{spoken(func)}({'...' if args else ''})"
+            return f"{describe(func)}({'...' if args else ''})"
         case Subscript(value=value, indices=(index,)):
-            return f"{spoken(value)}[{spoken(index)}]"
+            return f"{describe(value)}[{describe(index)}]"
         case Operation(op="not", operands=(operand,)):
-            return f"not {spoken(operand)}"
-        case Operation(op=op, operands=(left, right)) if op in _BETWEEN:
-            return f"{spoken(left)} {op} {spoken(right)}"
+            return f"not {describe(operand)}"
+        case Operation(op=op, operands=(left, right)) if op in _BINARY:
+            return f"{describe(left)} {op} {describe(right)}"
         case Operation(op="if", operands=(test, one, other)):
-            return f"{spoken(one)} if {spoken(test)} else {spoken(other)}"
+            return f"{describe(one)} if {describe(test)} else {describe(other)}"
         case Collection(kind="list", items=()):
             return "[]"
     return "..."
 
 
-_BETWEEN = frozenset(
-    {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "and", "or", "+", "-", "*", "%"}
-)
+_BINARY = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "and", "or", "+", "-", "*", "%"})
 
 
 def _word(root: str) -> str:
@@ -73,31 +71,33 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Default(NamedTuple):
+class DefaultValue(NamedTuple):
     """A value that an option has by default, and the option as the program reads it (empty for a plain literal)."""
 
     value: object
     option: str
 
 
-def by_default(names: Names, path: str, test: Expression, command: str | None) -> Default | None:
+def value_by_default(names: Names, path: str, test: Expression, command: str | None) -> DefaultValue | None:
     """What an expression of a file is when no option is given; None where that is not known.
 
     ``command`` is the function that a command line calls, whose parameters are options.
     """
     match test:
         case Operation(op="not", operands=(operand,)):
-            inner = by_default(names, path, operand, command)
+            inner = value_by_default(names, path, operand, command)
             return inner and inner._replace(value=not inner.value)
         case Operation(op="and" | "or" as op, operands=operands):
-            return _joined(op, [by_default(names, path, each, command) for each in operands])
+            return _default_of_boolean(op, [value_by_default(names, path, each, command) for each in operands])
         case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
-            return _compared(op, by_default(names, path, left, command), by_default(names, path, right, command))
-    found = {_leaf(names, file, value, command) for file, value in names.values(path, test)}
+            return _default_of_comparison(
+                op, value_by_default(names, path, left, command), value_by_default(names, path, right, command)
+            )
+    found = {_default_of_leaf(names, file, value, command) for file, value in names.values(path, test)}
     return found.pop() if len(found) == 1 else None
 
 
-def _joined(op: str, parts: list[Default | None]) -> Default | None:
+def _default_of_boolean(op: str, parts: list[DefaultValue | None]) -> DefaultValue | None:
     """One part may decide alone; else all must be known."""
     for part in parts:
         if part is not None and bool(part.value) is (op == "or"):
@@ -106,33 +106,33 @@ def _joined(op: str, parts: list[Default | None]) -> Default | None:
     return known[-1] if known and len(known) == len(parts) else None
 
 
-def _compared(op: str, left: Default | None, right: Default | None) -> Default | None:
+def _default_of_comparison(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
     if left is None or right is None:
         return None
     try:
-        return Default(_COMPARISONS[op](left.value, right.value), left.option or right.option)
+        return DefaultValue(_COMPARISONS[op](left.value, right.value), left.option or right.option)
     except TypeError:
         return None
 
 
-def _leaf(names: Names, path: str, value: Expression, command: str | None) -> Default | None:
+def _default_of_leaf(names: Names, path: str, value: Expression, command: str | None) -> DefaultValue | None:
     if isinstance(value, Constant):
-        return Default(value.value, "")
+        return DefaultValue(value.value, "")
     options = names.options.of(path, value)
     if options:
         default = options[0].default
-        return Default(default.value, _text(value)) if default is not None and len(options) == 1 else None
+        return DefaultValue(default.value, _option_text(value)) if default is not None and len(options) == 1 else None
     if (
         command
         and isinstance(value, Ref)
         and any(f"{path}{root}".startswith(f"{command}.<locals>.") for root in value.roots)
     ):
         default_of = names.default(path, value)
-        return Default(default_of.value, _text(value)) if isinstance(default_of, Constant) else None
+        return DefaultValue(default_of.value, _option_text(value)) if isinstance(default_of, Constant) else None
     return None
 
 
-def _text(value: Expression) -> str:
+def _option_text(value: Expression) -> str:
     """``args.seed`` as the program writes it."""
     if isinstance(value, Ref):
         return ".".join((value.roots[0].rpartition(".")[2].lstrip(":?"), *value.path))

@@ -1,8 +1,6 @@
-"""What does not run with what one particular call passes: ``if train: …`` where ``False`` is passed.
+"""Path feasibility: which branches of a function are pruned in an environment, and what path conditions imply.
 
-Whether a program makes sure that there is one element: by an assertion, or by a test of the length.
-
-What a test around an event says of a value: that it is not None, or that it is not true.
+A path condition may imply that a value is not None, that it is falsy, or that a container has one element.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.environment import Scope, Scoped
+from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -18,16 +16,16 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     If,
-    Leave,
     Loop,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Try,
     With,
 )
-from torchrepro_lint.syntax.use_def import Spot, Spots
-from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, statements, within
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -38,39 +36,41 @@ _LEAVING = ("return", "raise")
 _CHOOSING = frozenset({"if", "and", "or"})
 
 
-def idle(origins: ValueSources, path: str, body: tuple[Statement, ...], scope: Scope) -> tuple[tuple[int, int], ...]:
+def infeasible_ranges(
+    sources: ValueSources, path: str, body: tuple[Statement, ...], environment: Environment
+) -> tuple[tuple[int, int], ...]:
     """The ranges of a function's text that do not run in a scope. Only tests of parameters count that it has not assigned
     before, and of attributes of the scope's object.
     """
-    look = _Look(origins, path, scope)
+    look = _BranchPruning(sources, path, environment)
     look.ends(body)
     return tuple(look.found)
 
 
-def truth(origins: ValueSources, path: str, test: Expression, scope: Scope) -> bool | None:
+def evaluate_test(sources: ValueSources, path: str, test: Expression, environment: Environment) -> bool | None:
     """What a test gives in a scope; None where that is not known."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            answer = truth(origins, path, inner, scope)
+            answer = evaluate_test(sources, path, inner, environment)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [truth(origins, path, each, scope) for each in operands]
+            answers = [evaluate_test(sources, path, each, environment) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
-        case Operation(op=op, operands=(left, right)) if op in _COMPARING:
+        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
             answers = [
-                _COMPARING[op](one, other)
-                for one in _values(origins, path, left, scope)
-                for other in _values(origins, path, right, scope)
+                _COMPARISONS[op](one, other)
+                for one in _values(sources, path, left, environment)
+                for other in _values(sources, path, right, environment)
             ]
         case _:
-            answers = [bool(value) for value in _values(origins, path, test, scope)]
+            answers = [bool(value) for value in _values(sources, path, test, environment)]
     return answers[0] if answers and len(set(answers)) == 1 else None
 
 
-class _Look:
-    def __init__(self, origins: ValueSources, path: str, scope: Scope) -> None:
-        self._origins, self._path, self._scope = origins, path, scope
+class _BranchPruning:
+    def __init__(self, sources: ValueSources, path: str, environment: Environment) -> None:
+        self._sources, self._path, self._environment = sources, path, environment
         self.found: list[tuple[int, int]] = []
 
     def ends(self, body: tuple[Statement, ...]) -> bool:
@@ -85,14 +85,14 @@ class _Look:
     def _leaves(self, statement: Statement) -> bool:
         match statement:
             case If(test=test, body=body, orelse=orelse):
-                answer = truth(self._origins, self._path, test, self._scope)
+                answer = evaluate_test(self._sources, self._path, test, self._environment)
                 if answer is None:
                     return all([self.ends(body), self.ends(orelse)])
                 self._leave_out(orelse if answer else body)
                 return self.ends(body if answer else orelse)
             case With(body=body):
                 return self.ends(body)
-            case Leave(kind=kind):
+            case SimpleStatement(kind=kind):
                 return kind in _LEAVING
         for block in blocks(statement):
             self.ends(block)
@@ -100,11 +100,11 @@ class _Look:
 
     def _choose(self, statement: Statement) -> None:
         """Note what is not evaluated of ``one if test else other``, and after what decides an ``and`` or ``or``."""
-        for choice in _choices(self._origins, statement):
+        for choice in _conditional_operations(self._sources, statement):
             operands = choice.operands
             if choice.op == "if":
                 test, one, other = operands
-                answer = truth(self._origins, self._path, test, self._scope)
+                answer = evaluate_test(self._sources, self._path, test, self._environment)
                 unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
             else:
                 unused = self._undecided(choice.op == "or", operands)
@@ -112,7 +112,7 @@ class _Look:
 
     def _undecided(self, decisive: bool, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:
         for index, operand in enumerate(operands):
-            if truth(self._origins, self._path, operand, self._scope) is decisive:
+            if evaluate_test(self._sources, self._path, operand, self._environment) is decisive:
                 return operands[index + 1 :]
         return ()
 
@@ -121,21 +121,21 @@ class _Look:
             self.found.append((body[0].start, body[-1].end))
 
 
-def is_certain(origins: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
+def runs_always(sources: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
     """Whether a place of a function is in no branch and after nothing that may leave the function: it runs in any scope."""
     key = (id(body), offset)
-    if key not in origins.certain:
-        origins.certain[key] = _is_certain(origins, body, offset)
-    return origins.certain[key]
+    if key not in sources.certain:
+        sources.certain[key] = _runs_always(sources, body, offset)
+    return sources.certain[key]
 
 
-def _is_certain(origins: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
+def _runs_always(sources: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
     for statement in body:
         if statement.start <= offset < statement.end:
             for block in blocks(statement):
                 if block and block[0].start <= offset < block[-1].end:
-                    return not isinstance(statement, If) and _is_certain(origins, block, offset)
-            chosen = (each for choice in _choices(origins, statement) for each in choice.operands[1:])
+                    return not isinstance(statement, If) and _runs_always(sources, block, offset)
+            chosen = (each for choice in _conditional_operations(sources, statement) for each in choice.operands[1:])
             return not any(each.start <= offset < each.end for each in chosen)
         if _may_leave(statement):
             return False
@@ -143,23 +143,23 @@ def _is_certain(origins: ValueSources, body: tuple[Statement, ...], offset: int)
 
 
 def _may_leave(statement: Statement) -> bool:
-    return any(isinstance(each, Leave) and each.kind in _LEAVING for each in statements((statement,)))
+    return any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements((statement,)))
 
 
-def _choices(origins: ValueSources, statement: Statement) -> tuple[Operation, ...]:
+def _conditional_operations(sources: ValueSources, statement: Statement) -> tuple[Operation, ...]:
     """What of a statement may evaluate its first operand alone, or leave out one of the others."""
-    found = origins.choices.get(id(statement))
+    found = sources.choices.get(id(statement))
     if found is None:
-        found = origins.choices[id(statement)] = tuple(
+        found = sources.choices[id(statement)] = tuple(
             each
             for expression in expressions(statement)
-            for each in within(expression)
+            for each in subexpressions(expression)
             if isinstance(each, Operation) and each.op in _CHOOSING
         )
     return found
 
 
-def _values(origins: ValueSources, path: str, operand: Expression, scope: Scope) -> list[object]:
+def _values(sources: ValueSources, path: str, operand: Expression, environment: Environment) -> list[object]:
     """The literals that an operand may be; none where it may be something else."""
     match operand:
         case Constant(value=value):
@@ -168,32 +168,34 @@ def _values(origins: ValueSources, path: str, operand: Expression, scope: Scope)
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
         case Ref(path=()):
-            found = [each for one in _passed(origins, path, operand, scope) for each in one]
+            found = [each for one in _values_passed(sources, path, operand, environment) for each in one]
             return found if ... not in found else []
-        case Ref(path=(word,)) if scope.owner and not is_set_outside(origins, path, word, scope):
-            found = [_constant(each.value) for each in origins.of(Scoped(path, operand, scope))]
+        case Ref(path=(word,)) if environment.receiver_class and not is_set_from_outside(
+            sources, path, word, environment
+        ):
+            found = [_constant(each.value) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
 
 
-def _passed(origins: ValueSources, path: str, ref: Ref, scope: Scope) -> Iterator[list[object]]:
+def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Environment) -> Iterator[list[object]]:
     for root in ref.roots:
-        given = scope.given.get(path + root, ())
+        given = environment.arguments.get(path + root, ())
         if not given or any(
-            _comes_first(origins, path, each.statement, ref) for each in origins.assignments(path).get(root, ())
+            _may_rebind_before(sources, path, each.statement, ref) for each in sources.assignments(path).get(root, ())
         ):
             yield [...]
         for each in given:
-            yield [_constant(one.value) for one in origins.of(each)]
+            yield [_constant(one.value) for one in sources.of(each)]
 
 
-def _comes_first(origins: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
+def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
     """Whether a statement may have bound its variables where a reference is read: it stands above it, or in a loop around both. What
     is assigned is worked out first.
     """
     if (statement.end if isinstance(statement, Assign) else statement.start) <= ref.start:
         return True
-    inside = (each for each in origins.project.files[path].functions if each.start <= ref.start < each.end)
+    inside = (each for each in sources.project.files[path].functions if each.start <= ref.start < each.end)
     return any(
         isinstance(each, Loop) and each.start <= ref.start and statement.end <= each.end
         for function in inside
@@ -201,12 +203,14 @@ def _comes_first(origins: ValueSources, path: str, statement: Statement, ref: Re
     )
 
 
-def is_set_outside(origins: ValueSources, path: str, word: str, scope: Scope, others: Iterable[str] = ()) -> bool:
+def is_set_from_outside(
+    sources: ValueSources, path: str, word: str, environment: Environment, others: Iterable[str] = ()
+) -> bool:
     """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``;
     ``others`` are looked into, too.
     """
-    makers = {each.path for given in scope.given.values() for each in given}
-    return any(origins.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
+    makers = {each.path for given in environment.arguments.values() for each in given}
+    return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
 
 
 def _constant(value: Expression) -> object:
@@ -217,7 +221,7 @@ def _is_member(one: object, other: object) -> bool:
     return isinstance(other, list) and one in other
 
 
-_COMPARING: Mapping[str, Callable[[object, object], bool]] = {
+_COMPARISONS: Mapping[str, Callable[[object, object], bool]] = {
     "==": lambda one, other: one == other,
     "!=": lambda one, other: one != other,
     "is": lambda one, other: one is other,
@@ -227,34 +231,34 @@ _COMPARING: Mapping[str, Callable[[object, object], bool]] = {
 }
 
 
-_ONE = {("==", 1), ("<", 2), ("<=", 1)}
-_OTHERS = {("!=", 1), (">", 1), (">=", 2)}
+_IMPLIES_ONE = {("==", 1), ("<", 2), ("<=", 1)}
+_EXCLUDES_ONE = {("!=", 1), (">", 1), (">=", 2)}
 
 
-def is_measured(spots: Spots, ref: Ref) -> bool:
+def is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
     """Whether a read of a variable is that of ``len(x)``."""
     spot = spots.of(ref)
     call = spot.parent if spot is not None else None
     return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
-def is_single(spots: Spots, asked: Spot, here: Spot) -> bool:
+def implies_one_element(spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition) -> bool:
     """Whether the ``len(x)`` of a variable is asked to be 1, or the like, in a place that rules out more elements ``here``."""
     outer = spots.of(asked.parent) if asked.parent is not None else None
     if outer is None:
         return False
-    compared = _compared(outer.parent)
+    compared = _length_comparison(outer.parent)
     match outer.statement:
-        case If() as tested if compared in _OTHERS:
+        case If() as tested if compared in _EXCLUDES_ONE:
             return _leaves(tested.body) or _is_in_block(here, tested, 1)
-        case If() as tested if compared in _ONE:
+        case If() as tested if compared in _IMPLIES_ONE:
             return _leaves(tested.orelse) or _is_in_block(here, tested, 0)
-        case Leave(kind="assert") | Assign():
-            return compared in _ONE
-    return compared in _ONE | _OTHERS
+        case SimpleStatement(kind="assert") | Assign():
+            return compared in _IMPLIES_ONE
+    return compared in _IMPLIES_ONE | _EXCLUDES_ONE
 
 
-def _compared(expression: Expression | None) -> tuple[str, int] | None:
+def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
     match expression:
         case Operation(op=op, operands=(_, Constant(value=int(bound)))):
             return op, bound
@@ -264,7 +268,7 @@ def _compared(expression: Expression | None) -> tuple[str, int] | None:
 def _leaves(body: tuple[Statement, ...]) -> bool:
     """Whether whatever comes after a block has not been in it."""
     match body[-1:]:
-        case (Leave(kind="raise" | "return" | "continue" | "break"),):
+        case (SimpleStatement(kind="raise" | "return" | "continue" | "break"),):
             return True
         case (If(body=then, orelse=orelse),):
             return _leaves(then) and _leaves(orelse)
@@ -273,15 +277,15 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
     return False
 
 
-def _is_in_block(here: Spot, tested: If, number: int) -> bool:
+def _is_in_block(here: ExpressionPosition, tested: If, number: int) -> bool:
     return any(block.owner is tested and block.number == number for block in here.blocks)
 
 
-def is_given(guard: Guard, value: Expression | None) -> bool:
+def implies_not_none(guard: Guard, value: Expression | None) -> bool:
     """Whether a test around rules out that a value is None: ``if seed is not None``, ``if seed``."""
     match guard.kind, guard.value:
         case "if", Operation(op="and", operands=operands):
-            return any(is_given(guard._replace(value=each), value) for each in operands)
+            return any(implies_not_none(guard._replace(value=each), value) for each in operands)
         case ("if", Operation(op="is not" | "!=", operands=(tested, other))) | (
             "else",
             Operation(op="is" | "==", operands=(tested, other)),
@@ -294,13 +298,13 @@ def is_given(guard: Guard, value: Expression | None) -> bool:
     return False
 
 
-def is_off(guard: Guard, value: Expression | None) -> bool:
+def implies_falsy(guard: Guard, value: Expression | None) -> bool:
     """Whether a test around lets come only what is not true: ``if not shuffle``, and the ``else`` of ``if shuffle``."""
     match guard.kind, guard.value:
         case "if", Operation(op="not", operands=(tested,)):
             return _is_same(tested, value)
         case "if", Operation(op="and", operands=operands):
-            return any(is_off(guard._replace(value=each), value) for each in operands)
+            return any(implies_falsy(guard._replace(value=each), value) for each in operands)
         case "else", tested:
             return _is_same(tested, value)
     return False

@@ -1,6 +1,7 @@
-"""What ``*values`` and ``**options`` hold, where a function hands on what it is given itself.
+"""Forwarded arguments: what ``*args`` and ``**kwargs`` hold where a function passes its own on to another call.
 
-The ways to read a call: what its arguments may be, where variables among them have several values.
+With them, the alternative argument environments of a call: one for each value that a variable among its arguments
+may have.
 """
 
 from __future__ import annotations
@@ -9,24 +10,24 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import Argument, arguments, is_hidden
-from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader, is_unknown_argument
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref, path_of
 from torchrepro_lint.syntax.nodes import Collection as Display
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Spelling
+    from torchrepro_lint.catalogue.rows import Signature
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
+    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 
 
 # So many calls are looked at.
-_MOST = 100
-_PLACED = ("", "/")
+_MOST_CALLS = 100
+_POSITIONAL = ("", "/")
 
 
-def not_passed(project: ProgramIndex, site: Site) -> frozenset[str]:
+def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[str]:
     """The keywords that a call can not be given by ``**options``: the other parameters of the function that has it for
     its own. Nothing where the function does more with it than to hand it on.
     """
@@ -41,22 +42,22 @@ def not_passed(project: ProgramIndex, site: Site) -> frozenset[str]:
     return frozenset(each.name for each in functions[0].params if each is not rest)
 
 
-def handed_on(project: ProgramIndex, site: Site) -> list[Call]:
+def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call]:
     """The call as all calls of its function in the project make it: with the values that those pass on by stars.
 
     So, too, where a constructor keeps them as attributes of ``self``. Values that are not written out are not known.
     Nothing where a star may hold something else.
     """
     path = path_of(site.function)
-    stars = {arg.star: arg.value for arg in site.call.args if arg.star}
-    owners = [_owner(project, path, star, value) for star, value in stars.items()]
+    star_arguments = {arg.star: arg.value for arg in site.call.args if arg.star}
+    owners = [_owner(project, path, star, value) for star, value in star_arguments.items()]
     if not owners or owners[0] is None or any(each is not owners[0] for each in owners):
         return []
     called = path + owners[0].name.removesuffix(".__init__")  # a constructor is called by its class
     calls = [each.call for _, each in project.sites_of(called)]
-    if not calls or len(calls) > _MOST or any(arg.star == "*" for call in calls for arg in call.args):
+    if not calls or len(calls) > _MOST_CALLS or any(arg.star == "*" for call in calls for arg in call.args):
         return []
-    return list(dict.fromkeys(_with(site.call, owners[0], call) for call in calls))
+    return list(dict.fromkeys(_with_arguments_of(site.call, owners[0], call) for call in calls))
 
 
 def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Function | None:
@@ -78,27 +79,27 @@ def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Fu
     return functions[0] if len(others) <= kept and (kept or not value.path) else None
 
 
-def _with(call: Call, function: Function, outer: Call) -> Call:
+def _with_arguments_of(call: Call, function: Function, outer: Call) -> Call:
     """A call with what its function is given by another one instead of the stars."""
     named = {param.name for param in function.params if not param.kind.startswith("*")}
     plain = [arg for arg in outer.args if arg.keyword is None and not arg.star]
-    taken = sum(1 for param in function.params if param.kind in _PLACED) - bool(function.owner)
+    taken = sum(1 for param in function.params if param.kind in _POSITIONAL) - bool(function.owner)
     more = {
-        "*": [_known(arg, call) for arg in plain[max(taken, 0) :]],
-        "**": [_known(arg, call) for arg in outer.args if arg.star or (arg.keyword or "") not in {*named, ""}],
+        "*": [_as_seen_from(arg, call) for arg in plain[max(taken, 0) :]],
+        "**": [_as_seen_from(arg, call) for arg in outer.args if arg.star or (arg.keyword or "") not in {*named, ""}],
     }
     args = tuple(new for arg in call.args for new in (more[arg.star] if arg.star else [arg]))
     return call._replace(args=args)
 
 
-def _known(arg: Arg, call: Call) -> Arg:
+def _as_seen_from(arg: Arg, call: Call) -> Arg:
     value = arg.value if isinstance(arg.value, Constant) else Ref(call.start, call.end, (), (), call.end)
     return Arg(call.start, call.end, arg.keyword, arg.star, value._replace(start=call.start, end=call.end))
 
 
 def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
     """The references to a variable, but for those that a call is given by ``**``."""
-    inside = [each for one in statements(function.body) for value in expressions(one) for each in within(value)]
+    inside = [each for one in statements(function.body) for value in expressions(one) for each in subexpressions(value)]
     handed_on = {id(arg.value) for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
     yield from (
         each for each in inside if isinstance(each, Ref) and variable in each.roots and id(each) not in handed_on
@@ -111,15 +112,15 @@ _MOST_VALUES = 12
 _DEPTH = 4
 
 
-def readings(
-    project: ValueFlow, path: str, spelling: Spelling, site: Site, subjects: Collection[str]
-) -> Iterator[Argument]:
+def alternative_arguments(
+    project: ValueFlow, path: str, spelling: Signature, site: CallSite, subjects: Collection[str]
+) -> Iterator[ArgumentReader]:
     """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
-    own = not_passed(project, site)
-    for call in handed_on(project, site) or _written_out(project, path, site.call):
-        read = _without(own, arguments(spelling, call))
+    own = keywords_not_forwarded(project, site)
+    for call in with_forwarded_arguments(project, site) or _with_keywords_expanded(project, path, site.call):
+        read = _without(own, argument_reader(spelling, call))
         words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
-        found = {word: values for word in words if (values := _candidates(project, path, site, read(word)))}
+        found = {word: values for word in words if (values := _alternative_values(project, path, site, read(word)))}
         if not found or len(found) > _MOST_VARIABLES:
             yield read
             continue
@@ -128,12 +129,12 @@ def readings(
             yield lambda name, read=read, given=given: given.get(name) or read(name)  # type: ignore[misc]
 
 
-def _without(own: frozenset[str], read: Argument) -> Argument:
+def _without(own: frozenset[str], read: ArgumentReader) -> ArgumentReader:
     """The arguments, those of these words left out where only a star could give them."""
-    return (lambda word: None if word in own and is_hidden(read(word)) else read(word)) if own else read
+    return (lambda word: None if word in own and is_unknown_argument(read(word)) else read(word)) if own else read
 
 
-def _written_out(project: ValueFlow, path: str, call: Call) -> Iterator[Call]:
+def _with_keywords_expanded(project: ValueFlow, path: str, call: Call) -> Iterator[Call]:
     """A call with the keywords that ``**options`` stands for: one for each dictionary, where all are literal."""
     double = next((arg for arg in call.args if arg.star == "**"), None)
     dicts = [] if double is None else [_items(each) for _, each in project.values(path, double.value)]
@@ -157,7 +158,7 @@ def _items(display: Expression) -> list[tuple[str, Expression]] | None:
     return None
 
 
-def _candidates(project: ValueFlow, path: str, site: Site, value: Expression | None) -> list[Expression]:
+def _alternative_values(project: ValueFlow, path: str, site: CallSite, value: Expression | None) -> list[Expression]:
     """The values that an argument may have: those that a test around the call admits, else all that are assigned.
 
     None for what is written out. The default of a parameter counts where a call passes what is not known.
@@ -166,7 +167,7 @@ def _candidates(project: ValueFlow, path: str, site: Site, value: Expression | N
         return []
     if isinstance(value, Ref):
         for guard in reversed(site.guards):
-            if guard.kind == "if" and (admitted := list(_admitted(guard.value, value))):
+            if guard.kind == "if" and (admitted := list(_values_admitted(guard.value, value))):
                 return admitted
     found = list(_leaves(project, path, value))
     default = project.resolver.default(path, value)
@@ -187,11 +188,11 @@ def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) ->
             case Constant() | Display():
                 yield each
             case _:
-                default = resolver.default(file, each) or _left_out(each)
+                default = resolver.default(file, each) or _default_of_lookup(each)
                 yield _literal(project, file, each) or (_literal(project, file, default) if default else None) or each
 
 
-def _left_out(value: Expression) -> Expression | None:
+def _default_of_lookup(value: Expression) -> Expression | None:
     """What a table gives for a key that it does not have: ``options.pop("mode", "bilinear")``."""
     match value:
         case Call(
@@ -205,11 +206,11 @@ def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | N
     """The constant that inference finds a value to be, a display as it stands; None where it finds none."""
     if isinstance(value, Constant | Display):
         return value
-    known = kinds_of(project).of(path, value).value
+    known = type_inference(project).of(path, value).value
     return None if known is None else Constant(value.start, value.end, known)
 
 
-def _admitted(test: Expression, value: Ref) -> Iterator[Expression]:
+def _values_admitted(test: Expression, value: Ref) -> Iterator[Expression]:
     """``mode == "nearest"`` and ``mode in ("nearest", "area")`` say what ``mode`` is."""
     match test:
         case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), Constant() as constant)):
@@ -218,4 +219,4 @@ def _admitted(test: Expression, value: Ref) -> Iterator[Expression]:
             yield from (item for item in items if isinstance(item, Constant))
         case Operation(op="and", operands=operands):
             for operand in operands:
-                yield from _admitted(operand, value)
+                yield from _values_admitted(operand, value)

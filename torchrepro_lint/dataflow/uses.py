@@ -1,9 +1,8 @@
-"""Which attributes the files of a project read, in the order of their bodies.
+"""Forward def-use: where a value goes, to reads of its variable, of its attribute, and to callers.
 
-Where the value of an expression goes from where it is: to reads of its variable, of its attribute, to callers.
-
-Reads are those that a value can reach: not behind a statement that surely gives the variable another value (or sorts the
-list that it holds), not in the other branch of an ``if``.
+A read counts if the definition reaches it: it does not stand behind a statement that always rebinds the variable
+(or sorts the list in it), nor in the other branch of an ``if``. Reads of attributes are found by an inverted index
+over the files of the project.
 """
 
 from __future__ import annotations
@@ -12,31 +11,31 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.feasibility import is_measured, is_single
-from torchrepro_lint.query.memo_tables import tight
+from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
+from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Comprehension,
-    Define,
+    DefinitionStatement,
     Expression,
-    Facts,
     Function,
     If,
     Lambda,
     Loop,
     Ref,
     Statement,
+    SyntaxTree,
     With,
-    parted,
+    split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.use_def import Block, Reset, Spot, Spots, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, parts
+from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex, targets
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
-    from torchrepro_lint.syntax.nodes import Summary
+    from torchrepro_lint.syntax.nodes import ModuleSummary
 
 
 class AttributeReads:
@@ -65,15 +64,15 @@ class AttributeReads:
         for each in attributes_read(self._project.files[path]):
             for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
                 found.setdefault(word, []).append(each)
-        return tight(found)
+        return with_tuples(found)
 
 
-def may_read(summary: Summary, word: str) -> bool:
+def may_read(summary: ModuleSummary, word: str) -> bool:
     """Whether a file may read an attribute by that word, be it to call it, or to read another from it."""
     return any(has_word(words, word) for words in (summary.values, summary.inner, summary.calls))
 
 
-def attributes_read(facts: Facts) -> list[Ref | Attribute]:
+def attributes_read(facts: SyntaxTree) -> list[Ref | Attribute]:
     """All references with attributes, and attributes of what is no name, but for those that a statement assigns to as such."""
     found: list[Ref | Attribute] = []
     for body in (facts.body, *(each.body for each in facts.functions)):
@@ -89,7 +88,7 @@ def _in_body(body: tuple[Statement, ...], found: list[Ref | Attribute]) -> None:
                 _in_expression(expression, found)
         for block in blocks(statement):
             _in_body(block, found)
-        if type(statement) is Define:
+        if type(statement) is DefinitionStatement:
             _in_body(statement.body, found)
 
 
@@ -106,7 +105,7 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
     if kind is Comprehension:
         for clause in expression.clauses:  # type: ignore[union-attr]
             _in_expression(clause.target, found)
-    for part in parts(expression):
+    for part in operands_of(expression):
         _in_expression(part, found)
 
 
@@ -114,35 +113,35 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
 _MOST_FILES = 8
 
 
-class Uses:
+class DefUse:
     """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._names = project.resolver
-        self._spots: dict[str, Spots] = {}
+        self._spots: dict[str, UseDefIndex] = {}
         self._attributes = AttributeReads(project)
 
-    def summary(self, path: str) -> Summary:
+    def summary(self, path: str) -> ModuleSummary:
         """The summary of a file."""
         return self._names.modules.summary(path)
 
-    def facts(self, path: str) -> Facts:
+    def facts(self, path: str) -> SyntaxTree:
         """The facts of a file."""
         return self._names.modules.files[path]
 
-    def spots(self, path: str) -> Spots:
+    def spots(self, path: str) -> UseDefIndex:
         """The spots of a file. What was asked for longest ago is worked out again."""
         found = self._spots.pop(path, None)
         if found is None:
-            found = Spots(self._names.modules.files[path])
+            found = UseDefIndex(self._names.modules.files[path])
             if len(self._spots) >= _MOST_FILES:
                 del self._spots[next(iter(self._spots))]
         self._spots[path] = found
         return found
 
     def of_variable(
-        self, path: str, ref: Ref, defined: Spot, after: int, but: frozenset[str] = frozenset()
+        self, path: str, ref: Ref, defined: ExpressionPosition, after: int, but: frozenset[str] = frozenset()
     ) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes.
 
@@ -164,39 +163,39 @@ class Uses:
         path: str,
         root: str,
         words: tuple[str, ...],
-        defined: Spot,
+        defined: ExpressionPosition,
         after: int,
         but: frozenset[str] = frozenset(),
     ) -> Iterator[Ref]:
         """The reads in the same file of a variable, or of an attribute of one, but for calls of its methods ``but``."""
         spots = self.spots(path)
-        resets = spots.resets(root, words)
-        for ref in spots.reads_that(root, (words, but), partial(_says_more, spots, words, but)):
+        resets = spots.kills(root, words)
+        for ref in spots.uses_matching(root, (words, but), partial(_is_more_than_call, spots, words, but)):
             spot = spots.of(ref)
             if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
                 continue
             if _reaches(defined, after, spot, ref.start, resets):
                 yield ref
 
-    def stays(self, path: str, ref: Ref, defined: Spot, after: int) -> bool:
+    def stays(self, path: str, ref: Ref, defined: ExpressionPosition, after: int) -> bool:
         """Whether what is assigned to ``ref`` is still there when the function, or the module, has run to its end."""
         around = {block.key for block in defined.blocks}
         return not any(
             each.at >= after and each.function == defined.function and each.blocks[-1].key in around
             for root in ref.roots
-            for each in self.spots(path).resets(root, ref.path)
+            for each in self.spots(path).kills(root, ref.path)
         )
 
     def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of what is passed for a parameter."""
         root = f"{function.name}.<locals>.{word}"
-        defined = Spot(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
+        defined = ExpressionPosition(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
         for ref in self.reaching(path, root, (), defined, function.start):
             yield path, ref, ref.path
 
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
         """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
-        classes = {owner, *self._names.heirs_of(owner)}
+        classes = {owner, *self._names.subclasses(owner)}
         classes.update(each for each in self._names.ancestry(owner) if ":" in each)
         for path, expression, at in self._attributes.having(word):
             if isinstance(expression, Ref):
@@ -212,11 +211,11 @@ class Uses:
     def of_result(self, function: str) -> list[tuple[str, Call]]:
         """The calls of the project that run a function, each with its file."""
         definitions = self._names.functions(function)[:1]
-        return [found for definition in definitions for found in self._names.calls_of.of(function, definition)]
+        return [found for definition in definitions for found in self._names.call_graph.of(function, definition)]
 
     def of_definition(self, path: str, function: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The references to a function of a module, in its own file and in others: file, reference, further attributes."""
-        for ref in self.spots(path).reads(function):
+        for ref in self.spots(path).uses(function):
             yield path, ref, ref.path
         yield from self._from_outside(f"{path}{function}", path)
 
@@ -228,9 +227,9 @@ class Uses:
             each.path[: len(ref.path)] == ref.path
             and (spot := spots.of(each)) is not None
             and spot.function == here.function
-            and is_single(spots, spot, here)
+            and implies_one_element(spots, spot, here)
             for root in ref.roots
-            for each in spots.reads_that(root, "measured", partial(is_measured, spots))
+            for each in spots.uses_matching(root, "measured", partial(is_length_read, spots))
         )
 
     def is_sorted_anywhere(self, owner: str, word: str) -> bool:
@@ -250,11 +249,11 @@ class Uses:
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, imported by name or as an attribute of the module."""
         for path, root in self._importers.get(target, ()):
-            for ref in self.spots(path).reads(root):
+            for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
-        module, _, word = parted(target)
+        module, _, word = split_name(target)
         for path, root in self._importers.get(f"{module}:", ()):
-            for ref in self.spots(path).reads(root):
+            for ref in self.spots(path).uses(root):
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
 
@@ -276,7 +275,7 @@ class Uses:
         yield from self.spots(path).roots() if summary.stars else summary.imports
 
 
-def _says_more(spots: Spots, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
+def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
     """Whether a read of an attribute, ``words``, is more than a call of one of its methods ``but``."""
     if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
         return True
@@ -284,12 +283,12 @@ def _says_more(spots: Spots, words: tuple[str, ...], but: frozenset[str], ref: R
     return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
 
 
-def _assigns(spot: Spot, word: str) -> bool:
+def _assigns(spot: ExpressionPosition, word: str) -> bool:
     targets = getattr(spot.statement, "targets", ())
     return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
 
 
-def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+def _reaches(defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]) -> bool:
     """Whether a value that is there after ``after`` is still there where it is read."""
     later = [each for each in resets if each.at >= after and each.function == defined.function]
     around = {block.key for block in defined.blocks}
@@ -299,23 +298,23 @@ def _reaches(defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]
     there = {block.key for block in read.blocks}
     if (
         at >= after
-        and not _excluded(defined, read)
-        and not any(each.blocks[-1].key in there | around and _done(each, at) for each in later)
+        and not _is_on_other_path(defined, read)
+        and not any(each.blocks[-1].key in there | around and _is_in_effect(each, at) for each in later)
     ):
         return True
     return any(
-        _around(loop, defined, after, read, at, resets)
+        _reaches_next_round(loop, defined, after, read, at, resets)
         for loop in defined.blocks
         if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
     )
 
 
-def _done(reset: Reset, at: int) -> bool:
+def _is_in_effect(reset: Kill, at: int) -> bool:
     """Whether a reset has happened where something is read: what an assignment reads is read before."""
     return reset.at <= at and (isinstance(reset.statement, (Loop, With)) or reset.statement.end <= at)
 
 
-def _excluded(defined: Spot, read: Spot) -> bool:
+def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> bool:
     """Whether the read stands in another branch, or behind a block that the value cannot leave."""
     there = {block.key for block in read.blocks}
     loop = None
@@ -324,14 +323,16 @@ def _excluded(defined: Spot, read: Spot) -> bool:
             loop = block.key
         if block.key in there:
             continue
-        if block.leaves in ("return", "raise") or (block.leaves and loop in there):
+        if block.exit_kind in ("return", "raise") or (block.exit_kind and loop in there):
             return True
         if isinstance(block.owner, If) and (id(block.owner), 1 - block.number) in there:
             return True
     return False
 
 
-def _around(loop: Block, defined: Spot, after: int, read: Spot, at: int, resets: list[Reset]) -> bool:
+def _reaches_next_round(
+    loop: Block, defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]
+) -> bool:
     """Whether the value reaches a read earlier in a loop by another round."""
     assert loop.owner is not None
     start = loop.owner.start
@@ -339,5 +340,5 @@ def _around(loop: Block, defined: Spot, after: int, read: Spot, at: int, resets:
     ways = {block.key for block in defined.blocks}
     there = {block.key for block in read.blocks}
     ended = any(each.at >= after and each.blocks[-1].key in ways for each in inside)
-    begun = any(each.blocks[-1].key in there and _done(each, at) for each in inside)
+    begun = any(each.blocks[-1].key in there and _is_in_effect(each, at) for each in inside)
     return not ended and not begun

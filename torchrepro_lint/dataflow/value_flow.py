@@ -1,9 +1,6 @@
-"""Context managers of torch that set the default device: where a ``with`` stands on one, tensors are made there.
+"""Data flow over a linked project: value sources, def-use, and the argument environments of functions.
 
-Gradient modes of context managers and decorators: ``torch.no_grad()``, and what a project makes of it.
-
-Data flow over a linked project: where values come from (value sources), where they go (uses), and with which arguments
-functions are entered (calling contexts).
+Two context managers of torch are read here, since values depend on them: the default device and the gradient mode.
 """
 
 from __future__ import annotations
@@ -11,26 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrepro_lint.dataflow.arguments import bind
-from torchrepro_lint.dataflow.environment import Scope, Scoped
-from torchrepro_lint.dataflow.uses import Uses
-from torchrepro_lint.dataflow.value_sources import Origins
+from torchrepro_lint.dataflow.arguments import bind_arguments
+from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.uses import DefUse
+from torchrepro_lint.dataflow.value_sources import ValueSourceAnalysis
 from torchrepro_lint.resolve.program_index import ProgramIndex
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Leave, Operation, Ref, With, parted
-from torchrepro_lint.syntax.visitor import bodies, last_word, statements
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, SimpleStatement, With, split_name
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements
 
 
 def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:
     """Whether an expression is a ``torch.device``."""
     if isinstance(value, Call):
-        return last_word(value.func) == "device" and "torch.device" in project.names(path, value.func)
+        return last_identifier(value.func) == "device" and "torch.device" in project.names(path, value.func)
     return isinstance(value, Ref) and "torch.device()" in project.names(path, value)
 
 
-def enters_device(project: ProgramIndex) -> bool:
+def has_device_context(project: ProgramIndex) -> bool:
     """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
     modules = project.resolver.modules
-    modules.reads.see_word("entered", "")
+    modules.reads.record_word("entered", "")
     return any(
         is_device(project, path, value)
         for path, summary in modules.summaries()
@@ -42,33 +39,33 @@ def enters_device(project: ProgramIndex) -> bool:
     )
 
 
-_OFF = frozenset(
+_NO_GRADIENT = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
     | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
 )
 
 
-def switch_of(project: ProgramIndex, path: str, value: Expression) -> str:
+def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
     """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
     called = value.func if isinstance(value, Call) else value
     argument = value.args[0].value if isinstance(value, Call) and value.args else None
     switched = argument.value if isinstance(argument, Constant) else None
     for name in project.names(path, called):
         word = name.rpartition(".")[2]
-        if name in _OFF:
+        if name in _NO_GRADIENT:
             return "on" if word == "inference_mode" and switched is False else "off"
         if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
             return "on"
         if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
             return "off" if switched is False else "on"
-        if ":" in name and _wraps_in_mode(project, name):
+        if ":" in name and _is_no_gradient_decorator(project, name):
             return "off"
     return ""
 
 
-def _wraps_in_mode(project: ProgramIndex, name: str) -> bool:
+def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
     """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
-    path, _, own = parted(name)
+    path, _, own = split_name(name)
     if not project.resolver.functions(name):
         return False
     return any(
@@ -76,7 +73,7 @@ def _wraps_in_mode(project: ProgramIndex, name: str) -> bool:
         for function in project.files[path].functions
         if function.name == f":{own}" or function.name.startswith(f":{own}.<locals>.")
         for statement in statements(function.body)
-        if isinstance(statement, Leave) and statement.kind == "return"
+        if isinstance(statement, SimpleStatement) and statement.kind == "return"
         for value in statement.values
     )
 
@@ -85,7 +82,7 @@ def _applies_mode(project: ProgramIndex, path: str, value: Expression) -> bool:
     match value:
         case Call(func=Call(func=mode)):
             chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)
-            return all(_OFF.intersection(project.names(path, each)) for each in chosen)
+            return all(_NO_GRADIENT.intersection(project.names(path, each)) for each in chosen)
     return False
 
 
@@ -96,23 +93,25 @@ class ValueFlow(ProgramIndex):
     """
 
     @cached_property
-    def origins(self) -> Origins:
+    def value_sources(self) -> ValueSourceAnalysis:
         """What the expressions of the project stand for."""
-        return Origins(self)
+        return ValueSourceAnalysis(self)
 
     @cached_property
-    def uses(self) -> Uses:
+    def uses(self) -> DefUse:
         """Where the values of the project go."""
-        return Uses(self)
+        return DefUse(self)
 
-    def scopes_of(self, function: str) -> Iterator[Scope]:
+    def environments_of(self, function: str) -> Iterator[Environment]:
         """What each call of a function passes for its parameters."""
         for definition in self.resolver.functions(function):
-            for path, call in self.resolver.calls_of.of(function, definition):
-                skip = self.resolver.calls_of.is_bound(path, call.func, definition)
-                yield bind(self.origins, Scoped(path, call), function, definition, skip=skip, outer=Scope())
+            for path, call in self.resolver.call_graph.of(function, definition):
+                skip = self.resolver.call_graph.is_bound(path, call.func, definition)
+                yield bind_arguments(
+                    self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
+                )
 
     @property
-    def enters_device(self) -> bool:
+    def has_device_context(self) -> bool:
         """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
-        return self.of_all("enters device", lambda: enters_device(self))
+        return self.of_all("enters device", lambda: has_device_context(self))

@@ -1,16 +1,28 @@
-"""What an expression stands for: the displays, calls and constants behind variables, attributes, parameters and calls."""
+"""Value sources: demand-driven backward value analysis, from an expression to the displays, calls and constants behind
+it.
+
+It is flow-sensitive, follows calls with the environment that they bind, and stops at limits on depth and steps:
+what is left there stands for itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.dataflow.arguments import bind, construct, entries
-from torchrepro_lint.dataflow.environment import Arguments, Construction, Scope, Scoped, Step, distinct
-from torchrepro_lint.dataflow.feasibility import idle, is_certain, truth
-from torchrepro_lint.dataflow.reaching_definitions import added, collected, history, is_list
-from torchrepro_lint.query.fixpoint import Allowance
-from torchrepro_lint.syntax.definitions import Assignments, Mutations, assignments, mutations, set_attributes
+from torchrepro_lint.dataflow.arguments import bind_arguments, construct, dictionary_entries
+from torchrepro_lint.dataflow.environment import (
+    BoundArguments,
+    Closure,
+    Construction,
+    Environment,
+    ReachingDefinition,
+    distinct,
+)
+from torchrepro_lint.dataflow.feasibility import evaluate_test, infeasible_ranges, runs_always
+from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
+from torchrepro_lint.query.fixpoint import Budget
+from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -22,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
     path_of,
-    takes_object,
+    takes_receiver,
 )
 
 if TYPE_CHECKING:
@@ -31,34 +43,34 @@ if TYPE_CHECKING:
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Questions may lead to others so deep, and to so many steps; what is left stands for itself.
 _DEEPEST = 10
-_MOST = 1000
+_MOST_STEPS = 1000
 # So many dictionaries are looked into for one question: one that is filled from others in a loop leads back to itself by ever more ways.
 _MOST_DICTIONARIES = 500
 
 
 # The ranges of functions that do not run in scopes, with the scopes, so that no other gets the identity of one meanwhile.
-_Idle: TypeAlias = dict[tuple[str, int, int], tuple[Scope, tuple[tuple[int, int], ...]]]
+_InfeasibleRanges: TypeAlias = dict[tuple[str, int, int], tuple[Environment, tuple[tuple[int, int], ...]]]
 
 
-class Origins:
+class ValueSourceAnalysis:
     """Answers for all expressions of a project."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self.project = project
         self._assignments: dict[str, Assignments] = {}
         self._attributes: dict[str, tuple[tuple[Ref, Expression], ...]] = {}
-        self._mutations: dict[str, Mutations] = {}
-        self._known: dict[tuple[object, ...], tuple[Scoped, tuple[Scoped, ...]]] = {}
-        self._idle: _Idle = {}
+        self._mutations: dict[str, MutationSites] = {}
+        self._known: dict[tuple[object, ...], tuple[Closure, tuple[Closure, ...]]] = {}
+        self._idle: _InfeasibleRanges = {}
         # The same, of what is not asked in the midst of something else: that is always answered in full.
-        self._settled: _Idle = {}
+        self._settled: _InfeasibleRanges = {}
         # For ``branches``: by their identities, the places of bodies that run in any case, and the choices in statements.
         self.certain: dict[tuple[int, int], bool] = {}
         self.choices: dict[int, tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
         # How many dictionaries may be looked into for what is asked.
-        self.dictionaries = Allowance(_MOST_DICTIONARIES)
+        self.dictionaries = Budget(_MOST_DICTIONARIES)
 
     def assignments(self, path: str) -> Assignments:
         """What the variables of a file are given."""
@@ -66,59 +78,59 @@ class Origins:
             self._assignments[path] = assignments(self.project.files[path])
         return self._assignments[path]
 
-    def set_attributes(self, path: str, words: Sequence[str], made: Scoped | None = None) -> list[Scoped]:
+    def set_attributes(self, path: str, words: Sequence[str], made: Closure | None = None) -> list[Closure]:
         """What a file sets as attributes of these names, of objects other than ``self``; with ``made``, a call, not those
         of what other calls are known to have made.
         """
         if path not in self._attributes:
-            self._attributes[path] = tuple(set_attributes(self.project.files[path]))
+            self._attributes[path] = tuple(attribute_stores(self.project.files[path]))
         set_ = [(target, value) for target, value in self._attributes[path] if target.path[-1] in words]
-        return [Scoped(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
+        return [Closure(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
 
-    def added_to(self, made: Scoped, words: Sequence[str]) -> Iterator[Scoped]:
+    def appended_to(self, made: Closure, words: Sequence[str]) -> Iterator[Closure]:
         """What a file adds to lists that are attributes of these names of what a call has made: an item, or a list of them."""
         for (root, words_read), changes in self.mutations(made.path).items():
             if words_read[-1:] and words_read[-1] in words and not root.endswith(".self"):
                 for each in changes:
                     holder = Ref(each.statement.start, each.statement.start, (root,), words_read, each.statement.start)
                     if each.change.kind in ("add", "join") and self._may_be(made.path, holder, made):
-                        yield from () if each.change.value is None else (Scoped(made.path, each.change.value),)
+                        yield from () if each.change.value is None else (Closure(made.path, each.change.value),)
 
-    def _may_be(self, path: str, target: Ref, made: Scoped) -> bool:
+    def _may_be(self, path: str, target: Ref, made: Closure) -> bool:
         """Whether an attribute may be of what a call has made."""
-        objects = self.of(Scoped(path, target._replace(path=target.path[:-1])))
+        objects = self.of(Closure(path, target._replace(path=target.path[:-1])))
         return any(
             not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)
             for each in objects
         )
 
-    def mutations(self, path: str) -> Mutations:
+    def mutations(self, path: str) -> MutationSites:
         """What the statements of a file do to dictionaries and lists."""
         if path not in self._mutations:
-            self._mutations[path] = mutations(self.project.files[path])
+            self._mutations[path] = mutation_sites(self.project.files[path])
         return self._mutations[path]
 
-    def history(self, scoped: Scoped, *, changes: bool = True) -> Iterator[Step]:
+    def reaching_definitions(self, closure: Closure, *, changes: bool = True) -> Iterator[ReachingDefinition]:
         """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
-        return history(self, scoped, changes=changes)
+        return reaching_definitions(self, closure, changes=changes)
 
-    def runs(self, path: str, function: Function, offset: int, scope: Scope) -> bool:
+    def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
         """Whether a place of a function can be reached with what a scope passes."""
-        if not scope.given:
+        if not environment.arguments:
             return True
-        if is_certain(self, function.body, offset):
+        if runs_always(self, function.body, offset):
             return True
         known = self._idle if self._nesting else self._settled
-        key = (path, function.start, id(scope))
+        key = (path, function.start, id(environment))
         if key not in known:
-            known[key] = (scope, idle(self, path, function.body, scope))
+            known[key] = (environment, infeasible_ranges(self, path, function.body, environment))
         return not any(start <= offset < end for start, end in known[key][1])
 
-    def construct(self, call: Scoped, owner: str) -> Construction:
+    def construct(self, call: Closure, owner: str) -> Construction:
         """The object of a class of the project that a call makes."""
         return construct(self, call, owner)
 
-    def of(self, scoped: Scoped, steps: int = _MOST) -> tuple[Scoped, ...]:
+    def of(self, closure: Closure, steps: int = _MOST_STEPS) -> tuple[Closure, ...]:
         """The expressions that an expression may stand for; itself where nothing is behind it.
 
         A question that leads back to itself, or takes more than so many steps, stands for itself there.
@@ -127,23 +139,23 @@ class Origins:
             self._known.clear()
             self._idle.clear()
             self._steps = steps
-        key = _key(scoped)
+        key = _key(closure)
         if key not in self._known:
             # What is asked stays here with its answer, so that no other gets its identity meanwhile.
-            self._known[key] = (scoped, (scoped,))
+            self._known[key] = (closure, (closure,))
             if self._nesting < _DEEPEST and self._steps > 0:
                 self._nesting += 1
                 self.dictionaries.begin()
                 try:
-                    self._known[key] = (scoped, self._follow(scoped))
+                    self._known[key] = (closure, self._follow(closure))
                 finally:
                     self.dictionaries.leave()
                     self._nesting -= 1
         return self._known[key][1]
 
-    def _follow(self, scoped: Scoped) -> tuple[Scoped, ...]:
-        found: list[Scoped] = []
-        queue, seen = [scoped], {_key(scoped): scoped}
+    def _follow(self, closure: Closure) -> tuple[Closure, ...]:
+        found: list[Closure] = []
+        queue, seen = [closure], {_key(closure): closure}
         while queue:
             each = queue.pop()
             self._steps -= 1
@@ -156,57 +168,64 @@ class Origins:
                     queue.append(one)
         return distinct(found)
 
-    def _behind(self, scoped: Scoped) -> Iterator[Scoped]:
+    def _behind(self, closure: Closure) -> Iterator[Closure]:
         """What one step leads to."""
-        match scoped.value:
+        match closure.value:
             case Ref():
-                yield from self._given(scoped)
+                yield from self._given(closure)
             case Call():
-                yield from self._returned(scoped, scoped.value)
+                yield from self._returned(closure, closure.value)
             case Operation(op="if", operands=(test, *operands)):
-                answer = truth(self, scoped.path, test, scoped.scope)
+                answer = evaluate_test(self, closure.path, test, closure.environment)
                 kept = operands if answer is None else operands[:1] if answer else operands[1:]
-                yield from (scoped._replace(value=each) for each in kept)
+                yield from (closure._replace(value=each) for each in kept)
             case Operation(op="or" | "and", operands=operands):
-                yield from (scoped._replace(value=each) for each in operands)
+                yield from (closure._replace(value=each) for each in operands)
             case Operation(op=":=", operands=(_, value)) | Operation(op="await", operands=(value,)):
-                yield scoped._replace(value=value)
+                yield closure._replace(value=value)
             case Subscript(value=value, indices=indices):
-                yield from self._picked(scoped._replace(value=value), indices)
+                yield from self._picked(closure._replace(value=value), indices)
 
-    def _given(self, scoped: Scoped) -> Iterator[Scoped]:
-        found: list[Scoped] = []
-        for step in history(self, scoped):
-            if isinstance(step.value, Scoped):
+    def _given(self, closure: Closure) -> Iterator[Closure]:
+        found: list[Closure] = []
+        for step in reaching_definitions(self, closure):
+            if isinstance(step.value, Closure):
                 found = [step.value] if step.certain else [*found, step.value]
             elif step.change is not None and any(is_list(self, each) for each in found):
-                found.extend(added(step, scoped))
+                found.extend(appended_items(step, closure))
         yield from found
 
-    def _returned(self, scoped: Scoped, call: Call) -> Iterator[Scoped]:
+    def _returned(self, closure: Closure, call: Call) -> Iterator[Closure]:
         """What functions of the project return, with what this call passes; None where one returns nothing."""
         resolver = self.project.resolver
-        for name in self.project.names(scoped.path, call.func):
+        for name in self.project.names(closure.path, call.func):
             if name in _COPIES and call.args:
-                yield scoped._replace(value=call.args[0].value)
+                yield closure._replace(value=call.args[0].value)
             for function in resolver.functions(name) if not resolver.is_generator(name) else ():
                 path = path_of(name)
-                skip = takes_object(function)
-                scope = bind(self, scoped, name, function, skip=skip, outer=Scope(owner=self._receiver(scoped, name)))
+                skip = takes_receiver(function)
+                environment = bind_arguments(
+                    self,
+                    closure,
+                    name,
+                    function,
+                    skip=skip,
+                    outer=Environment(receiver_class=self._receiver(closure, name)),
+                )
                 values = list(resolver.return_expressions(name))
-                kept = [each for each in values if self.runs(path, function, each.start, scope)] or values
-                yield from (Scoped(path, each, scope) for each in kept or [Constant(call.start, call.end, None)])
+                kept = [each for each in values if self.is_feasible(path, function, each.start, environment)] or values
+                yield from (Closure(path, each, environment) for each in kept or [Constant(call.start, call.end, None)])
 
-    def _receiver(self, scoped: Scoped, name: str) -> str:
+    def _receiver(self, closure: Closure, name: str) -> str:
         """The class of the object whose method is called."""
         owner = self.project.resolver.owner(name)
-        known = scoped.scope.owner
+        known = closure.environment.receiver_class
         return known if known and owner in self.project.resolver.ancestry(known) else owner
 
-    def _picked(self, holder: Scoped, indices: tuple[Expression, ...]) -> Iterator[Scoped]:
+    def _picked(self, holder: Closure, indices: tuple[Expression, ...]) -> Iterator[Closure]:
         """The item of a display that a literal index or key picks, or that was set under a key; any of them without."""
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
-        given = entries(self, holder).given if indices and isinstance(holder.value, Ref) else {}
+        given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
         if isinstance(key, str) and key in given:
             yield from given[key]
             return
@@ -226,15 +245,15 @@ class Origins:
                 item = value.items[key]
                 yield from () if item is None else (each._replace(value=item),)
             elif not indices or key is None or isinstance(value, Comprehension):
-                yield from self.collected(each).spare
+                yield from self.list_items(each).excess
 
-    def collected(self, scoped: Scoped) -> Arguments:
+    def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, those that are added later among them, as spare arguments."""
-        return collected(self, scoped)
+        return list_items(self, closure)
 
 
-def _key(scoped: Scoped) -> tuple[object, ...]:
+def _key(closure: Closure) -> tuple[object, ...]:
     """References are made up for questions, too, so they are known by what they say; other expressions stay."""
-    value = scoped.value
+    value = closure.value
     what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
-    return (scoped.path, what, id(scoped.scope))
+    return (closure.path, what, id(closure.environment))

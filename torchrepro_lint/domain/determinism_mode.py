@@ -13,90 +13,91 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation, path_of
-from torchrepro_lint.trace.framework_models import matters
+from torchrepro_lint.trace.framework_models import trains_or_measures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.domain.flag_effects import Touch
+    from torchrepro_lint.domain.flag_effects import StateEffect
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import Site
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
-def enabled(project: Project, function: str) -> bool:
-    """Whether every program that reaches a function asks for them; a condition around the switch does not count.
+def deterministic_mode_enabled(project: Project, function: str) -> bool:
+    """Whether every program that reaches a function turns deterministic mode on, under whatever condition.
 
-    Where none reaches it, the programs are asked that import its module. False where there are no programs.
+    Where no program reaches the function, those that import its module are asked. False where there are no programs.
     """
-    programs = programs_of(project, function)
-    return bool(programs) and all(enables(project, program) for program in programs)
+    programs = programs_reaching(project, function)
+    return bool(programs) and all(sets_flag(project, program) for program in programs)
 
 
-def enables(project: Project, program: Program, flag: str = DETERMINISTIC) -> bool:
-    """Whether a program sets a flag to anything but a constant that is off; a condition around it does not count."""
-    return any(not is_off(touch.value) for touch in set_in(project, program, flag))
+def sets_flag(project: Project, program: Program, flag: str = DETERMINISTIC) -> bool:
+    """Whether a program sets a flag to anything but a constant that is off, under whatever condition."""
+    return any(not is_off(touch.value) for touch in flag_writes_in(project, program, flag))
 
 
-def warns_only(project: Project, function: str) -> bool:
-    """Whether every such program asks for warnings, and none for more than that."""
-    programs = programs_of(project, function)
-    return bool(programs) and all(_warns(project, program) for program in programs)
+def only_warnings_enabled(project: Project, function: str) -> bool:
+    """Whether every such program asks for warnings only."""
+    programs = programs_reaching(project, function)
+    return bool(programs) and all(_only_warns(project, program) for program in programs)
 
 
-def cudnn_deterministic(project: Project, function: str) -> bool:
-    """Whether every such program sets ``torch.backends.cudnn.deterministic``, by whatever value but a constant False."""
-    programs = programs_of(project, function)
-    return bool(programs) and all(enables(project, program, CUDNN_DETERMINISTIC) for program in programs)
+def cudnn_deterministic_enabled(project: Project, function: str) -> bool:
+    """Whether every such program sets ``torch.backends.cudnn.deterministic`` to anything but a constant False."""
+    programs = programs_reaching(project, function)
+    return bool(programs) and all(sets_flag(project, program, CUDNN_DETERMINISTIC) for program in programs)
 
 
-def programs_of(project: Project, function: str) -> tuple[Program, ...]:
+def programs_reaching(project: Project, function: str) -> tuple[Program, ...]:
     """The programs that reach a function, else those that import its module."""
     return project.reaching(function) or project.reaching(path_of(function) + ":")
 
 
-def set_in(project: Project, program: Program, what: str) -> Iterator[Touch]:
-    """Where a program sets a flag or a variable, in order."""
-    return (touch for touch in project.switching(program) if touch.what == what)
+def flag_writes_in(project: Project, program: Program, what: str) -> Iterator[StateEffect]:
+    """The writes of a flag or environment variable in a program's trace, in order."""
+    return (touch for touch in project.state_effects(program) if touch.what == what)
 
 
-def _warns(project: Project, program: Program) -> bool:
-    on = {touch.value for touch in set_in(project, program, DETERMINISTIC) if not is_off(touch.value)}
+def _only_warns(project: Project, program: Program) -> bool:
+    on = {touch.value for touch in flag_writes_in(project, program, DETERMINISTIC) if not is_off(touch.value)}
     return on == {WARN}
 
 
 # Calls that end in cuBLAS; moving things to a device does not.
-_MULTIPLIES = re.compile(
+_MATRIX_PRODUCTS = re.compile(
     r"torch\.(Tensor\.)?(matmul|mm|bmm|addmm|baddbmm|addmv|mv|dot|einsum|tensordot|chain_matmul)|torch\.linalg\.\w+|"
     r"torch\.nn\.functional\.(linear|bilinear|multi_head_attention_forward|scaled_dot_product_attention)"
 )
 
 
-def first_work(project: Project, program: Program) -> tuple[int, Happening] | None:
-    """The first thing that a program computes after it has put something on an accelerator: a module that is called, a
-    product of matrices, a backward pass, a trainer. Its order in the run, and where; None where there is none.
+def first_accelerator_computation(project: Project, program: Program) -> tuple[int, TraceEvent] | None:
+    """The first computation of a program after it has put something on an accelerator, with its order in the trace.
+
+    A computation is a call of a module, a matrix product, a backward pass or a trainer. None where there is none.
     """
-    placed = next((touch for touch in project.switching(program) if touch.kind == ACCELERATOR), None)
+    placed = next((touch for touch in project.state_effects(program) if touch.kind == ACCELERATOR), None)
     if placed is None:
         return None
-    backward = {touch.order for touch in project.switching(program) if touch.kind == BACKWARD}
-    for order, happening in enumerate(program.run.happenings[placed.order :], placed.order):
-        if happening.event.kind == "call" and (
-            order in backward or any(_computes(project, name) for name in happening.names)
+    backward = {touch.order for touch in project.state_effects(program) if touch.kind == BACKWARD}
+    for order, trace_event in enumerate(program.run.trace_events[placed.order :], placed.order):
+        if trace_event.event.kind == "call" and (
+            order in backward or any(_is_computation(project, name) for name in trace_event.names)
         ):
-            return order, happening
+            return order, trace_event
     return None
 
 
-def _computes(project: Project, name: str) -> bool:
+def _is_computation(project: Project, name: str) -> bool:
     if ":" not in name:
         is_module = name.startswith("torch.nn.") and name.endswith("()") and "." not in name.rpartition("()")[2]
-        return is_module or bool(_MULTIPLIES.fullmatch(name.replace("().", "."))) or matters([name])
+        return is_module or bool(_MATRIX_PRODUCTS.fullmatch(name.replace("().", "."))) or trains_or_measures([name])
     return name.endswith("()") and "torch.nn.Module" in project.resolver.ancestry(name[:-2])
 
 
-_STARTERS = re.compile(
+_PROCESS_STARTERS = re.compile(
     r"os\.(exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|system|popen)|"
     r"subprocess\.(run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|"
     r"asyncio\.create_subprocess_(exec|shell)|torch\.multiprocessing\.(spawn(\.spawn)?|start_processes)|"
@@ -104,26 +105,28 @@ _STARTERS = re.compile(
     r"lightning_fabric\.\w+launch\w*"
 )
 # Their processes are new interpreters only by these ways of starting.
-_CONTEXTS = re.compile(r"(torch\.)?multiprocessing\.(set_start_method|get_context)")
-_FRESH = frozenset({"spawn", "forkserver"})
+_START_METHOD_SETTERS = re.compile(r"(torch\.)?multiprocessing\.(set_start_method|get_context)")
+_FRESH_START_METHODS = frozenset({"spawn", "forkserver"})
 _PYTHON = re.compile(r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|mpirun|srun|horovodrun)(\.exe)?(\s.*)?")
 
 
-def starts_python(project: Project, path: str) -> bool:
-    """Whether the programs that reach a file start another Python; where none does, whether the file itself does."""
+def starts_interpreter(project: Project, path: str) -> bool:
+    """Whether the programs that reach a file start another Python; without programs, whether the file does."""
     reached = {function for program in project.programs_in(path) for function in program.run.functions}
     for file in sorted({path_of(function) for function in reached} | {path}):
         for site in project.calls(file):
-            if (site.function in reached or file == path) and _starts(site):
+            if (site.function in reached or file == path) and _starts_interpreter(site):
                 return True
     return False
 
 
-def _starts(site: Site) -> bool:
+def _starts_interpreter(site: CallSite) -> bool:
     for name in site.names:
-        if _CONTEXTS.fullmatch(name):
-            return any(isinstance(arg.value, Constant) and arg.value.value in _FRESH for arg in site.call.args)
-        if _STARTERS.fullmatch(name):
+        if _START_METHOD_SETTERS.fullmatch(name):
+            return any(
+                isinstance(arg.value, Constant) and arg.value.value in _FRESH_START_METHODS for arg in site.call.args
+            )
+        if _PROCESS_STARTERS.fullmatch(name):
             return _may_be_python(site.call.args)
     return False
 

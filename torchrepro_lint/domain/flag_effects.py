@@ -1,6 +1,7 @@
-"""What a run touches that decides whether it can be repeated: generators, flags, variables, devices; in order.
+"""Flag effects: what a trace does to flags, environment variables and devices; and the flag writes of a module.
 
-The flags and variables that a module sets, whatever runs it.
+The first follows a program's trace in order; the second is flow-insensitive and needs no entry point. A prefilter by
+identifiers says first whether a file may write a flag at all.
 """
 
 from __future__ import annotations
@@ -10,164 +11,169 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.catalogue.conditions import Literal
-from torchrepro_lint.catalogue.rows import plain
-from torchrepro_lint.domain.devices import starts_accelerator
-from torchrepro_lint.domain.flags import Setting, settings, variables
+from torchrepro_lint.catalogue.conditions import LiteralValue
+from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.domain.devices import uses_accelerator
+from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
 from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.framework_models import rows_named
-from torchrepro_lint.trace.trace import in_parts
+from torchrepro_lint.trace.trace import prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.domain.rng.effects import Effects
+    from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
-    from torchrepro_lint.trace.builder import Run
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
-DRAW, SEED, FLAG, VARIABLE_TOUCH, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
+DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 
 
 # What a call may touch by what it passes, by the word and by the beginnings of names.
-_MOVING = frozenset({"cuda", "to", "backward"})
-_TOUCHING = ("torch.", "os.", "builtins.setattr", "accelerate.", "ultralytics.")
+_DEVICE_METHODS = frozenset({"cuda", "to", "backward"})
+_EFFECT_PREFIXES = ("torch.", "os.", "builtins.setattr", "accelerate.", "ultralytics.")
 # The names of what is called, and the word by which it is.
-_Said: TypeAlias = tuple[tuple[str, ...], str]
+_Callee: TypeAlias = tuple[tuple[str, ...], str]
 
 
-class Touch(NamedTuple):
-    """One touch: of a generator (``draw``, ``seed``), a ``flag``, a ``variable`` of the environment, or the device
-    (``accelerator``: something is put there; ``backward``: a backward pass).
+class StateEffect(NamedTuple):
+    """One effect of a trace event on state: a generator (``draw``, ``seed``), a ``flag``, an environment ``variable``,
+    or the device (``accelerator``: something is put there; ``backward``: a backward pass).
 
-    ``what`` names the family, flag or variable. A flag or variable gets ``value`` (``OPEN`` where it is not one constant,
-    None where a variable is removed), from the expression ``given``. ``label`` says what draws or seeds. ``order`` counts
-    the happenings of the run.
+    ``what`` names the generator family, flag or variable. ``value`` is what a flag or variable is set to: ``OPEN``
+    where it is not one constant, None where a variable is removed; ``given`` is the expression. ``label`` is the public
+    name of what draws or seeds. ``order`` is the index of the event in the trace.
     """
 
     kind: str
     what: str
-    value: Literal
+    value: LiteralValue
     given: Expression | None
     label: str
-    happening: Happening
+    trace_event: TraceEvent
     order: int
 
 
-def switching(run: Run, names: Names, catalogue: Catalogue, kept: dict[str, Any]) -> Iterator[Touch]:
-    """All touches of a run, in order, but for those of generators; ``kept`` is what its project remembers."""
-    find = partial(_switching, names, catalogue, kept.setdefault(__name__, {}))
-    for part in in_parts(run, "switching", lambda start, found: tuple(find(start, found)), kept):
+def state_effects(run: Trace, names: Names, catalogue: Catalogue, kept: dict[str, Any]) -> Iterator[StateEffect]:
+    """The effects of a trace on flags, variables and devices, in order; ``kept`` holds the project's memo tables."""
+    find = partial(_state_effects_of, names, catalogue, kept.setdefault(__name__, {}))
+    for part in prefix_and_rest(run, "switching", lambda start, found: tuple(find(start, found)), kept):
         yield from part
 
 
-def _switching(
-    names: Names, catalogue: Catalogue, still: dict[_Said, bool], start: int, happenings: Sequence[Happening]
-) -> Iterator[Touch]:
-    for order, happening in enumerate(happenings, start):
-        kind, value = happening.event.kind, happening.event.value
+def _state_effects_of(
+    names: Names, catalogue: Catalogue, still: dict[_Callee, bool], start: int, trace_events: Sequence[TraceEvent]
+) -> Iterator[StateEffect]:
+    for order, trace_event in enumerate(trace_events, start):
+        kind, value = trace_event.event.kind, trace_event.event.value
         if kind not in ("call", "set", "index"):
             continue
         if kind == "call" and isinstance(value, Call):
-            said = happening.names, last_word(value.func)
+            said = trace_event.names, last_identifier(value.func)
             if said not in still:
-                still[said] = _is_still(catalogue, value, *said)
+                still[said] = _has_no_effect(catalogue, value, *said)
             if still[said]:
                 continue
-        for each in set_by(names, catalogue, happening.path, happening.event, happening.names):
-            what = VARIABLE_TOUCH if each.what.isupper() else FLAG
-            yield Touch(what, each.what, each.value, each.given, "", happening, order)
+        for each in flag_settings_of(names, catalogue, trace_event.path, trace_event.event, trace_event.names):
+            what = VARIABLE_EFFECT if each.what.isupper() else FLAG
+            yield StateEffect(what, each.what, each.value, each.given, "", trace_event, order)
         if kind == "call" and isinstance(value, Call):
-            if starts_accelerator(names, happening.path, value, happening.names):
-                yield Touch(ACCELERATOR, "", True, None, "", happening, order)
-            if is_backward(value, happening.names):
-                yield Touch(BACKWARD, "", True, None, "", happening, order)
+            if uses_accelerator(names, trace_event.path, value, trace_event.names):
+                yield StateEffect(ACCELERATOR, "", True, None, "", trace_event, order)
+            if is_backward(value, trace_event.names):
+                yield StateEffect(BACKWARD, "", True, None, "", trace_event, order)
 
 
-def _is_still(catalogue: Catalogue, call: Call, found: tuple[str, ...], word: str) -> bool:
-    """Whether no call of these names, by this word, touches anything, whatever it passes: nearly all do not."""
-    return word not in _MOVING and not any(
-        name.startswith(_TOUCHING)
+def _has_no_effect(catalogue: Catalogue, call: Call, found: tuple[str, ...], word: str) -> bool:
+    """Whether no call of this callee has an effect, whatever its arguments. True for nearly all callees."""
+    return word not in _DEVICE_METHODS and not any(
+        name.startswith(_EFFECT_PREFIXES)
         or rows_named(name)
-        or catalogue.settings(plain(name).removesuffix("()"))
+        or catalogue.settings(without_calls(name).removesuffix("()"))
         or is_backward(call, (name,))
         for name in found
         if ":" not in name
     )
 
 
-def set_by(names: Names, catalogue: Catalogue, path: str, event: Event, found: tuple[str, ...]) -> Iterator[Setting]:
+def flag_settings_of(
+    names: Names, catalogue: Catalogue, path: str, event: Event, found: tuple[str, ...]
+) -> Iterator[FlagSetting]:
     """The flags and variables that an event of a file sets."""
-    yield from settings(names, catalogue, path, event, found)
-    yield from variables(names, path, event, found)
+    yield from flag_settings(names, catalogue, path, event, found)
+    yield from environment_settings(names, path, event, found)
 
 
-def drawing(effects: Effects) -> Iterator[Touch]:
-    """The touches of generators, family by family."""
+def generator_effects(effects: RngEffects) -> Iterator[StateEffect]:
+    """The effects of a trace on generators, family by family."""
     for family, draws in sorted(effects.draws.items()):
-        yield from (Touch(DRAW, family, None, None, each.label, each.happening, each.order) for each in draws)
+        yield from (StateEffect(DRAW, family, None, None, each.label, each.trace_event, each.order) for each in draws)
     for family, seeds in sorted(effects.seeds.items()):
-        yield from (Touch(SEED, family, None, None, each.label, each.happening, each.order) for each in seeds)
+        yield from (StateEffect(SEED, family, None, None, each.label, each.trace_event, each.order) for each in seeds)
 
 
-_UNDOING = re.compile(
+_RESTORING = re.compile(
     r"(?i)_*(un|re)set|_*(disable|deactivate|undo|restore|release|teardown|turn_off|switch_off|exit)(?![a-z])"
 )
 # What sets a flag without its name standing there.
-_SETTING = frozenset({"setattr", "flags", "set_flags", "compile", "patch"})
+_INDIRECT_SETTERS = frozenset({"setattr", "flags", "set_flags", "compile", "patch"})
 # What fills the environment, or any other dictionary.
-_FILLING = frozenset({"putenv", "update", "setdefault", "__setitem__"})
+_DICTIONARY_WRITERS = frozenset({"putenv", "update", "setdefault", "__setitem__"})
 
 
-class Placed(NamedTuple):
-    """A flag or variable, what it is set to, and by which event of which function (``path:`` for the top level)."""
+class FlagWrite(NamedTuple):
+    """A write of a flag or variable in a module: the setting, the event and its function (``path:`` for the top level)."""
 
-    setting: Setting
+    setting: FlagSetting
     event: Event
     function: str
     names: tuple[str, ...]
 
 
-def placed(names: Names, catalogue: Catalogue, path: str) -> Iterator[Placed]:
-    """What a module sets, function by function; what constant tests rule out is not there."""
+def flag_writes(names: Names, catalogue: Catalogue, path: str) -> Iterator[FlagWrite]:
+    """The flag writes of a module, function by function, without branches that constant tests rule out."""
     facts = names.modules.files[path]
     for name, body in (("", facts.body), *((each.name, each.body) for each in facts.functions)):
         for event in names.events.of_body(body):
             if event.value is not None and event.kind in ("call", "set", "index"):
-                found = names.names(path, _named(event))
-                for each in set_by(names, catalogue, path, event, found):
-                    yield Placed(each, event, f"{path}{name or ':'}", found)
+                found = names.names(path, _subject_of(event))
+                for each in flag_settings_of(names, catalogue, path, event, found):
+                    yield FlagWrite(each, event, f"{path}{name or ':'}", found)
 
 
-def may_set(project: ProgramIndex, path: str, words: frozenset[str]) -> bool:
-    """Whether a file may set a flag that goes by one of these words, as far as can be told without a look inside: it says
-    one, or calls what sets whatever it is told to.
+def may_set_flag(project: ProgramIndex, path: str, words: frozenset[str]) -> bool:
+    """Whether a file may set a flag that is written with one of these words: a prefilter by identifiers.
+
+    The file mentions one, or calls something that sets whatever its arguments name.
     """
     summary = project.files[path].summary
     if not words.isdisjoint(summary.values) or not words.isdisjoint(summary.keywords):
         return True
-    return path in project.mentioning(_SETTING).paths
+    return path in project.mentioning(_INDIRECT_SETTERS).paths
 
 
-def may_set_variables(project: ProgramIndex, path: str) -> bool:
-    """The same of any variable of the environment. What is called is known by its last word alone, which is ``update`` for
-    many a dictionary, so the file must import what may have the environment, too.
+def may_set_environment(project: ProgramIndex, path: str) -> bool:
+    """Whether a file may set any environment variable: a prefilter likewise.
+
+    A callee is known by its last word alone, and many dictionaries have an ``update``; so the file must also import
+    what may have the environment.
     """
     summary, environment = project.files[path].summary, project.holding("environ")
     if not environment.isdisjoint(summary.values):
         return True
     imports = (name.split(".") for name in summary.imports)
-    return not _FILLING.isdisjoint(summary.calls) and any(
+    return not _DICTIONARY_WRITERS.isdisjoint(summary.calls) and any(
         words[0] == "os" or words[-1] in environment for words in imports
     )
 
 
-def other_branches(one: Placed, others: Iterable[Placed]) -> Iterator[Placed]:
-    """What sets the same in the other branch of an ``if`` around: then it is the user who decides."""
+def opposite_branch_writes(one: FlagWrite, others: Iterable[FlagWrite]) -> Iterator[FlagWrite]:
+    """The writes of the same flag in the opposite branch of an ``if`` around: then the user decides."""
     other = {"if": "else", "else": "if"}
     wanted = {(other[guard.kind], id(guard.value)) for guard in one.event.guards if guard.kind in other}
     for each in others:
@@ -177,13 +183,13 @@ def other_branches(one: Placed, others: Iterable[Placed]) -> Iterator[Placed]:
             yield each
 
 
-def undoes(function: str) -> bool:
-    """Whether a function's name says that it switches something off or puts it back: what it does is meant."""
-    return bool(_UNDOING.match(function.rpartition(":")[2].rpartition(".")[2]))
+def restores_by_name(function: str) -> bool:
+    """Whether a function's name says that it switches something off or restores it, so that the write is intended."""
+    return bool(_RESTORING.match(function.rpartition(":")[2].rpartition(".")[2]))
 
 
-def _named(event: Event) -> Expression:
-    """What an event happens to, as far as it has a name: what is called, or what an item is of."""
+def _subject_of(event: Event) -> Expression:
+    """The expression that an event is about, as far as it has a name: the callee, or the container of an item."""
     assert event.value is not None
     match event.value:
         case Call(func=func) if event.kind == "call":

@@ -1,6 +1,7 @@
-"""Effect summaries of a linked project: what each of its programs and functions does to generators, flags and devices.
+"""Effect summaries of programs and functions: what each does to generators, flags and devices.
 
-Attribution of trace events: which of the entry points that reach an event has to answer for it.
+An effect that several entry points reach is attributed to one of them: to the other one where this one only launches
+it.
 """
 
 from __future__ import annotations
@@ -9,44 +10,44 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.catalogue import seeding_words
-from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.catalogue.catalogue import seeding_identifiers
+from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.domain.devices import names_accelerator
-from torchrepro_lint.domain.flag_effects import Placed, Touch, placed, switching
-from torchrepro_lint.domain.programs import Link, Program, Reached, Work, reached
-from torchrepro_lint.domain.rng.effects import Effects, seeded
+from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
+from torchrepro_lint.domain.programs import Database, Program, ProgramSummary, WorkerTrace, program_summary
+from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.seeders import seeding_functions
 from torchrepro_lint.resolve.call_sites import Mentions, mentions
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.events import mark
+from torchrepro_lint.syntax.events import event_key
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.trace.framework_models import accelerates
-from torchrepro_lint.trace.trace import in_parts
+from torchrepro_lint.trace.trace import prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.loaders import Libraries
+    from torchrepro_lint.catalogue.loaders import LibraryVersions
     from torchrepro_lint.config.settings import Settings
-    from torchrepro_lint.syntax.nodes import Facts
-    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
-def _accelerate(_start: int, happenings: Sequence[Happening]) -> bool:
+def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
     return any(
-        accelerates(happening.names, happening.event.value)
-        for happening in happenings
-        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+        accelerates(trace_event.names, trace_event.event.value)
+        for trace_event in trace_events
+        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
     )
 
 
-class _Place(NamedTuple):
-    """A program by its file and its number among those of the file, and whether it may run on an accelerator."""
+class _ProgramReference(NamedTuple):
+    """A program by its file and its index there, and whether it may run on an accelerator."""
 
     path: str
     number: int
@@ -54,33 +55,32 @@ class _Place(NamedTuple):
 
 
 class ProgramEffects(Traces):
-    """A project whose programs are known, each with its trace and what that does; and what single functions do.
+    """A project with its programs, their traces and effect summaries, and the effects of single functions.
 
-    A program is worked out once, whoever asks; which programs reach a function is known without the others being run
-    again, where the link tells. It promises nothing of loaders and workers.
+    A program is computed once. Which programs reach a function is known without tracing the others again, if the
+    database has their summaries.
 
-    ``tree`` is that of all modules, where ``files`` are some of them, ``scripts`` the targets of
-    ``[project.scripts]``, ``libraries`` what is asked for of libraries; ``position`` tells where an offset of a file lies,
-    for messages; its row is 0 where the project has no texts. ``text`` is what a file says, for fixes. ``link`` is that of
-    a project before files changed, where it was told of the changes.
+    ``tree`` holds all modules, ``files`` those that are linked; ``scripts`` are the targets of ``[project.scripts]``,
+    ``libraries`` the requirements; ``position`` locates an offset for messages (row 0 without texts); ``text`` is a
+    file's text, for fixes. ``link`` is the database of an earlier project, after the changes of files.
     """
 
-    link: Link
+    database: Database
 
     def __init__(
         self,
-        files: Mapping[str, Facts],
+        files: Mapping[str, SyntaxTree],
         settings: Settings,
         catalogue: Catalogue,
         tree: ModuleTree | None = None,
         scripts: Sequence[str] = (),
         position: Callable[[str, int], Position] = lambda _path, _offset: Position(0, 0),
         text: Callable[[str], str] = lambda _path: "",
-        libraries: Libraries = (),
-        link: Link | None = None,
+        libraries: LibraryVersions = (),
+        link: Database | None = None,
     ) -> None:
         super().__init__(
-            link or Link(files, tree or ModuleTree(files, (".",)), catalogue.version),
+            link or Database(files, tree or ModuleTree(files, (".",)), catalogue.version),
             scripts,
             settings.entry_points,
             position,
@@ -91,18 +91,20 @@ class ProgramEffects(Traces):
         self._catalogue = catalogue
         self._accelerator: dict[str, bool] = {}
         self._accelerated: dict[Entry, bool] = {}
-        self._own_effects: dict[str, Effects] = {}
-        self._work: dict[tuple[str, ...], Work] = {}
-        self._placed: dict[str, tuple[Placed, ...]] = {}
-        self._switching: dict[int, tuple[Touch, ...]] = {}
+        self._own_effects: dict[str, RngEffects] = {}
+        self._work: dict[tuple[str, ...], WorkerTrace] = {}
+        self._placed: dict[str, tuple[FlagWrite, ...]] = {}
+        self._switching: dict[int, tuple[StateEffect, ...]] = {}
         # Which programs reach a function, or any of a file, and from what that is known.
-        self._reaching: dict[str, tuple[tuple[_Place, ...], int]] = {}
+        self._reaching: dict[str, tuple[tuple[_ProgramReference, ...], int]] = {}
 
     def _afresh(self) -> Self:
-        """For answers that are kept across changes: a project of the same link that has worked nothing out yet, so that all
-        is noted that they look into. Where nothing is kept, this one.
+        """A project on the same database without answers of its own, so that all dependencies of an answer are
+        recorded.
+
+        Without dependency tracking, the project itself.
         """
-        if not self.resolver.modules.reads.keeps:
+        if not self.resolver.modules.reads.incremental:
             return self
         return type(self)(
             self.files,
@@ -113,118 +115,120 @@ class ProgramEffects(Traces):
             self.position,
             self.text,
             self.libraries,
-            self.link,
+            self.database,
         )
 
     # --- programs ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
-        """What each entry point of the project runs, sorted by path."""
+        """The programs of all entry points, sorted by path."""
         return tuple(program for path in sorted(self.files) for program in self.programs_of(path))
 
     def programs_of(self, path: str) -> tuple[Program, ...]:
-        """What the entry points of a file run."""
+        """The programs of the entry points of a file."""
         entries = self.entry_points.of(path)
-        return self.link.programs.of(entries, lambda: tuple(self._find_programs(entries))) if entries else ()
+        return self.database.programs.of(entries, lambda: tuple(self._find_programs(entries))) if entries else ()
 
     def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
-        for entry, run in self.runs_from(entries):
+        for entry, run in self.traces_from(entries):
             yield Program(entry, run, self._effects(run))
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
-        """The programs that run anything of a file."""
+        """The programs that run any code of a file."""
         return self._programs(self._where(f"in {path}", lambda each: path in each.paths))
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
         return self._programs(self._where(function, lambda each: function in each.functions))
 
-    def _programs(self, places: tuple[_Place, ...]) -> tuple[Program, ...]:
+    def _programs(self, places: tuple[_ProgramReference, ...]) -> tuple[Program, ...]:
         return tuple(self.programs_of(each.path)[each.number] for each in places)
 
-    def _where(self, what: str, wanted: Callable[[Reached], bool]) -> tuple[_Place, ...]:
-        """Which programs reach what is wanted; those of other entry points are not run for that."""
+    def _where(self, what: str, wanted: Callable[[ProgramSummary], bool]) -> tuple[_ProgramReference, ...]:
+        """The programs whose summary satisfies a predicate; programs of other entry points are not traced for it."""
         reads = self.resolver.modules.reads
         if what not in self._reaching:
-            outer, reads.seen = reads.seen, 0
+            outer, reads.dependencies = reads.dependencies, 0
             found = tuple(
-                _Place(entries[0].path, number, each.accelerated)
+                _ProgramReference(entries[0].path, number, each.accelerated)
                 for entries in self.entries_by_file
                 for number, each in enumerate(self._reached(entries))
                 if wanted(each)
             )
-            self._reaching[what] = found, reads.seen
-            reads.seen |= outer
+            self._reaching[what] = found, reads.dependencies
+            reads.dependencies |= outer
         found, seen = self._reaching[what]
-        reads.seen |= seen
+        reads.dependencies |= seen
         return found
 
-    def _reached(self, entries: tuple[Entry, ...]) -> tuple[Reached, ...]:
-        return self.link.reached.of(entries, lambda: tuple(map(self._reached_by, self.programs_of(entries[0].path))))
+    def _reached(self, entries: tuple[Entry, ...]) -> tuple[ProgramSummary, ...]:
+        return self.database.reached.of(
+            entries, lambda: tuple(map(self._reached_by, self.programs_of(entries[0].path)))
+        )
 
-    def _reached_by(self, program: Program) -> Reached:
-        return reached(program.run.functions, accelerated=self.on_accelerator(program))
+    def _reached_by(self, program: Program) -> ProgramSummary:
+        return program_summary(program.run.functions, accelerated=self.on_accelerator(program))
 
     # --- effects -----------------------------------------------------------------------------------------------------
 
-    def _effects(self, run: Run) -> Effects:
-        return Effects(run, self.resolver, self._catalogue, dict(self._settings.seeders), self.link.telling)
+    def _effects(self, run: Trace) -> RngEffects:
+        return RngEffects(run, self.resolver, self._catalogue, dict(self._settings.seeders), self.database.telling)
 
-    def work_of(self, functions: Sequence[str]) -> Work:
-        """What functions of the project do when a loader's workers run them."""
+    def worker_trace(self, functions: Sequence[str]) -> WorkerTrace:
+        """The trace and effects of functions that a loader's workers run."""
         key = tuple(functions)
         if key not in self._work:
-            run = self.run_in_worker(key)
-            self._work[key] = Work(run, self._effects(run))
+            run = self.trace_in_worker(key)
+            self._work[key] = WorkerTrace(run, self._effects(run))
         return self._work[key]
 
-    def effects_in(self, function: str) -> Effects:
-        """What running a function, or a module's top level, does."""
+    def effects_in(self, function: str) -> RngEffects:
+        """The effect summary of a function, or of a module's top level."""
         if function not in self._own_effects:
-            self._own_effects[function] = self._effects(self.run_of(function))
+            self._own_effects[function] = self._effects(self.trace_of(function))
         return self._own_effects[function]
 
-    def settings(self, path: str) -> tuple[Placed, ...]:
-        """The flags and variables that a module sets, function by function; what constant tests rule out is not there."""
+    def flag_writes(self, path: str) -> tuple[FlagWrite, ...]:
+        """The flag writes of a module, function by function, without branches that constant tests rule out."""
         if path not in self._placed:
-            self._placed[path] = tuple(placed(self.resolver, self._catalogue, path))
+            self._placed[path] = tuple(flag_writes(self.resolver, self._catalogue, path))
         return self._placed[path]
 
-    def switching(self, program: Program) -> tuple[Touch, ...]:
-        """What a program does to flags, variables of the environment, and devices, in order."""
+    def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
+        """The effects of a program on flags, environment variables and devices, in order."""
         known = self._switching.get(id(program.run))
         if known is None:
             known = self._switching[id(program.run)] = tuple(
-                switching(program.run, self.resolver, self._catalogue, self.kept)
+                state_effects(program.run, self.resolver, self._catalogue, self.revision_cache)
             )
         return known
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
     def seeds(self, name: str) -> bool:
-        """Whether a function from outside seeds a generator."""
+        """Whether an external function seeds a generator."""
         return ":" not in name and self._catalogue.seeder(name.replace("().", ".")) is not None
 
     def only_seeds(self, path: str, call: Call) -> bool:
-        """Whether a call of a file seeds generators, itself or through a function of the project, and draws from none."""
+        """Whether a call seeds generators, itself or through a function of the project, and draws from none."""
         for name in self.names(path, call.func):
             if ":" in name and self.resolver.functions(name):
                 effects = self.effects_in(name)
                 if effects.seeds and not effects.draws and not effects.matters:
                     return True
-            elif seeded(self._catalogue, dict(self._settings.seeders), plain(name), call):
+            elif families_seeded(self._catalogue, dict(self._settings.seeders), without_calls(name), call):
                 return True
         return False
 
     @property
     def seeding_words(self) -> frozenset[str]:
-        """The last words of what seeds generators, of the packages that the project mentions."""
-        return self.of_all("seeding words", lambda: seeding_words(self.resolver.modules.mentions))
+        """The last words of the seeders of the packages that the project mentions."""
+        return self.of_all("seeding words", lambda: seeding_identifiers(self.resolver.modules.mentions))
 
     def seeding_functions(self, behind: str) -> Iterator[str]:
-        """The functions and module bodies that seed generators by their own calls, of the files that import a file, directly
-        or not, and its own.
+        """The functions and module bodies with a call of a seeder, in a file and in those that import it, directly or
+        not.
         """
         found = self._seeding_files
         for path in found.paths:
@@ -237,7 +241,7 @@ class ProgramEffects(Traces):
 
     def _seeding_in(self, path: str, words: frozenset[str]) -> tuple[str, ...]:
         key = path, words
-        return self.link.seeding.of(key, lambda: tuple(seeding_functions(self, self._catalogue, path, words)))
+        return self.database.seeding.of(key, lambda: tuple(seeding_functions(self, self._catalogue, path, words)))
 
     # --- devices -----------------------------------------------------------------------------------------------------
 
@@ -246,7 +250,7 @@ class ProgramEffects(Traces):
         if program.entry not in self._accelerated:
             self._accelerated[program.entry] = any(
                 self._names_accelerator(function) for function in sorted(program.run.functions)
-            ) or any(in_parts(program.run, "accelerates", _accelerate))
+            ) or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
         return self._accelerated[program.entry]
 
     def _names_accelerator(self, function: str) -> bool:
@@ -259,7 +263,7 @@ class ProgramEffects(Traces):
         return self._accelerator[function]
 
     def may_use_accelerator(self, function: str) -> bool:
-        """Whether a call in ``function`` may run on an accelerator, under the ``device`` setting.
+        """Whether a call in a function may run on an accelerator, under the ``device`` setting.
 
         Under ``auto`` it may, unless programs reach the function and none of them names an accelerator.
         """
@@ -269,13 +273,13 @@ class ProgramEffects(Traces):
         return not reached or any(each.accelerated for each in reached)
 
 
-def belongs_elsewhere(project: ProgramEffects, entry: Entry, happening: Happening, family: str = "") -> bool:
-    """Whether something lies behind another entry point's function, so that this one only launches it.
+def is_attributed_elsewhere(project: ProgramEffects, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
+    """Whether an event belongs to another entry point, whose function this one only launches.
 
-    Where the other one seeds ``family``, does not draw from it there, or is no run that matters, it has nothing to say,
-    and this one has.
+    Not where the other one seeds ``family``, does not draw from it there, or is not a relevant run: then this one
+    reports.
     """
-    entered = {step.into for step in happening.way}
+    entered = {step.into for step in trace_event.call_path}
     return any(
         other.entry.path != entry.path
         and other.effects.matters
@@ -288,7 +292,10 @@ def belongs_elsewhere(project: ProgramEffects, entry: Entry, happening: Happenin
         and any(name == other.entry.function or name in other.run.started for name in entered)
         and (
             not family
-            or any(mark(draw.happening.event) == mark(happening.event) for draw in other.effects.draws.get(family, ()))
+            or any(
+                event_key(draw.trace_event.event) == event_key(trace_event.event)
+                for draw in other.effects.draws.get(family, ())
+            )
         )
         for other in project.programs
     )

@@ -1,6 +1,7 @@
-"""Programs: entry points with their traces and effect summaries, and what is left of a program when its trace is not kept.
+"""Programs: an entry point with its trace and effect summary; and the database of memo tables of a project.
 
-The memo tables of a linked project: what stays when one of its files changes, all that was not worked out from that file.
+The database outlives the project: when a file changes, it drops the answers that depend on that file and keeps the
+others. A program's summary by functions and files stays when its trace is dropped.
 """
 
 from __future__ import annotations
@@ -8,66 +9,68 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import path_of
 from torchrepro_lint.trace.traces import TraceTables
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.rng.effects import Effects, Telling
+    from torchrepro_lint.domain.rng.effects import CalleeEffectTable, RngEffects
     from torchrepro_lint.resolve.program_index import Table
     from torchrepro_lint.resolve.search_path import ModuleTree
-    from torchrepro_lint.syntax.nodes import Facts
-    from torchrepro_lint.trace.builder import Run
+    from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
 
 
 class Program(NamedTuple):
-    """An entry point, what its run reaches, and what that does."""
+    """An entry point with its trace and effect summary."""
 
     entry: Entry
-    run: Run
-    effects: Effects
+    run: Trace
+    effects: RngEffects
 
 
-class Reached(NamedTuple):
-    """Of a program: the functions that it reaches, their files, and whether it may run on an accelerator."""
+class ProgramSummary(NamedTuple):
+    """What stays of a program without its trace: the functions that it reaches, their files, and whether it may run on
+    an accelerator.
+    """
 
     functions: frozenset[str]
     paths: frozenset[str]
     accelerated: bool
 
 
-class Work(NamedTuple):
-    """What the workers of a loader run, and what that does."""
+class WorkerTrace(NamedTuple):
+    """The trace of functions that a loader's workers run, and its effect summary."""
 
-    run: Run
-    effects: Effects
-
-
-def reached(functions: Iterable[str], *, accelerated: bool) -> Reached:
-    """What a program reaches, by its functions."""
-    return Reached(frozenset(functions), frozenset(map(path_of, functions)), accelerated)
+    run: Trace
+    effects: RngEffects
 
 
-class Link(TraceTables):
-    """The names of a project, and what it works out file by file, or entry point by entry point."""
+def program_summary(functions: Iterable[str], *, accelerated: bool) -> ProgramSummary:
+    """The summary of a program that reaches these functions."""
+    return ProgramSummary(frozenset(functions), frozenset(map(path_of, functions)), accelerated)
+
+
+class Database(TraceTables):
+    """The memo tables of a project: its names, and its answers by file or by entry points."""
 
     def __init__(
         self,
-        files: Mapping[str, Facts],
+        files: Mapping[str, SyntaxTree],
         tree: ModuleTree,
         torch: str,
         *,
-        keeps: bool = False,
-        firm: bool = False,
+        incremental: bool = False,
+        early_cutoff: bool = False,
     ) -> None:
-        super().__init__(files, tree, torch, keeps=keeps, firm=firm)
+        super().__init__(files, tree, torch, incremental=incremental, early_cutoff=early_cutoff)
         reads = self.names.modules.reads
-        self.seeding: Kept[tuple[str, frozenset[str]], tuple[str, ...]] = Kept(reads)
-        self.programs: Kept[tuple[Entry, ...], tuple[Program, ...]] = Kept(reads)
-        self.telling: Telling = Kept(reads)
+        self.seeding: MemoTable[tuple[str, frozenset[str]], tuple[str, ...]] = MemoTable(reads)
+        self.programs: MemoTable[tuple[Entry, ...], tuple[Program, ...]] = MemoTable(reads)
+        self.telling: CalleeEffectTable = MemoTable(reads)
         # What of each program of such entries can be said without it.
-        self.reached: Kept[tuple[Entry, ...], tuple[Reached, ...]] = Kept(reads)
+        self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
 
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()

@@ -1,6 +1,6 @@
-"""A linked project: names, values, traces and effects across its modules. Every answer is worked out when first asked for.
+"""The project as a query facade: names, values, traces and effects across its modules, computed when first asked for.
 
-The module under check with all that is known of its program: what the questions of the domain, and rules, are asked of.
+``Context`` adds the module under check, with its text, catalogue and settings: the argument of each rule.
 """
 
 from __future__ import annotations
@@ -9,53 +9,54 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.catalogue import worker_seeding_words
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
-from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
+from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
     WorkerDraw,
     WorkerSeed,
-    WorkerSeedPlace,
-    handed_words,
-    numpy_draws,
+    WorkerSeedSpan,
+    numpy_worker_draws,
+    worker_function_words,
     worker_functions,
     worker_seeds,
 )
-from torchrepro_lint.domain.operations.initialised import filled_words
-from torchrepro_lint.domain.rng.seeders import seed_given
-from torchrepro_lint.domain.scripted import scripting
-from torchrepro_lint.query.fixpoint import Memo
+from torchrepro_lint.domain.operations.initialised import initialised_attributes
+from torchrepro_lint.domain.rng.seeders import passed_seed
+from torchrepro_lint.domain.scripted import scripted_values
+from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import mentions
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of
-from torchrepro_lint.syntax.visitor import within
+from torchrepro_lint.syntax.visitor import subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.rows import Condition, Spelling
+    from torchrepro_lint.catalogue.rows import Condition, Signature
     from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.source.text import Lines
-    from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
 class Project(LoaderQueries):
-    """The modules of a project (by path from its root), linked: what rules ask, on top of all layers below.
+    """The linked modules of a project, by path from its root: the facade that rules query.
 
-    It adds what takes several of them together: whether workers are seeded, and what a function makes of its arguments.
+    It adds the queries that need several layers: whether workers are seeded, and which arguments of a function become
+    seeds.
     """
 
     @cached_property
-    def _seeding(self) -> Memo:
-        return Memo()
+    def _seeding(self) -> TablingSolver:
+        return TablingSolver()
 
-    def ask_all(self) -> None:
-        """Work out what is asked of all files together."""
+    def compute_project_queries(self) -> None:
+        """Compute all queries that concern all files together."""
         _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._filled_words
         _ = (
-            self.enters_device,
-            scripting(self),
+            self.has_device_context,
+            scripted_values(self),
             self.worker_functions,
-            handed_words(self),
+            worker_function_words(self),
             self._worker_seeds,
             self._seeding_files,
         )
@@ -67,20 +68,20 @@ class Project(LoaderQueries):
             self._seeding_in(path, seeding.words)
 
     def initialises_from_outside(self, word: str) -> bool:
-        """Whether the project fills parameters that it goes over, applies a function to modules, or fills a ``x.word``."""
+        """Whether the project initialises ``x.word``, or parameters in a traversal, or applies a function to modules."""
         return word in self._filled_words or "" in self._filled_words
 
     @property
     def _filled_words(self) -> frozenset[str]:
-        return self.of_all("filled", lambda: filled_words(self))
+        return self.of_all("filled", lambda: initialised_attributes(self))
 
     @property
     def seeds_workers(self) -> bool:
-        """Whether the project makes a framework seed the workers of all loaders: ``seed_everything(workers=True)``."""
+        """Whether a framework seeds the workers of all loaders: ``seed_everything(workers=True)``."""
         return self.of_all("seeds workers", self._find_whether_workers_are_seeded)
 
     def _find_whether_workers_are_seeded(self) -> bool:
-        seeders = mentions(self.resolver, worker_seeding_words(self.resolver.modules.mentions))
+        seeders = mentions(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
             for path in seeders.paths
@@ -89,17 +90,17 @@ class Project(LoaderQueries):
             for form, setting in self._catalogue.settings(name.replace("().", "."))
         )
 
-    def _sets(self, call: Call, form: Spelling, when: tuple[Condition, ...]) -> bool:
-        return evaluate(when, form, arguments(form, call)) is not Truth.FAILS
+    def _sets(self, call: Call, form: Signature, when: tuple[Condition, ...]) -> bool:
+        return evaluate(when, form, argument_reader(form, call)) is not Truth.FAILS
 
     @cached_property
-    def numpy_in_workers(self) -> tuple[WorkerDraw, ...]:
-        """The draws from numpy's global generator that the project's datasets lead workers to."""
-        return tuple(numpy_draws(self))
+    def numpy_worker_draws(self) -> tuple[WorkerDraw, ...]:
+        """The draws from NumPy's global generator that workers reach through the project's datasets."""
+        return tuple(numpy_worker_draws(self))
 
     def worker_seeds(self, path: str) -> Iterator[WorkerSeed]:
-        """The seeds in a file of the project's worker functions that leave workers unseeded, or all alike."""
-        for each in map(WorkerSeedPlace._make, self._worker_seeds):
+        """The bad worker seeds in a file."""
+        for each in map(WorkerSeedSpan._make, self._worker_seeds):
             if each.path == path:
                 yield from (
                     WorkerSeed(path, called.call, each.name, each.source, each.direct, each.passed)
@@ -107,7 +108,7 @@ class Project(LoaderQueries):
                 )
 
     @property
-    def _worker_seeds(self) -> tuple[WorkerSeedPlace, ...]:
+    def _worker_seeds(self) -> tuple[WorkerSeedSpan, ...]:
         return self.of_all("worker seeds", lambda: tuple(worker_seeds(self._afresh(), self._catalogue)))
 
     @property
@@ -118,7 +119,7 @@ class Project(LoaderQueries):
         )
 
     def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
-        """The arguments of a call to a function of the project that become seeds: the function's word, and the value."""
+        """The arguments of a call of a project function that become seeds, each with the function's last word."""
         for word in self._seeding_parameters(name):
             for function in self.resolver.functions(name):
                 position = [param.name for param in function.params].index(word) - bool(function.owner)
@@ -142,21 +143,21 @@ class Project(LoaderQueries):
                 for target in self.names(path, event.value.func):
                     if ":" in target:
                         values = [value for _, value in self.seeding_arguments(target, event.value)]
-                    elif seeder := self._catalogue.seeder(plain(target)):
-                        seed = seed_given(seeder, event.value)
+                    elif seeder := self._catalogue.seeder(without_calls(target)):
+                        seed = passed_seed(seeder, event.value)
                         values = [] if seed is None else [seed]
                     else:
                         continue
-                    for each in (inner for value in values for inner in within(value)):
+                    for each in (inner for value in values for inner in subexpressions(value)):
                         if isinstance(each, Ref):
                             yield from (own[root] for root in each.roots if root in own)
 
 
 class Context(NamedTuple):
-    """All that is asked about a module; ``path`` is the module's, with slashes, relative to the project's root."""
+    """The module under check and its project; ``path`` has slashes and is relative to the project's root."""
 
     path: str
-    facts: Facts
+    facts: SyntaxTree
     lines: Lines
     project: Project
     catalogue: Catalogue

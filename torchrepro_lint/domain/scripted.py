@@ -1,4 +1,7 @@
-"""Which functions of a file TorchScript compiles: it takes only a part of Python, and of torch."""
+"""Functions that TorchScript compiles.
+
+It accepts only a part of Python and of torch, so fixes in such functions must stay within that part.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ _WORDS = frozenset({"script"})
 _SCRIPT_MODULE = "torch.jit.ScriptModule"
 
 
-def scripted(project: ProgramIndex, path: str) -> frozenset[str]:
-    """The functions of a file (``path:Net.forward``) that are compiled, those that they call in the file included.
+def scripted_functions(project: ProgramIndex, path: str) -> frozenset[str]:
+    """The functions of a file (``path:Net.forward``) that TorchScript compiles, with those of the file that they call.
 
-    Where the project scripts a value that nothing is known of, every module class of the same file may be meant.
+    Where the project scripts an unknown value, every class of the same file may be meant.
     """
-    found = {*_decorated(project, path), *_handed_to_script(project, path), *_asking(project, path)}
+    found = {*_decorated(project, path), *_passed_to_script(project, path), *_tests_is_scripting(project, path)}
     while True:
         reached = {
             name
             for site in project.calls(path)
             if site.function in found
-            for name in _entered(project, site.names)
+            for name in _entered_functions(project, site.names)
             if name.startswith(f"{path}:")
         }
         if reached <= found:
@@ -51,24 +54,24 @@ def _decorated(project: ProgramIndex, path: str) -> Iterator[str]:
             yield from (path + method for _, method in each.methods)
 
 
-def _asking(project: ProgramIndex, path: str) -> Iterator[str]:
-    """Who asks whether it is being compiled is compiled by someone."""
+def _tests_is_scripting(project: ProgramIndex, path: str) -> Iterator[str]:
+    """A function that asks whether it is being compiled is compiled by someone."""
     return (site.function for site in project.calls(path) if "torch.jit.is_scripting" in site.names)
 
 
-def _handed_to_script(project: ProgramIndex, path: str) -> Iterator[str]:
-    for other, names in scripting(project):
-        yield from _methods(project, names)
+def _passed_to_script(project: ProgramIndex, path: str) -> Iterator[str]:
+    for other, names in scripted_values(project):
+        yield from _compiled_functions(project, names)
         if not names and other == path:
-            yield from _methods(project, [f"{path}{each.name}()" for each in project.files[path].classes])
+            yield from _compiled_functions(project, [f"{path}{each.name}()" for each in project.files[path].classes])
 
 
-def scripting(project: ProgramIndex) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What the project hands to ``torch.jit.script``: the file that does, and the names of the value."""
-    return project.of_all("scripting", lambda: tuple(_handed(project)))
+def scripted_values(project: ProgramIndex) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The arguments of ``torch.jit.script`` in the project: the file of the call, and the names of the value."""
+    return project.of_all("scripting", lambda: tuple(_find_scripted_values(project)))
 
 
-def _handed(project: ProgramIndex) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _find_scripted_values(project: ProgramIndex) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The calls of ``torch.jit.script``: their files, and the names of what they are given."""
     scripting = project.mentioning(_WORDS)
     return (
@@ -79,7 +82,7 @@ def _handed(project: ProgramIndex) -> Iterator[tuple[str, tuple[str, ...]]]:
     )
 
 
-def _methods(project: ProgramIndex, names: list[str] | tuple[str, ...]) -> Iterator[str]:
+def _compiled_functions(project: ProgramIndex, names: list[str] | tuple[str, ...]) -> Iterator[str]:
     """The functions that compiling one of these compiles: a function itself, the methods of an instance."""
     for name in names:
         if project.resolver.functions(name):
@@ -89,7 +92,7 @@ def _methods(project: ProgramIndex, names: list[str] | tuple[str, ...]) -> Itera
                 yield from (path_of(each) + method for _, method in definition.methods)
 
 
-def _entered(project: ProgramIndex, names: tuple[str, ...]) -> Iterator[str]:
+def _entered_functions(project: ProgramIndex, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if project.resolver.functions(name):
             yield name

@@ -1,10 +1,6 @@
-"""The timeline of a run: what touches which generator, flag, variable and device, in order, and what is missing.
+"""The timeline of a program: its trace as labelled events in lanes, each with a diagnostic where something is wrong.
 
-Records only: they know nothing of how they are printed. ``moments`` makes them.
-
-What is wrong with the moments of a run, and what is missing from it: the rules in a few words each.
-
-From a program to its timeline.
+Diagnostics repeat in a few words what the rules report; a lane may also lack something as a whole.
 """
 
 from __future__ import annotations
@@ -12,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.conditions import OPEN
-from torchrepro_lint.catalogue.rows import FAMILIES, NOT_NEEDED_SINCE, VALUES, VARIABLE
-from torchrepro_lint.dataflow.constants import spoken
-from torchrepro_lint.domain.determinism_mode import enables, first_work, set_in
-from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, VARIABLE_TOUCH
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
+from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE, FAMILIES
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in, sets_flag
+from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, VARIABLE_EFFECT
 from torchrepro_lint.domain.flags import (
     CUDNN_BENCHMARK,
     CUDNN_DETERMINISTIC,
@@ -26,20 +22,25 @@ from torchrepro_lint.domain.flags import (
     WARN,
     is_off,
 )
-from torchrepro_lint.domain.operations.reached import device_of, is_convolution, on_request, raising
+from torchrepro_lint.domain.operations.reached import (
+    device_of,
+    is_convolution,
+    operations_needing_mode,
+    operations_raising,
+)
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression
-from torchrepro_lint.trace.contexts import Step, entry_statement, steps_to
+from torchrepro_lint.trace.contexts import CallPathStep, call_path, entry_statement
 from torchrepro_lint.trace.trace import guards
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import Touch
+    from torchrepro_lint.domain.flag_effects import StateEffect
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Draw, Seed
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
 # The lanes, from left to right: the generators, then what decides how torch computes.
@@ -57,21 +58,21 @@ LANES = (
 KINDS = ("seed", "entropy", "draw", "set", "remove", "operation", "accelerator", "work", "backward")
 
 
-class Trouble(NamedTuple):
-    """What is wrong with a moment, or missing from the run, in a few words; ``code`` is the rule that speaks of it."""
+class TimelineDiagnostic(NamedTuple):
+    """What is wrong with an event, or missing from a lane, in a few words; ``code`` is the rule that reports it."""
 
     lane: str
     code: str
     text: str
 
 
-class Moment(NamedTuple):
-    """One thing that happens in a run.
+class TimelineEvent(NamedTuple):
+    """One labelled event of a program.
 
-    ``kind`` is one of ``KINDS``; ``what`` names the family, flag or variable, the operation for ``operation``. ``value``
-    is what a flag or variable is set to, as text, None where it is removed or not a constant. ``conditions`` are the tests
-    on the way, ``if args.seed is not None``. ``times`` is how many draws this one stands for. ``way`` leads from the entry
-    point to the place, which it does not repeat.
+    ``kind`` is one of ``KINDS``; ``what`` names the family, flag, variable or operation. ``value`` is the text of what
+    a flag or variable is set to, None where it is removed or not constant. ``conditions`` are the tests on the call
+    path, ``if args.seed is not None``. ``times`` is the number of draws that it stands for. ``way`` is the call path
+    from the entry point, without the place itself.
     """
 
     lane: str
@@ -83,13 +84,13 @@ class Moment(NamedTuple):
     path: str
     place: Position
     times: int
-    way: tuple[Step, ...]
-    trouble: Trouble | None
+    way: tuple[CallPathStep, ...]
+    trouble: TimelineDiagnostic | None
 
 
 class Lane(NamedTuple):
-    """A lane and what came of it: ``untouched``, ``seeded``, ``late`` (drawn from first), ``unseeded``, ``entropy``,
-    ``unknown`` (a call that is not followed may seed it); ``touched`` for what is no generator.
+    """A lane and its state: ``untouched``, ``seeded``, ``late`` (drawn from first), ``unseeded``, ``entropy``,
+    ``unknown`` (an unresolved call may seed it); ``touched`` for a lane that is no generator.
     """
 
     key: str
@@ -98,49 +99,49 @@ class Lane(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """A run: where it starts (``function`` where that is a command and not the module), for which torch and device."""
+    """The timeline of one entry point (``function`` for a command, None for the module), for one torch and device."""
 
     path: str
     function: str | None
     torch: str
     device: str
     lanes: tuple[Lane, ...]
-    moments: tuple[Moment, ...]
-    missing: tuple[Trouble, ...]
+    moments: tuple[TimelineEvent, ...]
+    missing: tuple[TimelineDiagnostic, ...]
 
 
 _CODES = {"torch": "TRL101", "numpy": "TRL102", "python": "TRL103"}
-_OVERRULES_TIMING_SINCE = (2, 10)
+_OVERRIDES_TIMING_SINCE = (2, 10)
 
 
-class Troubles:
-    """Asked of one program."""
+class TimelineDiagnostics:
+    """The diagnostics of one program."""
 
     def __init__(self, context: Context, program: Program) -> None:
         self._context = context
         self._program = program
         project, self._effects = context.project, program.effects
-        self._enabled = enables(project, program)
-        self._cudnn = self._enabled or enables(project, program, CUDNN_DETERMINISTIC)
+        self._enabled = sets_flag(project, program)
+        self._cudnn = self._enabled or sets_flag(project, program, CUDNN_DETERMINISTIC)
         self._torch = release(context.catalogue.version)
-        self._work = first_work(project, program)
+        self._work = first_accelerator_computation(project, program)
         self._on_cuda = device_of(context, program) == "cuda"
 
-    def of(self, lane: str, kind: str, what: str, order: int, happening: Happening) -> Trouble | None:
-        """What is wrong with something that happens; None where nothing is."""
+    def of(self, lane: str, kind: str, what: str, order: int, trace_event: TraceEvent) -> TimelineDiagnostic | None:
+        """The diagnostic of an event; None where nothing is wrong."""
         found = ("", "")
         if kind == "draw":
             found = self._draw(what, order)
         elif kind == "entropy":
             found = ("TRL105", "a new seed in each run")
         elif kind == "operation":
-            found = self._operation(happening)
+            found = self._operation(trace_event)
         elif kind == "set":
             found = self._set(what, order)
-        return Trouble(lane, *found) if found[0] else None
+        return TimelineDiagnostic(lane, *found) if found[0] else None
 
     def state(self, family: str) -> str:
-        """What became of a generator; see ``Lane``."""
+        """The state of a generator; see ``Lane``."""
         effects = self._effects
         draws, seeds = effects.draws.get(family, ()), effects.seeds.get(family, ())
         if family == "own":
@@ -151,17 +152,21 @@ class Troubles:
             return "unknown" if effects.unknown_seeder else "unseeded"
         return "late" if draws and draws[0].order < seeds[0].order else "seeded"
 
-    def missing(self) -> Iterator[Trouble]:
-        """What the run lacks as a whole."""
+    def missing(self) -> Iterator[TimelineDiagnostic]:
+        """What a lane lacks as a whole."""
         for family in FAMILIES:
             if family.key in self._effects.draws and self.state(family.key) == "unseeded":
-                yield Trouble(family.key, _CODES[family.key], f"nothing seeds {family.owner}: {family.seeder}")
+                yield TimelineDiagnostic(
+                    family.key, _CODES[family.key], f"nothing seeds {family.owner}: {family.seeder}"
+                )
         waiting = set() if self._enabled else set(self._waiting())
         if waiting:
             who = "1 operation waits" if len(waiting) == 1 else f"{len(waiting)} operations wait"
-            yield Trouble("flags", "TRL203", f"{who} for torch.use_deterministic_algorithms(True)")
+            yield TimelineDiagnostic("flags", "TRL203", f"{who} for torch.use_deterministic_algorithms(True)")
         if self._needs_workspace() and not any(self._workspaces()):
-            yield Trouble("variables", "TRL205", f'os.environ["{VARIABLE}"] = ":4096:8" before work on CUDA')
+            yield TimelineDiagnostic(
+                "variables", "TRL205", f'os.environ["{CUBLAS_VARIABLE}"] = ":4096:8" before work on CUDA'
+            )
 
     def _draw(self, family: str, order: int) -> tuple[str, str]:
         effects = self._effects
@@ -172,9 +177,9 @@ class Troubles:
             return ("", "") if family in effects.entropic else (_CODES[family], "never seeded")
         return ("TRL104", "before it is seeded") if order < seeds[0].order else ("", "")
 
-    def _operation(self, happening: Happening) -> tuple[str, str]:
-        rows = {id(each.happening): each.row for each in on_request(self._context, self._program)}
-        row = rows.get(id(happening))
+    def _operation(self, trace_event: TraceEvent) -> tuple[str, str]:
+        rows = {id(each.trace_event): each.row for each in operations_needing_mode(self._context, self._program)}
+        row = rows.get(id(trace_event))
         if row is None:
             return (
                 "TRL402",
@@ -185,9 +190,11 @@ class Troubles:
         return "TRL203", "nothing asks for it"
 
     def _set(self, what: str, order: int) -> tuple[str, str]:
-        values = [each.value for each in set_in(self._context.project, self._program, what) if each.order == order]
-        value = values[0] if values else OPEN
-        if value is OPEN:
+        values = [
+            each.value for each in flag_writes_in(self._context.project, self._program, what) if each.order == order
+        ]
+        value = values[0] if values else UNKNOWN_VALUE
+        if value is UNKNOWN_VALUE:
             return "", ""
         if what == CUDNN_BENCHMARK and not is_off(value):
             return "TRL201", "picks algorithms by timing them"
@@ -198,25 +205,25 @@ class Troubles:
         if (
             what == MAX_AUTOTUNE
             and not is_off(value)
-            and not (self._enabled and self._torch >= _OVERRULES_TIMING_SINCE)
+            and not (self._enabled and self._torch >= _OVERRIDES_TIMING_SINCE)
         ):
             return "TRL206", "picks kernels by timing them"
-        if what == VARIABLE and self._needs_workspace():
-            if value not in VALUES:
+        if what == CUBLAS_VARIABLE and self._needs_workspace():
+            if value not in CUBLAS_VALUES:
                 return "TRL205", "not a value that torch accepts"
             if self._work is not None and self._work[0] < order:
                 return "TRL205", "after work on CUDA has begun"
         return "", ""
 
     def _needs_workspace(self) -> bool:
-        return self._enabled and self._on_cuda and self._torch < NOT_NEEDED_SINCE
+        return self._enabled and self._on_cuda and self._torch < CUBLAS_NOT_NEEDED_SINCE
 
     def _workspaces(self) -> Iterator[bool]:
-        for touch in set_in(self._context.project, self._program, VARIABLE):
+        for touch in flag_writes_in(self._context.project, self._program, CUBLAS_VARIABLE):
             yield touch.value is not None
 
     def _waiting(self) -> Iterator[str]:
-        for each in on_request(self._context, self._program):
+        for each in operations_needing_mode(self._context, self._program):
             if not (self._cudnn and is_convolution(each.row)):
                 yield each.row.operation
 
@@ -224,11 +231,11 @@ class Troubles:
 # Seeding the devices only stands in the lane of torch, too.
 _LANE_OF = {"torch-cuda": "torch", "environment": "own"}
 # What comes first where one call does several things.
-_RANKS = ("set", "remove", "seed", "entropy", "accelerator", "operation", "draw", "work", "backward")
+_KIND_ORDER = ("set", "remove", "seed", "entropy", "accelerator", "operation", "draw", "work", "backward")
 
 
-class _Raw(NamedTuple):
-    """A moment before it is placed."""
+class _UnplacedEvent(NamedTuple):
+    """A timeline event before its position, conditions and diagnostic are known."""
 
     order: int
     lane: str
@@ -236,120 +243,124 @@ class _Raw(NamedTuple):
     what: str
     text: str
     value: str | None
-    happening: Happening
+    trace_event: TraceEvent
     times: int = 1
 
 
 def timeline(context: Context, program: Program) -> Timeline:
     """The timeline of a program; ``context`` is that of its file."""
-    raw = sorted(_raw(context, program), key=lambda each: (each.order, _RANKS.index(each.kind), each.what))
-    troubles = Troubles(context, program)
-    moments = tuple(_moment(context, each, troubles) for each in raw)
-    lanes = tuple(Lane(key, title, _state(troubles, key, moments)) for key, title in LANES)
+    raw = sorted(
+        _unplaced_events(context, program), key=lambda each: (each.order, _KIND_ORDER.index(each.kind), each.what)
+    )
+    troubles = TimelineDiagnostics(context, program)
+    moments = tuple(_timeline_event(context, each, troubles) for each in raw)
+    lanes = tuple(Lane(key, title, _lane_state(troubles, key, moments)) for key, title in LANES)
     entry, device = program.entry, device_of(context, program)
     return Timeline(
         entry.path, entry.function, context.catalogue.version, device, lanes, moments, tuple(troubles.missing())
     )
 
 
-def _raw(context: Context, program: Program) -> Iterator[_Raw]:
+def _unplaced_events(context: Context, program: Program) -> Iterator[_UnplacedEvent]:
     effects = program.effects
     for family, seeds in sorted(effects.seeds.items()):
-        yield from (_seed(family, "seed", each) for each in seeds)
+        yield from (_seed_event(family, "seed", each) for each in seeds)
     for family, seeds in sorted(effects.entropic.items()):
-        yield from (_seed(family, "entropy", each) for each in seeds)
+        yield from (_seed_event(family, "entropy", each) for each in seeds)
     for family, draws in sorted(effects.draws.items()):
         seeded = [each.order for each in effects.seeds.get(family, ())]
-        yield from _draws(program, family, draws, seeded)
+        yield from _draw_events(program, family, draws, seeded)
     seen: set[str] = set()
-    for touch in context.project.switching(program):
+    for touch in context.project.state_effects(program):
         if touch.kind in (ACCELERATOR, BACKWARD):
             if touch.kind not in seen:
                 seen.add(touch.kind)
-                yield _Raw(touch.order, "device", touch.kind, "", _called(touch.happening), None, touch.happening)
+                yield _UnplacedEvent(
+                    touch.order, "device", touch.kind, "", _call_text(touch.trace_event), None, touch.trace_event
+                )
         else:
-            yield _set(touch)
-    work = first_work(context.project, program)
+            yield _flag_event(touch)
+    work = first_accelerator_computation(context.project, program)
     if work is not None:
-        yield _Raw(work[0], "device", "work", "", _called(work[1]), None, work[1])
-    yield from _operations(context, program)
+        yield _UnplacedEvent(work[0], "device", "work", "", _call_text(work[1]), None, work[1])
+    yield from _operation_events(context, program)
 
 
-def _seed(family: str, kind: str, seed: Seed) -> _Raw:
-    return _Raw(
+def _seed_event(family: str, kind: str, seed: Seed) -> _UnplacedEvent:
+    return _UnplacedEvent(
         seed.order,
         _LANE_OF.get(family, family),
         kind,
         family,
-        _called(seed.happening, seed.label),
+        _call_text(seed.trace_event, seed.label),
         None,
-        seed.happening,
+        seed.trace_event,
     )
 
 
-def _draws(program: Program, family: str, draws: Iterable[Draw], seeded: list[int]) -> Iterator[_Raw]:
-    """One for all draws that one statement of the entry file leads to, as long as nothing seeds between."""
+def _draw_events(program: Program, family: str, draws: Iterable[Draw], seeded: list[int]) -> Iterator[_UnplacedEvent]:
+    """One event for all draws that one statement of the entry file leads to, up to the next seed."""
     groups: dict[tuple[int, int], list[Draw]] = {}
     for draw in draws:
-        statement = entry_statement(program.entry, draw.happening)
+        statement = entry_statement(program.entry, draw.trace_event)
         groups.setdefault((id(statement), sum(order < draw.order for order in seeded)), []).append(draw)
     for first, *more in groups.values():
         lane = _LANE_OF.get(family, family)
-        yield _Raw(first.order, lane, "draw", family, first.label, None, first.happening, 1 + len(more))
+        yield _UnplacedEvent(first.order, lane, "draw", family, first.label, None, first.trace_event, 1 + len(more))
 
 
-def _set(touch: Touch) -> _Raw:
-    lane = "variables" if touch.kind == VARIABLE_TOUCH else "flags"
+def _flag_event(touch: StateEffect) -> _UnplacedEvent:
+    lane = "variables" if touch.kind == VARIABLE_EFFECT else "flags"
     name = FLAG_WORDS.get(touch.what, touch.what)
     if touch.value is None and lane == "variables":
-        return _Raw(touch.order, lane, "remove", touch.what, f"{name} removed", None, touch.happening)
-    value = None if touch.value is OPEN else str(touch.value)
-    shown = spoken(touch.given) if value is None and touch.given is not None else value or "?"
-    return _Raw(touch.order, lane, "set", touch.what, f"{name} = {shown}", value, touch.happening)
+        return _UnplacedEvent(touch.order, lane, "remove", touch.what, f"{name} removed", None, touch.trace_event)
+    value = None if touch.value is UNKNOWN_VALUE else str(touch.value)
+    shown = describe(touch.given) if value is None and touch.given is not None else value or "?"
+    return _UnplacedEvent(touch.order, lane, "set", touch.what, f"{name} = {shown}", value, touch.trace_event)
 
 
-def _operations(context: Context, program: Program) -> Iterator[_Raw]:
-    """The first of each operation that deterministic mode is about."""
+def _operation_events(context: Context, program: Program) -> Iterator[_UnplacedEvent]:
+    """The first event of each operation that deterministic mode affects."""
     seen: set[str] = set()
-    for each in (*on_request(context, program), *raising(context, program)):
+    for each in (*operations_needing_mode(context, program), *operations_raising(context, program)):
         if each.row.operation not in seen:
             seen.add(each.row.operation)
             says = (
                 "needs deterministic mode" if each.row.behaviour == "deterministic" else "has no deterministic kernel"
             )
             text = f"{each.label}: its {each.row.phase} {says}"
-            yield _Raw(each.order, "flags", "operation", each.label, text, None, each.happening)
+            yield _UnplacedEvent(each.order, "flags", "operation", each.label, text, None, each.trace_event)
 
 
-def _called(happening: Happening, label: str = "") -> str:
-    """A call in a few words: what is called, and its first argument where that is short."""
-    call = happening.event.value
+def _call_text(trace_event: TraceEvent, label: str = "") -> str:
+    """A call in a few words: the callee, and its only argument if that is short."""
+    call = trace_event.event.value
     if not isinstance(call, Call):
         return label or "..."
     plain: list[Expression] = [arg.value for arg in call.args if not arg.star]
-    inside = spoken(plain[0]) if len(call.args) == 1 and plain else "..." if call.args else ""
-    return f"{label or spoken(call.func)}({inside})"
+    inside = describe(plain[0]) if len(call.args) == 1 and plain else "..." if call.args else ""
+    return f"{label or describe(call.func)}({inside})"
 
 
-def _moment(context: Context, raw: _Raw, troubles: Troubles) -> Moment:
-    happening = raw.happening
-    at = happening.event.value if happening.event.value is not None else happening.event.statement
-    place = context.project.position(happening.path, at.start)
-    way = steps_to(context.project, happening, "")[:-1]
-    trouble = troubles.of(raw.lane, raw.kind, raw.what, raw.order, happening)
-    return Moment(
-        raw.lane, raw.kind, raw.what, raw.text, raw.value, tuple(_conditions(happening)), happening.path, place,
+def _timeline_event(context: Context, raw: _UnplacedEvent, troubles: TimelineDiagnostics) -> TimelineEvent:
+    trace_event = raw.trace_event
+    at = trace_event.event.value if trace_event.event.value is not None else trace_event.event.statement
+    place = context.project.position(trace_event.path, at.start)
+    way = call_path(context.project, trace_event, "")[:-1]
+    trouble = troubles.of(raw.lane, raw.kind, raw.what, raw.order, trace_event)
+    return TimelineEvent(
+        raw.lane, raw.kind, raw.what, raw.text, raw.value, tuple(_conditions(trace_event)), trace_event.path, place,
         raw.times, way, trouble,
     )  # fmt: skip
 
 
-def _conditions(happening: Happening) -> Iterator[str]:
-    for guard in guards(happening):
+def _conditions(trace_event: TraceEvent) -> Iterator[str]:
+    for guard in guards(trace_event):
         if guard.kind in ("if", "else") and not is_main_test(guard.value):
-            yield f"{'if' if guard.kind == 'if' else 'unless'} {spoken(guard.value)}"
+            yield f"{'if' if guard.kind == 'if' else 'unless'} {describe(guard.value)}"
 
 
-def _state(troubles: Troubles, key: str, moments: tuple[Moment, ...]) -> str:
+def _lane_state(troubles: TimelineDiagnostics, key: str, moments: tuple[TimelineEvent, ...]) -> str:
     kinds = {moment.kind for moment in moments if moment.lane == key}
     if not kinds:
         return "untouched"

@@ -1,4 +1,7 @@
-"""The later stages: link the project, run the rules on a file, drop what is suppressed."""
+"""The per-file rule runner: select rules, link the project, run the rules on one file, drop suppressed findings.
+
+A rule that raises is reported as an error, and the other rules still run.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.loaders import Libraries
-from torchrepro_lint.config.discovery import Tree, globs
-from torchrepro_lint.config.settings import SEVERITIES, Selection, matching, require_known, selected
-from torchrepro_lint.config.target import console_scripts, libraries
-from torchrepro_lint.engine.reading import Reading
+from torchrepro_lint.catalogue.loaders import LibraryVersions
+from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
+from torchrepro_lint.config.settings import SEVERITIES, Selection, matching_codes, require_known, selected_codes
+from torchrepro_lint.config.target import console_scripts, required_libraries
+from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
@@ -18,39 +21,39 @@ from torchrepro_lint.source.text import Fix, Lines, Position, Span
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
-    from torchrepro_lint.domain.programs import Link
+    from torchrepro_lint.domain.programs import Database
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
 
 SYNTAX_ERROR = "TRL001"
-_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
+_TOO_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
 
 
-class Papers(NamedTuple):
-    """What a project's pyproject.toml and lists of requirements say of its commands and of the libraries that it uses."""
+class ProjectManifest(NamedTuple):
+    """The project manifest: console scripts and library requirements from pyproject.toml and requirement files."""
 
     scripts: tuple[str, ...]
-    libraries: Libraries
+    libraries: LibraryVersions
 
 
 class Checker(NamedTuple):
-    """What the files of one tree are checked with.
+    """The configuration of the rules for one project.
 
     ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
-    ignored in the files that a test accepts. ``papers`` are what the project's own files say.
+    ignored in the files that a test accepts.
     """
 
-    tree: Tree
+    tree: ProjectTree
     rules: tuple[Rule, ...]
     fixable: frozenset[str]
     ignores: tuple[tuple[Callable[[str], bool], frozenset[str]], ...]
     catalogue: Catalogue
     honour_comments: bool
-    papers: Papers
+    manifest: ProjectManifest
 
 
-class Checked(NamedTuple):
-    """What is found in one file, by place and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
+class CheckResult(NamedTuple):
+    """The findings in one file, by position and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
     comments suppress.
     """
 
@@ -59,31 +62,35 @@ class Checked(NamedTuple):
     hidden: int = 0
 
 
-def make_checker(tree: Tree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
+def make_checker(tree: ProjectTree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
     """Resolve the settings of a tree; raises ``UsageError`` for a selector that fits no rule."""
     settings = tree.root.settings
     origin = str(tree.root.config)
-    codes = selected(rules, settings.selections)
+    codes = selected_codes(rules, settings.selections)
     fixing = Selection(settings.fixable, (), settings.unfixable)
     require_known(rules, settings.fixable, f"fixable of {origin}")
     require_known(rules, settings.unfixable, f"unfixable of {origin}")
     ignores = []
     for pattern, selectors in settings.per_file_ignores:
         require_known(rules, selectors, f"per-file-ignores of {origin}")
-        ignores.append((_test(tree.root.path, pattern), matching(rules, selectors)))
-    kept = tuple(rule for rule in rules if rule.code in codes)
-    return Checker(tree, kept, selected(rules, [fixing]), tuple(ignores), catalogue, honour_comments, read_papers(tree))
+        ignores.append((_path_test(tree.root.path, pattern), matching_codes(rules, selectors)))
+    enabled = tuple(rule for rule in rules if rule.code in codes)
+    return Checker(
+        tree, enabled, selected_codes(rules, [fixing]), tuple(ignores), catalogue, honour_comments, read_manifest(tree)
+    )
 
 
-def read_papers(tree: Tree) -> Papers:
-    """What the papers of a project say, read anew."""
+def read_manifest(tree: ProjectTree) -> ProjectManifest:
+    """Read the manifest of a project."""
     root = Path(tree.root.path)
-    return Papers(console_scripts(root), libraries(root))
+    return ProjectManifest(console_scripts(root), required_libraries(root))
 
 
-def link(checker: Checker, files: Mapping[str, Reading], tree: ModuleTree, before: Link | None = None) -> Project:
-    """The project that the facts of all ``files`` make, of those in the ``tree``; ``before`` is the link of an earlier one that
-    was told of all changes.
+def link_project(
+    checker: Checker, files: Mapping[str, ParsedFile], tree: ModuleTree, before: Database | None = None
+) -> Project:
+    """Link ``files`` into a project; ``tree`` is the module tree. ``before`` is a database of an earlier project that has been
+    told of all changes.
     """
     from torchrepro_lint.domain.project import Project
 
@@ -103,55 +110,58 @@ def link(checker: Checker, files: Mapping[str, Reading], tree: ModuleTree, befor
         checker.tree.root.settings,
         checker.catalogue,
         tree,
-        checker.papers.scripts,
+        checker.manifest.scripts,
         position,
         text,
-        checker.papers.libraries,
+        checker.manifest.libraries,
         before,
     )
 
 
-def check(checker: Checker, path: str, reading: Reading, project: Project) -> Checked:
-    """All that is to be said about one file."""
+def check(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
+    """Run the rules on one file and drop suppressed findings."""
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
-    raw = _run(checker, rules, path, reading, project)
+    unfiltered = _run_rules(checker, rules, path, reading, project)
     table = {rule.code: rule for rule in rules}
     floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
     lines = reading.lines
-    hiding = suppressions(lines) if checker.honour_comments and raw.findings else ()
-    heavy = [
+    comments = suppressions(lines) if checker.honour_comments and unfiltered.findings else ()
+    severe = [
         finding
-        for finding in raw.findings
+        for finding in unfiltered.findings
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
     ]
     findings = [
-        finding._replace(fix=_fix(reading, finding.fix) if finding.code in checker.fixable else None)
-        for finding in heavy
+        finding._replace(fix=_fix_within_cell(reading, finding.fix) if finding.code in checker.fixable else None)
+        for finding in severe
         if not any(
-            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name) for one in hiding
+            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
+            for one in comments
         )
     ]
-    return Checked(_in_order(findings), raw.errors, len(heavy) - len(findings))
+    return CheckResult(_sorted_unique(findings), unfiltered.errors, len(severe) - len(findings))
 
 
-def _fix(reading: Reading, fix: Fix | None) -> Fix | None:
-    """The fix, where the file can take it: an edit of a notebook must not leave its cell."""
+def _fix_within_cell(reading: ParsedFile, fix: Fix | None) -> Fix | None:
+    """The fix, if the file can take it: an edit of a notebook must stay in one cell."""
     if fix is None or reading.source is None or reading.source.notebook is None:
         return fix
-    from torchrepro_lint.source.notebook import fitted
+    from torchrepro_lint.source.notebook import fit_to_cells
 
-    return fitted(reading.source.notebook, fix)
+    return fit_to_cells(reading.source.notebook, fix)
 
 
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """By place and code; what is said twice, by two runs through one statement, is kept once."""
+def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sorted by position and code; a finding that two traces through one statement give is enabled once."""
     found = {(one.span, one.code, one.message): one for one in findings}
     return tuple(found[key] for key in sorted(found))
 
 
-def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, project: Project) -> Checked:
-    """Everything that the rules say; a rule that breaks is an error, and the others go on."""
+def _run_rules(
+    checker: Checker, rules: Sequence[Rule], path: str, reading: ParsedFile, project: Project
+) -> CheckResult:
+    """The findings of all rules; a rule that raises is an error, and the others go on."""
     from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
 
@@ -159,27 +169,27 @@ def _run(checker: Checker, rules: Sequence[Rule], path: str, reading: Reading, p
         assert reading.problem is not None
         place = Span(reading.problem.offset, reading.problem.offset)
         found = Finding(SYNTAX_ERROR, place, reading.problem.message)
-        return Checked((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
+        return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
     settings = checker.tree.root.settings
     context = Context(path, reading.facts, reading.lines, project, checker.catalogue, settings)
     findings: list[Finding] = []
     errors: list[str] = []
-    deep = False
+    too_deep = False
     for rule in rules:
-        answer = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
-        if isinstance(answer, Fault) and answer.recursion:
-            deep = True
-        elif isinstance(answer, Fault):
-            errors.append(f"{rule.code} broke off: {answer.message}")
+        result = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
+        if isinstance(result, Fault) and result.recursion:
+            too_deep = True
+        elif isinstance(result, Fault):
+            errors.append(f"{rule.code} broke off: {result.message}")
         else:
-            findings += answer
-    if deep and SYNTAX_ERROR in {rule.code for rule in rules}:
-        findings.append(Finding(SYNTAX_ERROR, Span(0, 0), _DEEP))
-    return Checked(tuple(findings), tuple(errors))
+            findings += result
+    if too_deep and SYNTAX_ERROR in {rule.code for rule in rules}:
+        findings.append(Finding(SYNTAX_ERROR, Span(0, 0), _TOO_DEEP))
+    return CheckResult(tuple(findings), tuple(errors))
 
 
-def _test(root: str, pattern: str) -> Callable[[str], bool]:
-    """Whether a path from the root fits a glob; a leading ``!`` turns the answer round."""
-    fits = globs([pattern.removeprefix("!")], root)
+def _path_test(root: str, pattern: str) -> Callable[[str], bool]:
+    """A test whether a path from the root matches a glob; a leading ``!`` negates it."""
+    fits = glob_matcher([pattern.removeprefix("!")], root)
     wanted = not pattern.startswith("!")
     return lambda path: fits(path) is wanted

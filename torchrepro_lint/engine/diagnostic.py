@@ -1,7 +1,4 @@
-"""A finding as it is reported: with its file, and with rows and columns for offsets.
-
-What a run found.
-"""
+"""Diagnostics: findings as they are reported, with their file and with rows and columns for offsets; and the outcome of a run."""
 
 from __future__ import annotations
 
@@ -10,18 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding, Rule
-from torchrepro_lint.config.discovery import Given
-from torchrepro_lint.engine.writing import Change
+from torchrepro_lint.config.discovery import GivenFile
+from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
-from torchrepro_lint.trace.contexts import Step
+from torchrepro_lint.trace.contexts import CallPathStep
 
 
 class Diagnostic(NamedTuple):
-    """What every report is made from. ``display`` is the path as it is printed, ``filename`` the absolute one.
+    """A reported finding. ``display`` is the path as it is printed, ``filename`` the absolute one.
 
-    ``lines`` are what the offsets of ``span`` and ``fix`` count in, ``written`` the same as the file has them; of a
-    notebook they differ.
-    ``others`` are the other files that the fix changes, by their path in it: the absolute one, and their lines.
+    The offsets of ``span`` and ``fix`` count in ``lines``; ``written`` are the same lines as the file has them, which differ
+    in a notebook. ``others`` are the other files that the fix changes: the path in the fix, the absolute path, and the lines.
     """
 
     display: str
@@ -34,18 +30,23 @@ class Diagnostic(NamedTuple):
     severity: str
     fix: Fix | None
     lines: Lines
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CallPathStep, ...] = ()
     others: tuple[tuple[str, str, Lines], ...] = ()
     span: Span = Span(0, 0)
     written: Lines = Lines("")
 
 
 def diagnose(
-    root: str, given: Given, texts: tuple[Lines, Lines], finding: Finding, rule: Rule, others: Callable[[str], Lines]
+    root: str,
+    given: GivenFile,
+    texts: tuple[Lines, Lines],
+    finding: Finding,
+    rule: Rule,
+    others: Callable[[str], Lines],
 ) -> Diagnostic:
-    """Place a finding of the project at ``root``; the paths of its steps become absolute.
+    """The diagnostic of a finding in the project at ``root``; the paths of its steps become absolute.
 
-    ``texts`` are the lines of the file, and as they are written; ``others`` gives those of another file.
+    ``texts`` are the lines of the file and as they are written; ``others`` gives the lines of another file.
     """
     lines, written = texts
     elsewhere = finding.fix.elsewhere if finding.fix else ()
@@ -72,21 +73,21 @@ def _absolute(root: str, path: str) -> str:
     return os.path.join(root, *path.split("/"))
 
 
-def order(diagnostic: Diagnostic) -> tuple[str, int, Position, str, str]:
-    """The order of every report: path, cell, row, column, code."""
+def report_order(diagnostic: Diagnostic) -> tuple[str, int, Position, str, str]:
+    """The sort key of every report: path, cell, row, column, code."""
     return diagnostic.display, diagnostic.start.cell, diagnostic.start, diagnostic.code, diagnostic.message
 
 
-class Outcome(NamedTuple):
-    """What a run found, in the order of every report.
+class RunOutcome(NamedTuple):
+    """The outcome of a run; diagnostics are in ``report_order``.
 
-    ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they settle;
+    ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they fix;
     ``notes`` are for the user to know, ``errors`` make the run fail.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     files: int
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     settled: tuple[str, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]

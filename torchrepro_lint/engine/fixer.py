@@ -1,6 +1,6 @@
-"""Whether fixes did what they promise: the file still parses, and the finding is gone.
+"""The fix loop, which applies fixes until a fixed point, and fix verification: the file still parses and the finding is gone.
 
-Apply fixes until nothing changes.
+Fixes that fail verification are dropped and reported, and the loop starts again without them.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.config.discovery import SameFile
+from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
-from torchrepro_lint.engine.partition import Parts, check_tree
-from torchrepro_lint.engine.reading import Reading, collected
-from torchrepro_lint.engine.writing import Change
-from torchrepro_lint.source.decoding import edited
-from torchrepro_lint.source.text import Edit, Fix, Lines, merge, moved, touched
+from torchrepro_lint.engine.partition import Partition, check_tree
+from torchrepro_lint.engine.reading import ParsedFile, parse_decoded
+from torchrepro_lint.engine.writing import FileChange
+from torchrepro_lint.source.decoding import with_edits
+from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge
 
-# Rows and columns in messages move with what is written above them.
+# Rows and columns in messages change with edits above them, so numbers are not compared.
 _NUMBER = re.compile(r"\d+")
 _ENDLESS = "fixing it would go on for ever"
 
 
-class Applied(NamedTuple):
-    """What a round did: the findings before it by path, those whose fixes were applied, and all edits by path."""
+class AppliedFixes(NamedTuple):
+    """The fixes of one round: the findings before it by path, those whose fixes were applied, and all edits by path."""
 
     before: Mapping[str, tuple[Finding, ...]]
     taken: tuple[tuple[str, Finding], ...]
     edits: Mapping[str, tuple[Edit, ...]]
 
 
-class Mistake(NamedTuple):
-    """What is wrong with fixes of a file, and their titles. ``codes`` are of the findings whose fixes are to be left out;
-    none where all are.
+class FixFailure(NamedTuple):
+    """Failed verification of fixes of a file: the cause, and the titles of the fixes. ``codes`` are those whose fixes are
+    dropped; empty if all are.
     """
 
     cause: str
@@ -42,17 +42,17 @@ class Mistake(NamedTuple):
 
     @property
     def line(self) -> str:
-        """What the user is told."""
+        """The message for the user."""
         named = f" ({'; '.join(self.titles)})" if self.titles else ""
         return f"not fixed: {self.cause}{named}; this is a fault of torchrepro-lint, please report it"
 
 
-def offered(
-    checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, mistakes: Mapping[str, Mistake]
+def fixes_to_apply(
+    checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, failures: Mapping[str, FixFailure]
 ) -> list[tuple[str, Finding]]:
-    """The findings whose fix may be applied: safe or asked for, in files that are given, and nothing of the mistakes."""
-    given = {path for path, _ in checker.tree.given} - {path for path, each in mistakes.items() if not each.codes}
-    left_out = {(path, code) for path, each in mistakes.items() for code in each.codes}
+    """The findings whose fix may be applied: safe or asked for, only in files that are linted, and without failure so far."""
+    given = {path for path, _ in checker.tree.given} - {path for path, each in failures.items() if not each.codes}
+    left_out = {(path, code) for path, each in failures.items() for code in each.codes}
     return [
         (path, one)
         for path in sorted(findings)
@@ -61,197 +61,200 @@ def offered(
         and (one.fix.safe or unsafe)
         and path in given
         and (path, one.code) not in left_out
-        and given.issuperset(touched(path, one.fix))
+        and given.issuperset(changed_files(path, one.fix))
     ]
 
 
-def breaking(
-    files: Mapping[str, Reading], taken: Iterable[tuple[str, Finding]], broken: set[str], parser: str
-) -> dict[str, Mistake]:
-    """The mistakes of a round after which files do not parse, by a ``parser`` of the settings: the fixes that break one alone,
-    else all of its fixes.
+def parse_failures(
+    files: Mapping[str, ParsedFile], taken: Iterable[tuple[str, Finding]], broken: set[str], parser: str
+) -> dict[str, FixFailure]:
+    """The failures of a round after which ``broken`` files do not parse: the fixes that break one alone, else all its fixes.
+
+    ``parser`` is the one of the settings.
     """
-    suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(touched(path, one.fix))]
-    guilty = [each for each in suspects if not _parses(files, *each, parser)] or suspects
-    return _mistakes("the result would not parse", guilty)
+    suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(changed_files(path, one.fix))]
+    failing = [each for each in suspects if not _parses(files, *each, parser)] or suspects
+    return _failures("the result would not parse", failing)
 
 
-class Step(NamedTuple):
-    """A round: the findings whose fixes were applied, and what stands for the texts before and after by path."""
+class FixRound(NamedTuple):
+    """One round: the findings whose fixes were applied, and hashes of the texts before and after, by path."""
 
     taken: tuple[tuple[str, Finding], ...]
     texts: Mapping[str, tuple[int, int]]
 
 
-def endless(steps: Sequence[Step]) -> dict[str, Mistake]:
-    """The mistakes of rounds that come to no end: of a file whose text comes back, the fixes that lead from it to itself; of
-    others, all.
-    """
-    found: dict[str, Mistake] = {}
-    for path in steps[-1].texts:
-        changing = [each for each in steps if path in each.texts]
+def divergence_failures(history: Sequence[FixRound]) -> dict[str, FixFailure]:
+    """The failures of rounds that reach no fixed point: of a file whose text recurs, the fixes on that cycle; of others, all."""
+    found: dict[str, FixFailure] = {}
+    for path in history[-1].texts:
+        changing = [each for each in history if path in each.texts]
         last = changing[-1].texts[path][1]
         back = next((at for at, each in reversed([*enumerate(changing)]) if each.texts[path][0] == last), len(changing))
-        round_and_round = {
+        on_cycle = {
             (own, one.code, one.fix.title)
             for step in changing[back:]
             for own, one in step.taken
-            if one.fix is not None and path in touched(own, one.fix)
+            if one.fix is not None and path in changed_files(own, one.fix)
         }
-        for own, code, title in sorted(round_and_round):
-            found[own] = also(found.get(own), Mistake(_ENDLESS, (title,), frozenset({code})))
-        if not round_and_round:
-            found[path] = Mistake(_ENDLESS, ())
+        for own, code, title in sorted(on_cycle):
+            found[own] = merged_failure(found.get(own), FixFailure(_ENDLESS, (title,), frozenset({code})))
+        if not on_cycle:
+            found[path] = FixFailure(_ENDLESS, ())
     return found
 
 
-def also(known: Mistake | None, other: Mistake) -> Mistake:
-    """What is known to be wrong with a file, and what is found besides: where either is about all its fixes, both are."""
+def merged_failure(known: FixFailure | None, other: FixFailure) -> FixFailure:
+    """The union of two failures of a file; a failure of all its fixes absorbs one of some."""
     if known is None or not known.codes or not other.codes:
         return known if known is not None and not known.codes else other
-    return Mistake(known.cause, tuple(sorted({*known.titles, *other.titles})), known.codes | other.codes)
+    return FixFailure(known.cause, tuple(sorted({*known.titles, *other.titles})), known.codes | other.codes)
 
 
-def remaining(last: Applied, findings: Mapping[str, tuple[Finding, ...]]) -> dict[str, Mistake]:
-    """The mistakes of a round after which findings are still there that its fixes were to settle."""
+def unfixed_failures(last: AppliedFixes, findings: Mapping[str, tuple[Finding, ...]]) -> dict[str, FixFailure]:
+    """The failures of a round after which findings remain that its fixes should have removed."""
     left = []
-    was, taken, now = (_placed(each) for each in (_paired(last.before), last.taken, _paired(findings)))
+    was, taken, now = (_by_position(each) for each in (_with_paths(last.before), last.taken, _with_paths(findings)))
     for path, one in last.taken:
         assert one.fix is not None
-        places = {(path, start) for start in moved(one.span.start, last.edits.get(path, ()))}
+        places = {(path, start) for start in map_offset(one.span.start, last.edits.get(path, ()))}
         here = (path, one.span.start)
-        before, settled = (sum(_same(one, other) for other in each.get(here, ())) for each in (was, taken))
-        after = sum(_same(one, other) for place in places for other in now.get(place, ()))
+        before, settled = (sum(_is_same_finding(one, other) for other in each.get(here, ())) for each in (was, taken))
+        after = sum(_is_same_finding(one, other) for place in places for other in now.get(place, ()))
         if after > before - settled:
             left.append((path, one.fix))
-    return _mistakes("the finding would still be there", left)
+    return _failures("the finding would still be there", left)
 
 
-def _paired(findings: Mapping[str, tuple[Finding, ...]]) -> Iterator[tuple[str, Finding]]:
+def _with_paths(findings: Mapping[str, tuple[Finding, ...]]) -> Iterator[tuple[str, Finding]]:
     return ((path, one) for path, found in findings.items() for one in found)
 
 
-def _placed(findings: Iterable[tuple[str, Finding]]) -> dict[tuple[str, int], list[Finding]]:
-    """Findings by path and where they start."""
+def _by_position(findings: Iterable[tuple[str, Finding]]) -> dict[tuple[str, int], list[Finding]]:
+    """Findings by path and start offset."""
     found: dict[tuple[str, int], list[Finding]] = {}
     for path, one in findings:
         found.setdefault((path, one.span.start), []).append(one)
     return found
 
 
-def _same(one: Finding, other: Finding) -> bool:
-    """Whether two findings say the same. One that offers another fix has another cause, and they are settled in turn."""
+def _is_same_finding(one: Finding, other: Finding) -> bool:
+    """Whether two findings are equal but for numbers. One that offers another fix has another cause, and is fixed in turn."""
     if one.code != other.code or _NUMBER.sub("", one.message) != _NUMBER.sub("", other.message):
         return False
     return one.fix is None or other.fix is None or one.fix.title == other.fix.title
 
 
-def _parses(files: Mapping[str, Reading], path: str, fix: Fix, parser: str) -> bool:
+def _parses(files: Mapping[str, ParsedFile], path: str, fix: Fix, parser: str) -> bool:
     for file, edits in merge([(path, fix)]).edits.items():
         reading = files[file]
         assert reading.source is not None
-        if collected(edited(reading.source, edits), parser).problem is not None:
+        if parse_decoded(with_edits(reading.source, edits), parser).problem is not None:
             return False
     return True
 
 
-def _mistakes(cause: str, guilty: Iterable[tuple[str, Fix]]) -> dict[str, Mistake]:
+def _failures(cause: str, failing: Iterable[tuple[str, Fix]]) -> dict[str, FixFailure]:
     titles: dict[str, dict[str, None]] = {}
-    for path, fix in guilty:
-        for file in {path, *touched(path, fix)}:
+    for path, fix in failing:
+        for file in {path, *changed_files(path, fix)}:
             titles.setdefault(file, {})[fix.title] = None
-    return {file: Mistake(cause, tuple(titles[file])) for file in sorted(titles)}
+    return {file: FixFailure(cause, tuple(titles[file])) for file in sorted(titles)}
 
 
-ROUNDS = 10
+MAX_ROUNDS = 10
 
 
-# The findings that are reported, of those of a file: its path from the root, its lines, and all that was found.
-Reported: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding, ...]]
+# Selects the findings to report, from the path of a file (from the root), its lines and all its findings.
+ReportFilter: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
-class Fixed(NamedTuple):
-    """The readings with all fixes in, the changes by path, the codes of the findings that they settled, and errors.
+class FixResult(NamedTuple):
+    """The fixed files, the changes by path, the codes of the fixed findings, and errors.
 
-    ``rounds`` are the edits by path of each round, in the text that the round before has left; ``parts`` are those of the
-    files, linked where the rules have been run on them.
+    ``rounds`` are the edits of each round by path, in the text that the round before has left; ``partition`` is that of the
+    fixed files, linked as far as the rules have been run on them.
     """
 
-    files: dict[str, Reading]
-    changes: dict[str, Change]
+    files: dict[str, ParsedFile]
+    changes: dict[str, FileChange]
     settled: tuple[str, ...]
     errors: tuple[str, ...]
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
-    parts: Parts | None = None
+    partition: Partition | None = None
 
 
-class _State(NamedTuple):
-    """Where the rounds are: the files, the findings settled so far (paths and codes), the files that one fix changed
-    together, what the last round did, the edits of all and their steps, and at the end the parts of the files.
+class _FixState(NamedTuple):
+    """The state after some rounds: the files, the findings fixed so far (paths and codes), the groups of files that one fix
+    changed, the last round, the edits and history of all rounds, and at the end the partition of the files.
     """
 
-    files: Mapping[str, Reading]
+    files: Mapping[str, ParsedFile]
     settled: tuple[tuple[str, str], ...] = ()
-    together: frozenset[tuple[str, ...]] = frozenset()
-    last: Applied | None = None
+    changed_together: frozenset[tuple[str, ...]] = frozenset()
+    last: AppliedFixes | None = None
     rounds: tuple[Mapping[str, tuple[Edit, ...]], ...] = ()
-    steps: tuple[Step, ...] = ()
-    parts: Parts | None = None
+    history: tuple[FixRound, ...] = ()
+    partition: Partition | None = None
 
 
-class _Wishes(NamedTuple):
-    """Which fixes to make: unsafe ones, none that are known for mistakes, only of what is reported; the names of the files,
-    how many processes check them, and which parser of the settings reads what is fixed.
+class _FixOptions(NamedTuple):
+    """Which fixes to apply (unsafe ones too, not those with failures, only of reported findings), the aliases of files, how
+    many processes check them, and the parser of the settings.
     """
 
     unsafe: bool
-    mistakes: Mapping[str, Mistake]
-    reported: Reported | None
-    names: SameFile
+    failures: Mapping[str, FixFailure]
+    reported: ReportFilter | None
+    names: FileAliases
     jobs: int
     parser: str
 
 
 def fix_tree(
-    checker: Checker, files: dict[str, Reading], unsafe: bool, reported: Reported | None = None, jobs: int = 1
-) -> Fixed:
-    """Fix the given files in memory, relinking between rounds because a fix may settle what stands in another file.
+    checker: Checker, files: dict[str, ParsedFile], unsafe: bool, reported: ReportFilter | None = None, jobs: int = 1
+) -> FixResult:
+    """Fix files in memory up to a fixed point; the project is linked again in each round, as a fix may affect other files.
 
-    Only what is ``reported`` of the findings of a file (None: all) is fixed.
+    Only findings that ``reported`` selects (None: all) are fixed.
 
-    A fix that breaks a file, or after which its finding is still there, is a fault of the tool: it starts again without
-    the files that such a fix touches, so that they stay as they were. Of fixes that undo each other only these are left out.
+    A fix that breaks a file, or does not remove its finding, is a fault of the tool: the loop starts again and leaves the
+    files of such a fix unchanged. Of fixes that undo each other only these are dropped.
     """
-    mistakes: dict[str, Mistake] = {}
-    names, parser = SameFile(checker.tree.given), checker.tree.root.settings.parser
+    failures: dict[str, FixFailure] = {}
+    names, parser = FileAliases(checker.tree.given), checker.tree.root.settings.parser
     while True:
-        wishes = _Wishes(unsafe, dict(mistakes), reported, names, jobs, parser)
-        state, found = _rounds(checker, files, wishes)
+        options = _FixOptions(unsafe, dict(failures), reported, names, jobs, parser)
+        state, found = _rounds(checker, files, options)
         if not found:
-            return _result(checker, files, state, mistakes, names)
-        mistakes |= {path: also(mistakes.get(path), one) for path, one in found.items()}
+            return _result(checker, files, state, failures, names)
+        failures |= {path: merged_failure(failures.get(path), one) for path, one in found.items()}
 
 
-def _rounds(checker: Checker, files: dict[str, Reading], wishes: _Wishes) -> tuple[_State, dict[str, Mistake]]:
-    """Fix all but what is known for a mistake; the mistakes that showed, by the path of each file that they concern."""
-    state = _State(files)
-    for number in range(ROUNDS + 1):
-        parts = Parts(checker, state.files, lasting=True)
-        findings = {path: checked.findings for path, checked in check_tree(checker, parts, wishes.jobs).items()}
-        if state.last is not None and (left := remaining(state.last, findings)):
+def _rounds(
+    checker: Checker, files: dict[str, ParsedFile], options: _FixOptions
+) -> tuple[_FixState, dict[str, FixFailure]]:
+    """Run the rounds without the fixes known to fail; returns new failures by the path of each file concerned."""
+    state = _FixState(files)
+    for number in range(MAX_ROUNDS + 1):
+        partition = Partition(checker, state.files, lasting=True)
+        findings = {path: checked.findings for path, checked in check_tree(checker, partition, options.jobs).items()}
+        if state.last is not None and (left := unfixed_failures(state.last, findings)):
             return state, left
-        wanted = offered(checker, _reported(state.files, findings, wishes.reported), wishes.unsafe, wishes.mistakes)
+        wanted = fixes_to_apply(
+            checker, _reported(state.files, findings, options.reported), options.unsafe, options.failures
+        )
         if not wanted:
-            return state._replace(parts=parts), {}
-        if number < ROUNDS:
-            state, broken = _round(state, findings, wanted, wishes)
+            return state._replace(partition=partition), {}
+        if number < MAX_ROUNDS:
+            state, broken = _round(state, findings, wanted, options)
             if broken:
                 return state, broken
-    return state, endless(state.steps)
+    return state, divergence_failures(state.history)
 
 
 def _reported(
-    files: Mapping[str, Reading], findings: dict[str, tuple[Finding, ...]], reported: Reported | None
+    files: Mapping[str, ParsedFile], findings: dict[str, tuple[Finding, ...]], reported: ReportFilter | None
 ) -> dict[str, tuple[Finding, ...]]:
     if reported is None:
         return findings
@@ -259,46 +262,54 @@ def _reported(
 
 
 def _round(
-    state: _State, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]], wishes: _Wishes
-) -> tuple[_State, dict[str, Mistake]]:
-    """One round: apply the fixes that fit together, unless one breaks a file. What a file has by one name it has by all."""
-    names = wishes.names
-    merged = merge((names.first(path), names.fix(one.fix)) for path, one in wanted if one.fix)
+    state: _FixState, findings: dict[str, tuple[Finding, ...]], wanted: list[tuple[str, Finding]], options: _FixOptions
+) -> tuple[_FixState, dict[str, FixFailure]]:
+    """One round: apply the fixes that do not conflict, unless one breaks a file. All aliases of a file change changed_together."""
+    names = options.names
+    merged = merge((names.canonical(path), names.canonical_fix(one.fix)) for path, one in wanted if one.fix)
     taken = tuple(wanted[number] for number in merged.taken)
-    fresh: dict[str, Reading] = {}
+    fresh: dict[str, ParsedFile] = {}
     texts: dict[str, tuple[int, int]] = {}
     for path, edits in merged.edits.items():
         reading = state.files[path]
         assert reading.source is not None
-        after = edited(reading.source, edits)
-        fresh[path], texts[path] = collected(after, wishes.parser), (hash(reading.source.text), hash(after.text))
-    fresh = names.spread(fresh)
+        after = with_edits(reading.source, edits)
+        fresh[path], texts[path] = parse_decoded(after, options.parser), (hash(reading.source.text), hash(after.text))
+    fresh = names.for_all_names(fresh)
     broken = {path for path, reading in fresh.items() if reading.problem is not None}
     if broken:
-        return state, breaking(state.files, taken, broken, wishes.parser)
+        return state, parse_failures(state.files, taken, broken, options.parser)
     codes = (*state.settled, *((path, one.code) for path, one in taken))
-    together = state.together | {touched(names.first(path), names.fix(one.fix)) for path, one in taken if one.fix}
-    applied = Applied(findings, taken, names.spread(merged.edits))
-    steps = (*state.steps, Step(taken, texts))
-    return _State({**state.files, **fresh}, codes, together, applied, (*state.rounds, merged.edits), steps), {}
+    changed_together = state.changed_together | {
+        changed_files(names.canonical(path), names.canonical_fix(one.fix)) for path, one in taken if one.fix
+    }
+    applied = AppliedFixes(findings, taken, names.for_all_names(merged.edits))
+    history = (*state.history, FixRound(taken, texts))
+    return _FixState(
+        {**state.files, **fresh}, codes, changed_together, applied, (*state.rounds, merged.edits), history
+    ), {}
 
 
 def _result(
-    checker: Checker, files: dict[str, Reading], state: _State, mistakes: dict[str, Mistake], names: SameFile
-) -> Fixed:
-    changes: dict[str, Change] = {}
+    checker: Checker,
+    files: dict[str, ParsedFile],
+    state: _FixState,
+    failures: dict[str, FixFailure],
+    names: FileAliases,
+) -> FixResult:
+    changes: dict[str, FileChange] = {}
     errors: list[str] = []
     for path, given in checker.tree.given:
-        if path in mistakes:
-            errors.append(f"{given.display}: {mistakes[path].line}")
+        if path in failures:
+            errors.append(f"{given.display}: {failures[path].line}")
         before = files[path].source if path in files else None
         after = state.files[path].source if path in files else None
-        if before is None or after is None or names.first(path) != path:
+        if before is None or after is None or names.canonical(path) != path:
             continue
         if state.files[path] is not files[path]:
-            partners = {other for files_ in state.together if path in files_ for other in files_} - {path}
+            partners = {other for files_ in state.changed_together if path in files_ for other in files_} - {path}
             places = tuple(sorted(dict(checker.tree.given)[other].path for other in partners))
-            codes = tuple(code for where, code in state.settled if names.first(where) == path)
-            changes[path] = Change(given, before, after, places, codes)
+            codes = tuple(code for where, code in state.settled if names.canonical(where) == path)
+            changes[path] = FileChange(given, before, after, places, codes)
     settled = tuple(code for _, code in state.settled)
-    return Fixed(dict(state.files), changes, settled, tuple(errors), state.rounds, state.parts)
+    return FixResult(dict(state.files), changes, settled, tuple(errors), state.rounds, state.partition)

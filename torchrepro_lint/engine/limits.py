@@ -1,6 +1,6 @@
-"""Raising an exception in a thread that computes for too long: only the main thread can have an alarm.
+"""Time limits: a deadline for a piece of work, in seconds of CPU time, however busy the machine is.
 
-An end to work that takes too long, counted in the seconds that this process computes, however busy the machine is.
+In the main thread a signal raises the exception; in other threads a watchdog thread does.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
-from torchrepro_lint.engine.process_pool import DEADLINE
+from torchrepro_lint.engine.process_pool import TASK_SECONDS
 
 
-class Watch:
-    """Raises an exception in the thread that makes it, once the process has computed for so many seconds, and again every
-    second until ``stop``. What runs outside Python's own code ends first.
+class Watchdog:
+    """A watchdog thread: raises an exception in the thread that creates it, after so many seconds of CPU time of the process.
+
+    It raises again every second until ``stop``. The exception arrives only when code outside Python's own returns.
     """
 
-    def __init__(self, seconds: float, late: type[BaseException]) -> None:
-        self._late = late
+    def __init__(self, seconds: float, error: type[BaseException]) -> None:
+        self._error = error
         self._watched = threading.get_ident()
         self._has_raised = False
         self._ended: SimpleQueue[None] = SimpleQueue()
@@ -31,40 +32,40 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Raise nothing more: neither what is on its way, nor later."""
-        while not self._is_over():
+        """Stop raising; an exception that is already pending is caught here."""
+        while not self._has_ended():
             pass
         if self._has_raised:
-            self._swallow()
+            self._catch_pending()
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
         try:
             self._ended.put(None)
             self._thread.join()
-        except self._late:  # raised on the last steps
+        except self._error:  # raised in these very lines
             return False
         return True
 
-    def _swallow(self) -> None:
-        """Let one more take the place of one that may be on its way, and catch it. Taking it back instead would leave the
-        interpreter looking for it at every step, and for ever where it is profiled.
+    def _catch_pending(self) -> None:
+        """Raise once more, which replaces a pending exception, and catch it. Clearing it instead would leave the interpreter
+        checking for it at every step, and for ever where it is profiled.
         """
-        with contextlib.suppress(self._late):
-            _raise(self._watched, self._late)
+        with contextlib.suppress(self._error):
+            _raise_in_thread(self._watched, self._error)
             while True:
                 pass
 
     def _watch(self, end: float) -> None:
         left = end - time.process_time()
-        while self._goes_on(left):
+        while self._wait(left):
             left = end - time.process_time()
             if left <= 0:
                 self._has_raised = True
-                _raise(self._watched, self._late)
+                _raise_in_thread(self._watched, self._error)
                 left = 1.0
 
-    def _goes_on(self, seconds: float) -> bool:
-        """Wait, and say whether nothing has ended it."""
+    def _wait(self, seconds: float) -> bool:
+        """Wait; false when ``stop`` was called meanwhile."""
         try:
             self._ended.get(timeout=max(seconds, 0.0))
         except Empty:
@@ -72,44 +73,44 @@ class Watch:
         return False
 
 
-def _raise(thread: int, what: type[BaseException]) -> None:
-    """Have an exception raised in a thread at its next step."""
+def _raise_in_thread(thread: int, what: type[BaseException]) -> None:
+    """Raise an exception in a thread at its next bytecode."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))
 
 
-# The time that a file may take beside what all of a project share, which is worked out when it is first asked for.
-_FOR_EACH = 0.1
-# An alarm may go off where an exception is dropped (in a finaliser), so it goes off again.
-_AGAIN = 1.0
+# Seconds added for each file of a project: queries on the whole project count for the file that asks them first.
+_SECONDS_PER_FILE = 0.1
+# The alarm repeats, because it may go off where an exception is dropped (in a finaliser).
+_REPEAT_SECONDS = 1.0
 
 
-class Late(BaseException):
-    """The time is up. No ``Exception``, so that nothing in between takes it for a fault of its own."""
+class DeadlineExceededError(BaseException):
+    """The time limit is exceeded. It is no ``Exception``, so that no handler in between takes it for an error."""
 
-    reason = f"it takes longer than {DEADLINE:g} seconds"
+    reason = f"it takes longer than {TASK_SECONDS:g} seconds"
 
 
-def allowed(files: int) -> float:
-    """The seconds that a file may take in a project of so many."""
-    return DEADLINE + _FOR_EACH * files
+def time_limit(files: int) -> float:
+    """The time limit of one file, in seconds, in a project of so many files."""
+    return TASK_SECONDS + _SECONDS_PER_FILE * files
 
 
 @contextmanager
 def deadline(files: int = 0) -> Iterator[None]:
-    """Raise ``Late`` in what takes longer than a file may, in a project of so many.
+    """Raise ``DeadlineExceededError`` in the block after ``time_limit(files)`` seconds.
 
     On Windows there is no such alarm in the main thread, and nothing happens.
     """
-    seconds = allowed(files)
+    seconds = time_limit(files)
     if threading.current_thread() is not threading.main_thread():
-        with _watched(seconds):
+        with _watchdog(seconds):
             yield
         return
     if not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGVTALRM, _stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN)
+    before = signal.signal(signal.SIGVTALRM, _raise_on_signal)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _REPEAT_SECONDS)
     try:
         yield
     finally:
@@ -118,13 +119,13 @@ def deadline(files: int = 0) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(seconds: float) -> Iterator[None]:
-    watch = Watch(seconds, Late)
+def _watchdog(seconds: float) -> Iterator[None]:
+    watch = Watchdog(seconds, DeadlineExceededError)
     try:
         yield
     finally:
         watch.stop()
 
 
-def _stop(*_: object) -> None:
-    raise Late
+def _raise_on_signal(*_: object) -> None:
+    raise DeadlineExceededError

@@ -1,8 +1,7 @@
-"""The parts of a project: files of which nothing said in one part depends on what stands in another.
+"""The partition of a project into connected components of its import graph, and the scheduler that checks them in several processes.
 
-Which process checks which parts of a project, so that all are done at about the same time.
-
-The rules on all given files of a tree, in this process or in several that share its parts or what is linked of one.
+Nothing that is said of a file in one component depends on a file of another. Components are distributed over processes by weight;
+all processes may share one that is too large for one of them.
 """
 
 from __future__ import annotations
@@ -15,44 +14,44 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.config.discovery import source_roots
-from torchrepro_lint.config.roots import join, top_folders
+from torchrepro_lint.config.roots import join_path, top_folders
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checked, Checker, check, link
-from torchrepro_lint.engine.limits import Late, allowed, deadline
-from torchrepro_lint.engine.process_pool import FORKS, Death, work_through
-from torchrepro_lint.engine.reading import Reading
-from torchrepro_lint.engine.store.file_store import let_go, stay
+from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checker, CheckResult, check, link_project
+from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
+from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, run_tasks
+from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.engine.store.file_store import evict, page_in
 from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.resolve.search_path import ModuleTree, places_of
-from torchrepro_lint.source.errors import NO_ROOM
+from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Constant, Facts
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
+from torchrepro_lint.syntax.nodes import Constant, SyntaxTree
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Link
+    from torchrepro_lint.domain.programs import Database
 
 
-# To look for what is let go of takes a while, whatever is found.
-_MUCH = 100
+# Garbage is collected after so many released files: a collection takes a while, whatever it finds.
+_GARBAGE_FILES = 100
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Links(Protocol):
-    """What is known of parts, each by its paths in order."""
+class LinkStore(Protocol):
+    """A store of databases: what earlier runs know of components, each named by its sorted paths."""
 
-    def link(self, facts: Mapping[str, Facts], tree: ModuleTree) -> Link:
-        """A link of these facts with what is known of them."""
+    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
+        """A database of these files with the answers that are known."""
 
     def leave(self, paths: Sequence[str]) -> None:
-        """Nothing more is asked of a part for now."""
+        """Nothing more is asked of a component for now."""
 
 
-def split(files: Mapping[str, Facts], tree: ModuleTree) -> tuple[tuple[str, ...], ...]:
-    """The paths of each part, sorted; ``tree`` is that of the files.
+def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> tuple[tuple[str, ...], ...]:
+    """The connected components of the import graph: the sorted paths of each; ``tree`` is the module tree of the files.
 
-    Two files are in one part if one imports the other, or if they lie in one of ``top_folders``. Who calls ``import_module``
-    may mean what any text in the same file begins with, and a script at the root any file.
+    Two files are connected if one imports the other, or if they lie in one of ``top_folders``. A file that calls
+    ``import_module`` may import any module that a string in it begins with; a script at the root may import any file.
     """
     by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
     if any("/" not in path for path in by_words):
@@ -66,167 +65,167 @@ def split(files: Mapping[str, Facts], tree: ModuleTree) -> tuple[tuple[str, ...]
             if other is not None:
                 groups.join(path, other)
     for path in by_words:
-        homes = ((tree.home_for(path, [word]), word) for word in _first_words(files[path]))
-        for place in {join(home, word) for home, word in homes if home is not None}:
+        homes = ((tree.home_for(path, [word]), word) for word in _first_identifiers(files[path]))
+        for place in {join_path(home, word) for home, word in homes if home is not None}:
             for other in files:
                 if other == f"{place}.py" or other.startswith(f"{place}/"):
                     groups.join(path, other)
     return groups.sorted()
 
 
-def _first_words(facts: Facts) -> set[str]:
-    """What the texts in a file begin with, as the name of a module would."""
+def _first_identifiers(facts: SyntaxTree) -> set[str]:
+    """The identifiers with which strings in a file begin: each may name a module."""
     every = (
         each
         for body in bodies(facts)
         for statement in statements(body)
         for expression in expressions(statement)
-        for each in within(expression)
+        for each in subexpressions(expression)
     )
     texts = {each.value for each in every if isinstance(each, Constant) and isinstance(each.value, str)}
     return {found[0] for text in texts if (found := _WORD.match(text))}
 
 
-def _lies_alike(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> bool:
-    """Whether the modules lie in the same places and lead to the same others."""
+def _same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, SyntaxTree]) -> bool:
+    """Whether the files and their imports are the same, and so the components."""
     return before.keys() == after.keys() and all(
-        was is after[path] or _leads(path, was) == _leads(path, after[path]) for path, was in before.items()
+        was is after[path] or _import_signature(path, was) == _import_signature(path, after[path])
+        for path, was in before.items()
     )
 
 
-def _leads(path: str, facts: Facts) -> tuple[object, ...]:
+def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     by_words = "import_module" in facts.summary.calls
-    return facts.summary.imports, by_words and _first_words(facts), *places_of(path, facts)
+    return facts.summary.imports, by_words and _first_identifiers(facts), *places_of(path, facts)
 
 
-class Parts:
-    """The parts of a project, each linked when it is asked for; ``lasting`` ones stay linked when they are done with.
+class Partition:
+    """The partition of a project into components; each is linked when it is asked for, ``lasting`` ones stay linked.
 
-    ``links`` has what was known of them before, and takes what is now; ``before`` are those of files of the same tree as they
-    were earlier. Files without facts are a part by themselves.
+    ``links`` has what earlier runs know of the components, and takes what this run adds; ``before`` is the partition of an
+    earlier state of the same tree. All files without a syntax tree form one more component.
     """
 
     def __init__(
         self,
         checker: Checker,
-        files: Mapping[str, Reading],
-        links: Links | None = None,
+        files: Mapping[str, ParsedFile],
+        links: LinkStore | None = None,
         *,
         lasting: bool = False,
-        before: Parts | None = None,
+        before: Partition | None = None,
     ) -> None:
         self._checker = checker
-        self._links = links
+        self._store = links
         self.files = files
         self.facts = facts = {path: each.facts for path, each in sorted(files.items()) if each.facts is not None}
-        if before is not None and _lies_alike(before.facts, facts):
+        if before is not None and _same_import_graph(before.facts, facts):
             self.tree: ModuleTree = before.tree
             self.paths: tuple[tuple[str, ...], ...] = before.paths
         else:
             self.tree = ModuleTree(facts, source_roots(checker.tree))
-            self.paths = split(facts, self.tree)
+            self.paths = connected_components(facts, self.tree)
         self._number = {path: number for number, paths in enumerate(self.paths) for path in paths}
         self._linked: dict[int | None, Project] = {}
-        # Of how many files what was linked was let go of: it leads back to itself, and so stays until that is looked for.
-        self._rubbish = 0
+        # The number of released files whose projects await garbage collection: these contain reference cycles.
+        self._garbage = 0
         self._lasting = lasting or len(self.paths) < 2
         if self._lasting:
             for each in facts.values():
-                stay(each)
+                page_in(each)
 
     def of(self, path: str) -> Project:
-        """The part of a file."""
+        """The project of the component that contains a file."""
         number = self._number.get(path)
         found = self._linked.get(number)
         if found is None:
-            if self._rubbish > _MUCH:
+            if self._garbage > _GARBAGE_FILES:
                 gc.collect()
-                self._rubbish = 0
+                self._garbage = 0
             found = self._linked[number] = self._link(self._of_number(number))
         return found
 
     def all(self) -> Iterator[Project]:
-        """One after the other."""
+        """The projects of all components, one after the other."""
         return (self.of(paths[0]) for paths in self.paths)
 
-    def together(self, paths: Iterable[str]) -> Iterator[list[str]]:
-        """Paths by their parts, in the order in which the first of each comes."""
+    def by_component(self, paths: Iterable[str]) -> Iterator[list[str]]:
+        """Paths grouped by component, in the order of the first path of each."""
         found: dict[int | None, list[str]] = {}
         for path in paths:
             found.setdefault(self._number.get(path), []).append(path)
         return iter(found.values())
 
     def weight(self, paths: Iterable[str]) -> int:
-        """How much there is to be said of files, as far as their summaries tell."""
+        """An estimate of the work on files: the calls and values in their summaries."""
         summaries = (self.facts[path].summary for path in paths if path in self.facts)
         return sum(len(each.calls) + len(each.values) for each in summaries)
 
-    def alone(self, path: str) -> Project:
-        """A file as if there were no others."""
+    def single_file_project(self, path: str) -> Project:
+        """The project of one file, as if there were no others."""
         return self._linked_anew([path])
 
-    def begin_again(self, path: str) -> None:
-        """What was being worked out for the part of a file was broken off: it is linked anew, from nothing."""
+    def relink(self, path: str) -> None:
+        """Link the component of a file again, from nothing: an interrupted computation may have left it inconsistent."""
         number = self._number.get(path)
         self._linked[number] = self._linked_anew(self._of_number(number))
 
     def unlink(self) -> None:
-        """Forget what is linked of all."""
+        """Forget all linked projects."""
         self._linked.clear()
 
-    def done(self, path: str) -> None:
-        """Nothing is asked of the part of a file for now: leave what is known of it to the next run, and let go of it."""
+    def release(self, path: str) -> None:
+        """Store what is known of the component of a file for the next run, and free its memory unless it is lasting."""
         number = self._number.get(path)
         paths = self._of_number(number)
-        if self._links is not None:
-            self._links.leave(paths)
+        if self._store is not None:
+            self._store.leave(paths)
         if not self._lasting:
             self._linked.pop(number, None)
             for each in paths:
-                let_go(self.facts[each])
-            self._rubbish += len(paths)
+                evict(self.facts[each])
+            self._garbage += len(paths)
 
     def _of_number(self, number: int | None) -> tuple[str, ...]:
         return () if number is None else self.paths[number]
 
     def _link(self, paths: tuple[str, ...]) -> Project:
         facts = {path: self.facts[path] for path in paths}
-        return self._linked_anew(paths, self._links.link(facts, self.tree) if self._links and paths else None)
+        return self._linked_anew(paths, self._store.link(facts, self.tree) if self._store and paths else None)
 
-    def _linked_anew(self, paths: Iterable[str], before: Link | None = None) -> Project:
-        return link(self._checker, {path: self.files[path] for path in paths}, self.tree, before)
-
-
-# What share of the work on a part is asked of all its files together, by one process.
-_ASKED = 0.3
+    def _linked_anew(self, paths: Iterable[str], before: Database | None = None) -> Project:
+        return link_project(self._checker, {path: self.files[path] for path in paths}, self.tree, before)
 
 
-class Shares(NamedTuple):
-    """The numbers of the parts that each process checks by itself, one bundle for each, and of those that all check together."""
+# The fraction of the work on a component that is serial: queries about all its files, answered by one process.
+_SERIAL_FRACTION = 0.3
+
+
+class Schedule(NamedTuple):
+    """A schedule: the components that each process checks by itself, one bundle per process, and those that all share."""
 
     bundles: tuple[tuple[int, ...], ...]
     shared: tuple[int, ...]
 
 
-def share_out(weights: Sequence[int], jobs: int) -> Shares:
-    """How parts of these weights are checked soonest by so many processes.
+def make_schedule(weights: Sequence[int], jobs: int) -> Schedule:
+    """The schedule with the least makespan among the candidates, for components of these weights and ``jobs`` processes.
 
-    What is asked of all files of the first part that all check together is worked out while the others are checked; that of
-    further ones before they are.
+    The serial work on the first shared component overlaps with the bundles; that on further ones does not.
     """
-    return min(_ways(weights, jobs), key=lambda way: _time(weights, way, jobs))
+    return min(_candidates(weights, jobs), key=lambda way: _makespan(weights, way, jobs))
 
 
-def _ways(weights: Sequence[int], jobs: int) -> Iterator[Shares]:
-    """No part is shared, or one, or the heaviest ones."""
+def _candidates(weights: Sequence[int], jobs: int) -> Iterator[Schedule]:
+    """Candidate schedules: no component is shared, one is, or the heaviest ones are."""
     order = sorted(range(len(weights)), key=lambda each: (-weights[each], each))
     shared = [(), *((each,) for each in order), *(tuple(order[:count]) for count in range(2, len(order) + 1))]
     for some in shared[: 4 * jobs + 1]:
-        yield Shares(_bundles([each for each in order if each not in some], weights, jobs), some)
+        yield Schedule(_bin_packing([each for each in order if each not in some], weights, jobs), some)
 
 
-def _bundles(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[tuple[int, ...], ...]:
-    """The heaviest first, each to whoever has least."""
+def _bin_packing(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[tuple[int, ...], ...]:
+    """Greedy bin packing: the heaviest first, each to the process with the least load."""
     found: list[list[int]] = [[] for _ in range(min(jobs, len(order)))]
     loads = [0] * len(found)
     for each in order:
@@ -236,142 +235,149 @@ def _bundles(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[t
     return tuple(map(tuple, found))
 
 
-def _time(weights: Sequence[int], way: Shares, jobs: int) -> float:
-    """How long that takes, about."""
+def _makespan(weights: Sequence[int], way: Schedule, jobs: int) -> float:
+    """The estimated makespan of a schedule."""
     bundles = [sum(weights[each] for each in bundle) for bundle in way.bundles]
-    asked = [weights[each] * _ASKED for each in way.shared]
+    asked = [weights[each] * _SERIAL_FRACTION for each in way.shared]
     first = max((*bundles, *asked[:1], (sum(bundles) + sum(asked[:1])) / jobs), default=0)
-    return first + sum(asked[1:]) + sum(weights[each] for each in way.shared) * (1 - _ASKED) / jobs
+    return first + sum(asked[1:]) + sum(weights[each] for each in way.shared) * (1 - _SERIAL_FRACTION) / jobs
 
 
-# So many files take longer to check than processes to start.
+# Fewer files are checked faster than processes start.
 _WORTH_PROCESSES = 48
-# So many are handed over at once: neighbours ask for the same files.
-_TOGETHER = 12
-# After so many files that take too long, it is most likely another file that makes them do so.
-_MOST_LATE = 2
-# Seconds that processes may take for all that they do.
-_ENDLESS = 86_400.0
+# Files of one task: neighbours ask for the same other files.
+_BATCH_SIZE = 12
+# After so many timeouts in one process, the cause is most likely another file of the component.
+_MAX_TIMEOUTS = 2
+# Seconds for a whole bundle: each process limits the time of a file itself.
+_NO_DEADLINE = 86_400.0
 
 
-def check_tree(checker: Checker, parts: Parts, jobs: int = 1) -> dict[str, Checked]:
-    """What is said of each given file that was read, ``parts`` being those of all; the same for any number of processes.
+def check_tree(checker: Checker, partition: Partition, jobs: int = 1) -> dict[str, CheckResult]:
+    """Check each given file that was read; ``partition`` is the partition of all files. The result is the same for any ``jobs``.
 
     A file that ends the process which checks it, or takes too long, gets a ``TRL001`` that says so.
     """
-    paths = [path for path, _ in checker.tree.given if path in parts.files]
-    checking = _Checking(checker, parts)
-    together = list(parts.together(paths))
+    paths = [path for path, _ in checker.tree.given if path in partition.files]
+    file_checker = _PartitionChecker(checker, partition)
+    components = list(partition.by_component(paths))
     if jobs < 2 or not FORKS or len(paths) < _WORTH_PROCESSES:
-        found = dict(checking.parts(together))
+        found = dict(file_checker.components(components))
     else:
-        found = dict(_in_processes(checker, checking, parts, together, jobs))
+        found = dict(_in_processes(checker, file_checker, partition, components, jobs))
     return {path: found[path] for path in paths}
 
 
 def _in_processes(
-    checker: Checker, checking: _Checking, parts: Parts, together: Sequence[Sequence[str]], jobs: int
-) -> Iterator[tuple[str, Checked]]:
-    shares = share_out([parts.weight(paths) for paths in together], jobs)
-    bundles = [[together[number] for number in numbers] for numbers in shares.bundles]
-    shared = [together[number] for number in shares.shared]
+    checker: Checker,
+    file_checker: _PartitionChecker,
+    partition: Partition,
+    components: Sequence[Sequence[str]],
+    jobs: int,
+) -> Iterator[tuple[str, CheckResult]]:
+    shares = make_schedule([partition.weight(paths) for paths in components], jobs)
+    bundles = [[components[number] for number in numbers] for numbers in shares.bundles]
+    shared = [components[number] for number in shares.shared]
     again: list[Sequence[str]] = []
     lost: list[str] = []
 
     def prepare() -> None:
         if shared:
-            _prepare(parts, shared[0])
+            _ask_shared_queries(partition, shared[0])
 
-    # Who takes too long for one file ends itself.
-    for number, answer in work_through(checking.bundle, bundles, jobs, deadline=_ENDLESS, meanwhile=prepare):
-        if isinstance(answer, Death):
+    # A process that takes too long for one file ends itself.
+    for number, answer in run_tasks(file_checker.bundle, bundles, jobs, deadline=_NO_DEADLINE, meanwhile=prepare):
+        if isinstance(answer, WorkerFailure):
             again += bundles[number]
         else:
             yield from answer
     for number, paths in enumerate((*shared, *again)):
         if 0 < number < len(shared):
-            _prepare(parts, paths)
-        some = _stretches(paths)
-        for each, told in work_through(checking.all, some, jobs, apart=True):
-            if isinstance(told, Death):
-                lost += some[each]
+            _ask_shared_queries(partition, paths)
+        batches = _batches(paths)
+        for each, results in run_tasks(file_checker.all, batches, jobs, apart=True):
+            if isinstance(results, WorkerFailure):
+                lost += batches[each]
             else:
-                yield from zip(some[each], told, strict=True)
-        parts.done(paths[0])
-    # One of a stretch has ended its process. Which one shows when each is checked by itself.
-    for number, last in work_through(checking.check, lost, jobs):
-        yield lost[number], not_checked(checker, last) if isinstance(last, Death) else last
+                yield from zip(batches[each], results, strict=True)
+        partition.release(paths[0])
+    # One file of a batch has ended its process; checking each by itself shows which.
+    for number, last in run_tasks(file_checker.check, lost, jobs):
+        yield lost[number], unchecked(checker, last) if isinstance(last, WorkerFailure) else last
 
 
-def _stretches(paths: Sequence[str]) -> list[Sequence[str]]:
-    return [paths[at : at + _TOGETHER] for at in range(0, len(paths), _TOGETHER)]
+def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    return [paths[at : at + _BATCH_SIZE] for at in range(0, len(paths), _BATCH_SIZE)]
 
 
-def _prepare(parts: Parts, paths: Sequence[str]) -> None:
-    """Work out what nearly every file of a part asks, and each process would work out for itself."""
-    with contextlib.suppress(Late, MemoryError), deadline(len(parts.files)):
-        project = parts.of(paths[0])
-        project.ask_all()
+def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
+    """Answer the queries that nearly every file of a component asks, before processes are forked that would repeat them."""
+    with contextlib.suppress(DeadlineExceededError, MemoryError), deadline(len(partition.files)):
+        project = partition.of(paths[0])
+        project.compute_project_queries()
         _ = project.all_calls
 
 
-class _Checking:
-    """Checks one file after the other, each within its time."""
+class _PartitionChecker:
+    """Checks files one after the other, each within its time limit."""
 
-    def __init__(self, checker: Checker, parts: Parts) -> None:
+    def __init__(self, checker: Checker, partition: Partition) -> None:
         self._checker = checker
-        self._parts = parts
+        self._partition = partition
         self._late = 0
         self._limit = 0.0
 
-    def all(self, paths: Iterable[str]) -> list[Checked]:
-        """What is said of files."""
+    def all(self, paths: Iterable[str]) -> list[CheckResult]:
+        """Check files."""
         return [self.check(path) for path in paths]
 
-    def parts(self, some: Iterable[Sequence[str]]) -> list[tuple[str, Checked]]:
-        """What is said of the files of parts, each linked when it is its turn."""
-        found: list[tuple[str, Checked]] = []
-        for paths in some:
+    def components(self, groups: Iterable[Sequence[str]]) -> list[tuple[str, CheckResult]]:
+        """Check the files of components; each component is linked at its turn and released afterwards."""
+        found: list[tuple[str, CheckResult]] = []
+        for paths in groups:
             found += zip(paths, self.all(paths), strict=True)
-            self._parts.done(paths[0])
+            self._partition.release(paths[0])
         return found
 
-    def bundle(self, some: Iterable[Sequence[str]]) -> list[tuple[str, Checked]]:
-        """The same in a process of its own, which ends where nothing else stops what takes too long."""
+    def bundle(self, groups: Iterable[Sequence[str]]) -> list[tuple[str, CheckResult]]:
+        """The same in a worker process, which an alarm ends if nothing else stops a file that takes too long."""
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        self._limit = 2 * allowed(len(self._parts.files))
+        self._limit = 2 * time_limit(len(self._partition.files))
         try:
-            return self.parts(some)
-        finally:  # who asked for it may be busy for longer
+            return self.components(groups)
+        finally:  # the parent may be busy for longer
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def check(self, path: str) -> Checked:
-        """What is said of a file."""
-        from torchrepro_lint.dataflow.types.inference import kinds_of
+    def check(self, path: str) -> CheckResult:
+        """Check one file."""
+        from torchrepro_lint.dataflow.types.inference import type_inference
 
-        reading = self._parts.files[path]
+        reading = self._partition.files[path]
         if self._limit:
             signal.setitimer(signal.ITIMER_REAL, self._limit)
         try:
-            with deadline(len(self._parts.files)):
+            with deadline(len(self._partition.files)):
                 project = self._project_of(path)
                 found = check(self._checker, path, reading, project)
-                kinds_of(project).rest()
+                type_inference(project).rest()
                 return found
-        except (Late, MemoryError) as error:
-            # What was being worked out for the part is broken off, and the file need not be the cause.
+        except (DeadlineExceededError, MemoryError) as error:
+            # The interrupted component must be linked again; the file need not be the cause.
             self._late += 1
-            self._parts.begin_again(path)
-            return not_checked(self._checker, Death(error.reason if isinstance(error, Late) else NO_ROOM))
+            self._partition.relink(path)
+            return unchecked(
+                self._checker,
+                WorkerFailure(error.reason if isinstance(error, DeadlineExceededError) else OUT_OF_MEMORY),
+            )
 
     def _project_of(self, path: str) -> Project:
-        """The part of a file; once that has taken too long again and again, the file alone, so that a run comes to an end."""
-        return self._parts.alone(path) if self._late >= _MOST_LATE else self._parts.of(path)
+        """The project of a file's component; after repeated timeouts that of the file alone, so that a run terminates."""
+        return self._partition.single_file_project(path) if self._late >= _MAX_TIMEOUTS else self._partition.of(path)
 
 
-def not_checked(checker: Checker, death: Death) -> Checked:
-    """What is said of a file whose check came to no end."""
+def unchecked(checker: Checker, death: WorkerFailure) -> CheckResult:
+    """The result for a file whose check was not completed."""
     from torchrepro_lint.checks.rule import Finding
 
     found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {death.reason}")
-    return Checked((found,) if any(rule.code == SYNTAX_ERROR for rule in checker.rules) else ())
+    return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in checker.rules) else ())

@@ -1,4 +1,4 @@
-"""The first stage: all files of a project to their readings, from the cache, in this process or in several."""
+"""Reading a whole project: each file parsed, or its syntax tree taken from the cache, in this process or in several."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.config.discovery import Tree
-from torchrepro_lint.config.roots import falls_apart
-from torchrepro_lint.engine.limits import Late, deadline
-from torchrepro_lint.engine.process_pool import Death, work_through
-from torchrepro_lint.engine.reading import Reading, StoredReading, read, too_large
-from torchrepro_lint.engine.store.file_store import Pack, Packed, pack_facts
-from torchrepro_lint.query.memo_tables import forget
-from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
-from torchrepro_lint.source.errors import NO_ROOM
-from torchrepro_lint.source.files import State, TooLarge, digest, program, state
+from torchrepro_lint.config.discovery import ProjectTree
+from torchrepro_lint.config.roots import likely_has_components
+from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
+from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
+from torchrepro_lint.engine.reading import ParsedFile, StoredFile, parse_bytes, too_large
+from torchrepro_lint.engine.store.file_store import FileStore, PackedFacts, pack_facts
+from torchrepro_lint.query.memo_tables import clear_interned
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
+from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.files import FileSignature, TooLarge, digest, file_signature, read_program
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache
-    from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.syntax.nodes import SyntaxTree
 
-# So many bytes take longer to collect than processes to start.
+# Fewer bytes are parsed faster than processes start.
 _WORTH_PROCESSES = 400_000
-# Of more changed files it is not looked up what they said before.
+# Earlier facts are looked up for at most so many changed files.
 _MOST_CHANGED = 32
-# The facts of so many bytes take little room.
-_ROOMY = 4_000_000
-# So few are collected again in less time than everything takes to be stored anew.
-_FEW = 8
-# A file of this size is read in a process of its own, whose end costs no other file.
-_LARGE = 1_000_000
+# Facts of a smaller project are not paged out.
+_PAGING_BYTES = 4_000_000
+# So few changed files are parsed again faster than the whole store is rewritten.
+_FEW_CHANGED = 8
+# A file of this size is parsed in a process of its own, so that its failure costs no other file.
+_LARGE_FILE = 1_000_000
 
 
-class Means(NamedTuple):
-    """With what files are read: how many processes, whether with a cache, and below which directory (None: the usual).
+class ReadOptions(NamedTuple):
+    """How files are read: the number of processes, whether with a cache, and its directory (None: the default).
 
-    With one process a large file has one of its own nevertheless; with none at all, nothing has: a process that has threads
-    cannot be forked, for a lock that one of them holds stays locked in the other.
+    With ``jobs=1`` a large file still has a process of its own. With ``jobs=0`` none has: a process with threads must not be
+    forked, since a lock that a thread holds would stay locked in the child.
     """
 
     jobs: int = 1
@@ -55,159 +55,164 @@ class Means(NamedTuple):
         return open_cache(root, self.directory)
 
 
-ALONE = Means()
+ONE_PROCESS = ReadOptions()
 
 
-class Readings(NamedTuple):
-    """The files of a tree that could be read, by path from the root, and an error for each given one that could not.
+class ParsedProject(NamedTuple):
+    """The files of a project that could be read, by path from the root, and an error for each file to lint that could not.
 
-    ``seen`` has, by absolute path, how each file was when it was read, ``digests`` those of all files with facts, by path;
-    ``before`` has what the last run stored of changed files, if they are few: digests and facts. ``stored`` says that
-    the facts of many changed files are stored already; ``store`` stores those of a few, which is left to whoever knows whether
-    it pays.
+    ``seen`` has the state and digest of each file when it was read, by absolute path; ``digests`` those of all files with
+    facts, by path; ``before`` the digests and facts that the last run stored of changed files, if they are few. ``stored``
+    says that the facts of many changed files are stored already; ``store`` stores those of a few, if the caller finds it worth it.
     """
 
-    files: dict[str, Reading]
+    files: dict[str, ParsedFile]
     errors: tuple[str, ...]
-    seen: dict[str, tuple[State, str]]
+    seen: dict[str, tuple[FileSignature, str]]
     digests: dict[str, str]
-    before: dict[str, tuple[str, Facts]]
+    before: dict[str, tuple[str, SyntaxTree]]
     stored: bool
     store: Callable[[], None]
 
 
-class _Task(NamedTuple):
-    """A file to read: where it is, its bytes where they come from elsewhere, and whether its facts are put away."""
+class _ReadTask(NamedTuple):
+    """A file to read: its absolute path, its bytes where they come from elsewhere, and whether to page out its facts."""
 
     path: str
     data: bytes | None
-    away: bool
+    page_out: bool
 
 
-class _Answer(NamedTuple):
-    """What became of a task: its reading, or None where the digest was known; ``error`` says why it cannot be read."""
+class _ReadResult(NamedTuple):
+    """The result of a task: the parsed file, or None where the digest is stored; ``error`` says why it cannot be read."""
 
-    seen: State | None
+    seen: FileSignature | None
     digest: str
-    reading: Reading | None
-    packed: Packed | None
+    reading: ParsedFile | None
+    packed: PackedFacts | None
     error: str = ""
 
 
-def read_tree(tree: Tree, advance: Callable[[], None] = lambda: None, means: Means = ALONE) -> Readings:
-    """Read the whole project, calling ``advance`` after each file. What is not given and unreadable is left out.
+def read_tree(
+    tree: ProjectTree, advance: Callable[[], None] = lambda: None, options: ReadOptions = ONE_PROCESS
+) -> ParsedProject:
+    """Read the whole project, calling ``advance`` after each file. An unreadable file that is not to be linted is skipped.
 
-    The readings depend on the files alone, whatever the cache holds and however many processes work.
+    The result depends on the files alone, not on the cache or the number of processes.
     """
-    cache = means.cache(tree.root.path)
-    pack = Pack(cache, tree.root.settings.parser) if cache else None
-    return _Reader(tree, pack).read(advance, means.jobs)
+    cache = options.cache(tree.root.path)
+    file_store = FileStore(cache, tree.root.settings.parser) if cache else None
+    return _Reader(tree, file_store).read(advance, options.jobs)
 
 
 class _Reader:
-    def __init__(self, tree: Tree, pack: Pack | None) -> None:
+    def __init__(self, tree: ProjectTree, file_store: FileStore | None) -> None:
         self._tree = tree
-        self._pack = pack
+        self._file_store = file_store
         self._parser = tree.root.settings.parser
         self._given = dict(tree.given)
-        self._found: dict[str, Reading] = {}
-        self._seen: dict[str, tuple[State, str]] = {}
+        self._found: dict[str, ParsedFile] = {}
+        self._seen: dict[str, tuple[FileSignature, str]] = {}
         self._stored: set[str] = set()
         self._errors: dict[str, str] = {}
-        self._fresh: dict[str, Packed] = {}
+        self._fresh: dict[str, PackedFacts] = {}
         self._digests: dict[str, str] = {}
 
-    def read(self, advance: Callable[[], None], jobs: int) -> Readings:
+    def read(self, advance: Callable[[], None], jobs: int) -> ParsedProject:
         changed = []
         for path in self._tree.files:
-            if self._from_pack(path):
+            if self._from_store(path):
                 advance()
             else:
                 changed.append(path)
-        for path, answer in self._collect(changed, jobs):
-            self._take(path, answer)
+        for path, answer in self._read_changed(changed, jobs):
+            self._take_result(path, answer)
             advance()
-        forget()
+        clear_interned()
         before = self._before(changed)
-        stored = len(changed) > _FEW
+        stored = len(changed) > _FEW_CHANGED
         if stored:
             self._store_all()
         errors = (self._errors[path] for path, _ in self._tree.given if path in self._errors)
         files = {path: self._found[path] for path in self._tree.files if path in self._found}
         seen = {self._place(path): known for path, known in self._seen.items()}
         digests = {path: self._digests[path] for path, each in files.items() if each.facts is not None}
-        return Readings(files, tuple(errors), seen, digests, before, stored, self._store_all)
+        return ParsedProject(files, tuple(errors), seen, digests, before, stored, self._store_all)
 
     def _store_all(self) -> None:
-        if self._pack:
+        if self._file_store:
             fresh, self._fresh = self._fresh, {}
-            self._pack.update(dict(sorted({**self._of_piped(), **self._stored_now()}.items())), fresh)
+            self._file_store.update(dict(sorted({**self._piped_states(), **self._stored_states()}.items())), fresh)
 
-    def _stored_now(self) -> dict[str, tuple[State, str]]:
+    def _stored_states(self) -> dict[str, tuple[FileSignature, str]]:
         return {path: self._seen[path] for path in self._stored}
 
-    def _of_piped(self) -> dict[str, tuple[State, str]]:
-        """What is stored of files whose text comes from elsewhere: it stays."""
-        known = {path: self._pack.known(path) for path in self._tree.files if self._piped(path)} if self._pack else {}
+    def _piped_states(self) -> dict[str, tuple[FileSignature, str]]:
+        """The stored entries of files whose text comes from elsewhere: they stay."""
+        known = (
+            {path: self._file_store.known(path) for path in self._tree.files if self._piped(path)}
+            if self._file_store
+            else {}
+        )
         return {path: each for path, each in known.items() if each is not None}
 
-    def _before(self, changed: Sequence[str]) -> dict[str, tuple[str, Facts]]:
-        """What is stored of changed files; nothing where so many have changed that it is of no use."""
-        found: dict[str, tuple[str, Facts]] = {}
-        for path in changed if self._pack and len(changed) <= _MOST_CHANGED else ():
-            known = self._pack.known(path) if self._pack else None
-            if known is not None and self._pack and known[1] != self._digests.get(path):
+    def _before(self, changed: Sequence[str]) -> dict[str, tuple[str, SyntaxTree]]:
+        """The stored facts of changed files; none where too many have changed."""
+        found: dict[str, tuple[str, SyntaxTree]] = {}
+        for path in changed if self._file_store and len(changed) <= _MOST_CHANGED else ():
+            known = self._file_store.known(path) if self._file_store else None
+            if known is not None and self._file_store and known[1] != self._digests.get(path):
                 with contextlib.suppress(ValueError):
-                    found[path] = known[1], self._pack.facts(known[1])
+                    found[path] = known[1], self._file_store.facts(known[1])
         return found
 
-    def _from_pack(self, path: str) -> bool:
-        """Take a file that has not changed from the pack."""
-        if self._pack is None or self._piped(path):
+    def _from_store(self, path: str) -> bool:
+        """Take an unchanged file from the store; whether it was there."""
+        if self._file_store is None or self._piped(path):
             return False
         try:
-            seen = state(self._place(path))
+            seen = file_signature(self._place(path))
         except OSError:
             return False
-        known = self._pack.digest(path, seen)
-        return known is not None and self._store(path, seen, known)
+        known = self._file_store.digest(path, seen)
+        return known is not None and self._take_stored(path, seen, known)
 
-    def _store(self, path: str, seen: State, known: str) -> bool:
-        summary = self._pack.summary(known) if self._pack else None
-        if self._pack is None or summary is None:
+    def _take_stored(self, path: str, seen: FileSignature, known: str) -> bool:
+        summary = self._file_store.summary(known) if self._file_store else None
+        if self._file_store is None or summary is None:
             return False
-        unpack = partial(self._pack.facts, known)
-        self._found[path] = StoredReading(self._place(path), known, summary, unpack, self._parser)
+        unpack = partial(self._file_store.facts, known)
+        self._found[path] = StoredFile(self._place(path), known, summary, unpack, self._parser)
         self._digests[path] = known
         self._seen[path] = (seen, known)
         self._stored.add(path)
         return True
 
-    def _collect(self, paths: list[str], jobs: int) -> Iterator[tuple[str, _Answer]]:
-        """The answers of files, in no promised order; the large ones come first."""
+    def _read_changed(self, paths: list[str], jobs: int) -> Iterator[tuple[str, _ReadResult]]:
+        """The results of files, in no promised order; the large files are read first."""
         sizes = {path: self._size(path) for path in paths}
         ordered = sorted(paths, key=lambda path: (-sizes[path], path))
-        away = sum(sizes.values()) > _ROOMY and falls_apart(sizes, self._bytes)
-        tasks = [_Task(self._place(path), self._piped(path), away) for path in ordered]
-        work = partial(_answer, self._pack.digests if self._pack else None, self._parser)
+        page_out = sum(sizes.values()) > _PAGING_BYTES and likely_has_components(sizes, self._bytes)
+        tasks = [_ReadTask(self._place(path), self._piped(path), page_out) for path in ordered]
+        work = partial(_read_guarded, self._file_store.digests if self._file_store else None, self._parser)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
-        if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE):
+        if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE_FILE):
             yield from zip(ordered, map(work, tasks), strict=True)
         else:
-            _prepare(self._parser)
-            own = sum(sizes[path] < _LARGE for path in ordered) if jobs > 1 else 0
-            for number, answer in work_through(work, tasks, jobs, own=own):
+            _import_parsers(self._parser)
+            own = sum(sizes[path] < _LARGE_FILE for path in ordered) if jobs > 1 else 0
+            for number, answer in run_tasks(work, tasks, jobs, own=own):
                 task = tasks[number]
-                yield ordered[number], _dead(task, answer) if isinstance(answer, Death) else answer
+                yield ordered[number], _failed(task, answer) if isinstance(answer, WorkerFailure) else answer
 
-    def _take(self, path: str, answer: _Answer) -> None:
+    def _take_result(self, path: str, answer: _ReadResult) -> None:
         if answer.error:
             if path in self._given:
                 self._errors[path] = f"{self._given[path].display}: cannot be read: {answer.error}"
             return
         if answer.reading is None:  # its digest was known
             assert answer.seen is not None
-            self._store(path, answer.seen, answer.digest)
+            self._take_stored(path, answer.seen, answer.digest)
             return
         self._found[path] = answer.reading
         self._digests[path] = answer.digest
@@ -225,7 +230,7 @@ class _Reader:
 
     def _bytes(self, path: str) -> bytes:
         try:
-            return self._piped(path) or program(self._place(path))
+            return self._piped(path) or read_program(self._place(path))
         except (OSError, MemoryError):
             return b""
 
@@ -239,56 +244,56 @@ class _Reader:
             return 0
 
 
-def _answer(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
-    """Read one file, which may take too long, or too much memory."""
+def _read_guarded(known: frozenset[str] | None, parser: str, task: _ReadTask) -> _ReadResult:
+    """Read one file under the limits of time and memory."""
     try:
         with deadline():
             return _read(known, parser, task)
-    except Late as late:
-        death = Death(late.reason)
+    except DeadlineExceededError as late:
+        death = WorkerFailure(late.reason)
     except MemoryError:
-        death = Death(NO_ROOM)
-    return _dead(task, death)
+        death = WorkerFailure(OUT_OF_MEMORY)
+    return _failed(task, death)
 
 
-def _read(known: frozenset[str] | None, parser: str, task: _Task) -> _Answer:
-    """Read one file; what it says is not needed where its digest is known. Without digests nothing is stored."""
+def _read(known: frozenset[str] | None, parser: str, task: _ReadTask) -> _ReadResult:
+    """Read one file; it is not parsed if its digest is ``known``. Without digests nothing is stored."""
     notebook = is_notebook(task.path)
     if task.data is not None:
-        return _Answer(None, digest(task.data, notebook), read(task.data, notebook, parser), None)
+        return _ReadResult(None, digest(task.data, notebook), parse_bytes(task.data, notebook, parser), None)
     try:
-        seen = state(task.path)
-        data = program(task.path)
+        seen = file_signature(task.path)
+        data = read_program(task.path)
     except TooLarge as error:
-        return _Answer(seen, "", too_large(error), None)
+        return _ReadResult(seen, "", too_large(error), None)
     except OSError as error:
-        return _Answer(None, "", None, None, error.strerror or str(error))
+        return _ReadResult(None, "", None, None, error.strerror or str(error))
     name = digest(data, notebook)
     if known is not None and name in known:
-        return _Answer(seen, name, None, None)
-    reading = read(data, notebook, parser)
+        return _ReadResult(seen, name, None, None)
+    reading = parse_bytes(data, notebook, parser)
     stored = pack_facts(reading.facts) if known is not None and reading.facts else None
-    reading.put_away(facts=task.away)
-    return _Answer(seen, name, reading, stored)
+    reading.page_out(facts=task.page_out)
+    return _ReadResult(seen, name, reading, stored)
 
 
-def _prepare(parser: str) -> None:
-    """What every worker needs is loaded before they are started, so that forked ones share it."""
+def _import_parsers(parser: str) -> None:
+    """Import the parsers before workers are forked, which then share them."""
     import torchrepro_lint.syntax.parse
 
     if parser == "libcst":
         import torchrepro_lint.syntax.libcst_tree  # noqa: F401
 
 
-def _dead(task: _Task, death: Death) -> _Answer:
-    """A file whose analysis ended its worker: a problem of that file."""
-    told = f"cannot be analysed: {death.reason}"
+def _failed(task: _ReadTask, death: WorkerFailure) -> _ReadResult:
+    """The result for a file whose analysis ended its worker: a problem of that file."""
+    message = f"cannot be analysed: {death.reason}"
     try:
-        source = decode(program(task.path) if task.data is None else task.data, is_notebook(task.path))
-        problem = Problem(told, 0, source.program) if isinstance(source, Source) else source
-        reading = Reading(source if isinstance(source, Source) else None, None, problem)
+        source = decode(read_program(task.path) if task.data is None else task.data, is_notebook(task.path))
+        problem = SourceProblem(message, 0, source.program) if isinstance(source, Source) else source
+        reading = ParsedFile(source if isinstance(source, Source) else None, None, problem)
     except OSError as error:
-        return _Answer(None, "", None, None, error.strerror or str(error))
+        return _ReadResult(None, "", None, None, error.strerror or str(error))
     except MemoryError:
-        reading = Reading(None, None, Problem(told, 0, ""))
-    return _Answer(None, "", reading, None)
+        reading = ParsedFile(None, None, SourceProblem(message, 0, ""))
+    return _ReadResult(None, "", reading, None)

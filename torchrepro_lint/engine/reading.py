@@ -1,6 +1,6 @@
-"""The bytes of a file to its facts.
+"""The parse query: the bytes of one file to its source and syntax tree (its facts), or to the problem that prevents this.
 
-Files that have not changed since an earlier run: their text and facts are read when they are asked for.
+Files that have not changed since an earlier run are read lazily: text and facts are loaded when they are asked for.
 """
 
 from __future__ import annotations
@@ -11,64 +11,62 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
-from torchrepro_lint.engine.store.file_store import ReadBack, put_away
-from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
+from torchrepro_lint.engine.store.file_store import LazyFacts, page_out
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
 from torchrepro_lint.source.errors import Fault, guarded
-from torchrepro_lint.source.files import TooLarge, digest, program
+from torchrepro_lint.source.files import TooLarge, digest, read_program
 from torchrepro_lint.source.text import Lines
 
 if TYPE_CHECKING:
-    from torchrepro_lint.syntax.nodes import Facts, Summary
+    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
-class _PutAway(NamedTuple):
-    """A source that is no notebook, its text compressed."""
+class _CompressedSource(NamedTuple):
+    """A source that is no notebook, with its text compressed."""
 
     text: bytes
     encoding: str
     bom: bytes
 
 
-# A file is looked at by one rule after the other.
+# One rule after the other asks for the same file.
 @lru_cache(maxsize=4)
-def _unpacked(of: _PutAway) -> Source:
-    """The source as it was."""
+def _decompressed(of: _CompressedSource) -> Source:
+    """The decompressed source."""
     return Source(decompress(of.text).decode("utf-8", "surrogatepass"), of.encoding, of.bom)
 
 
-class Reading:
-    """A file that was read: its source and facts, or the problem that stood in the way."""
+class ParsedFile:
+    """A parsed file: its source and syntax tree, or the problem that prevented parsing."""
 
-    def __init__(self, source: Source | None, facts: Facts | None, problem: Problem | None) -> None:
-        self._source: Source | _PutAway | None = source
+    def __init__(self, source: Source | None, facts: SyntaxTree | None, problem: SourceProblem | None) -> None:
+        self._source: Source | _CompressedSource | None = source
         self._facts = facts
         self.problem = problem
 
     @property
     def source(self) -> Source | None:
-        """None where the file could not be decoded."""
-        if isinstance(self._source, _PutAway):
-            return _unpacked(self._source)
+        """The source; None where the file could not be decoded."""
+        if isinstance(self._source, _CompressedSource):
+            return _decompressed(self._source)
         return self._source
 
-    def put_away(self, *, facts: bool = False) -> None:
-        """Hold the text compressed: of a thousand files few are looked at again, and theirs take little time to read back. With
-        ``facts`` these, too: see ``put_away``.
-        """
+    def page_out(self, *, facts: bool = False) -> None:
+        """Compress the text, as few files are looked at again; with ``facts`` the syntax tree, too (``file_store.page_out``)."""
         if facts and self._facts is not None:
-            self._facts = put_away(self._facts)
+            self._facts = page_out(self._facts)
         if isinstance(self._source, Source) and self._source.notebook is None:
             text, encoding, bom, _ = self._source
-            self._source = _PutAway(compress(text.encode("utf-8", "surrogatepass"), 1), encoding, bom)
+            self._source = _CompressedSource(compress(text.encode("utf-8", "surrogatepass"), 1), encoding, bom)
 
     @property
-    def facts(self) -> Facts | None:
-        """None where there is a problem."""
+    def facts(self) -> SyntaxTree | None:
+        """The syntax tree; None where there is a problem."""
         return self._facts
 
     @property
     def text(self) -> str:
-        """What the offsets of this file's findings count in; of a notebook the program."""
+        """The text in which offsets of findings count; of a notebook the program."""
         if self.problem:
             return self.problem.text
         return self.source.program if self.source else ""
@@ -80,42 +78,42 @@ class Reading:
 
     @property
     def written(self) -> Lines:
-        """The lines as they are written: of equal length, but with what of a notebook is not Python."""
+        """The lines as they are written: of equal length, but with the parts of a notebook that are not Python."""
         return Lines(self.source.text, self.source.cells) if self.source and self.source.notebook else self.lines
 
 
-def read(data: bytes, notebook: bool = False, parser: str = "auto") -> Reading:
-    """Bytes to facts: pure, so that it may be cached by content and parser, or run in another process."""
+def parse_bytes(data: bytes, notebook: bool = False, parser: str = "auto") -> ParsedFile:
+    """Parse the bytes of a file: a pure function, so its result may be cached by content and parser."""
     source = decode(data, notebook)
-    return Reading(None, None, source) if isinstance(source, Problem) else collected(source, parser)
+    return ParsedFile(None, None, source) if isinstance(source, SourceProblem) else parse_decoded(source, parser)
 
 
-def too_large(error: TooLarge) -> Reading:
-    """A file of which not even the bytes are read."""
-    return Reading(None, None, Problem(f"too large to analyse: {error.strerror}", 0, ""))
+def too_large(error: TooLarge) -> ParsedFile:
+    """The result for a file that is too large to read."""
+    return ParsedFile(None, None, SourceProblem(f"too large to analyse: {error.strerror}", 0, ""))
 
 
-def collected(source: Source, parser: str = "auto") -> Reading:
-    """The facts of a decoded file, read by a ``parser`` of the settings. A fault of the tool is a problem of this file, too."""
-    from torchrepro_lint.syntax.parse import CollectError, collect
+def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
+    """Parse a decoded file by a ``parser`` of the settings. A fault of the tool is a problem of this file, too."""
+    from torchrepro_lint.syntax.parse import ParseError, parse_module
 
-    def attempt() -> Facts | Problem:
+    def attempt() -> SyntaxTree | SourceProblem:
         try:
-            facts = collect(source.program, parser)
-            if _goes_on(facts, source) and (broken := _broken_cell(source, parser)):
-                return Problem(*broken, source.program)
+            facts = parse_module(source.program, parser)
+            if _crosses_cells(facts, source) and (broken := _broken_cell(source, parser)):
+                return SourceProblem(*broken, source.program)
             return facts
-        except CollectError as error:
-            return Problem(*(_broken_cell(source, parser) or (error.message, error.offset)), source.program)
+        except ParseError as error:
+            return SourceProblem(*(_broken_cell(source, parser) or (error.message, error.offset)), source.program)
 
     answer = guarded(attempt)
     if isinstance(answer, Fault):
-        answer = Problem(f"cannot be analysed: {answer.message}", 0, source.program)
-    return Reading(source, None, answer) if isinstance(answer, Problem) else Reading(source, answer, None)
+        answer = SourceProblem(f"cannot be analysed: {answer.message}", 0, source.program)
+    return ParsedFile(source, None, answer) if isinstance(answer, SourceProblem) else ParsedFile(source, answer, None)
 
 
-def _goes_on(facts: Facts, source: Source) -> bool:
-    """Whether a statement or a string of one cell seems to go on in the next, which no cell's does."""
+def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
+    """Whether a statement or a string seems to span cells of a notebook, which is an error in its first cell."""
     from torchrepro_lint.source.ipython import leaves_string_open
 
     ends = [cell.end for cell in source.cells[:-1]]
@@ -125,26 +123,26 @@ def _goes_on(facts: Facts, source: Source) -> bool:
 
 
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
-    """What is wrong with the first cell that does not parse by itself: a bracket left open shows in a later one."""
-    from torchrepro_lint.source.ipython import OPENING, is_indented
-    from torchrepro_lint.syntax.parse import CollectError, collect
+    """The error of the first cell that does not parse by itself: the parser of the whole reports an open bracket too late."""
+    from torchrepro_lint.source.ipython import INDENT_HEADER, is_indented
+    from torchrepro_lint.syntax.parse import ParseError, parse_module
 
     for cell in source.cells:
         text = source.program[cell.start : cell.end]
-        opening = OPENING if is_indented(text) else ""
+        opening = INDENT_HEADER if is_indented(text) else ""
         try:
-            collect(opening + text, parser)
-        except CollectError as error:
+            parse_module(opening + text, parser)
+        except ParseError as error:
             return error.message, min(cell.start + max(error.offset - len(opening), 0), cell.end)
     return None
 
 
-class StoredReading(Reading):
-    """A reading of a file whose bytes have a digest; ``unpack`` gives its facts, as ``parser`` read them, or raises
-    ``ValueError``.
-    """
+class StoredFile(ParsedFile):
+    """An unchanged file that is loaded lazily; ``unpack`` gives its facts, as ``parser`` made them, or raises ``ValueError``."""
 
-    def __init__(self, path: str, digest: str, summary: Summary, unpack: Callable[[], Facts], parser: str) -> None:
+    def __init__(
+        self, path: str, digest: str, summary: ModuleSummary, unpack: Callable[[], SyntaxTree], parser: str
+    ) -> None:
         super().__init__(None, None, None)
         self._path = path
         self._digest = digest
@@ -154,10 +152,10 @@ class StoredReading(Reading):
 
     @cached_property
     def source(self) -> Source | None:
-        """The source, read again; nothing where the file has vanished or changed meanwhile."""
+        """The source, read again; None where the file has vanished or changed meanwhile."""
         notebook = is_notebook(self._path)
         try:
-            data = program(self._path)
+            data = read_program(self._path)
         except OSError:
             return None
         if digest(data, notebook) != self._digest:
@@ -166,25 +164,25 @@ class StoredReading(Reading):
         return found if isinstance(found, Source) else None
 
     @cached_property
-    def facts(self) -> Facts | None:
-        """The facts, of which only the summary is read so far."""
-        return cast("Facts", _StoredFacts(self._summary, self))
+    def facts(self) -> SyntaxTree | None:
+        """The facts, loaded lazily but for the summary."""
+        return cast("SyntaxTree", _LazyFacts(self._summary, self))
 
-    def load(self) -> Facts:
-        """The facts; collected anew where what was packed is damaged. Raises ``OSError``."""
+    def load(self) -> SyntaxTree:
+        """The facts; parsed again where the stored ones are damaged. Raises ``OSError``."""
         try:
             return self._unpack()
         except ValueError:
-            found = read(program(self._path), is_notebook(self._path), self._parser).facts
+            found = parse_bytes(read_program(self._path), is_notebook(self._path), self._parser).facts
             if found is None:
                 raise OSError("the file changed while it was read") from None
             return found
 
 
-class _StoredFacts(ReadBack):
-    """Facts that are read when more than their summary is asked for."""
+class _LazyFacts(LazyFacts):
+    """Facts that are loaded when more than their summary is asked for."""
 
-    def __init__(self, summary: Summary, reading: StoredReading) -> None:
+    def __init__(self, summary: ModuleSummary, reading: StoredFile) -> None:
         self.summary = summary
         self._reading = reading
 
@@ -199,5 +197,5 @@ class _StoredFacts(ReadBack):
             self._facts = self._reading.load()
         return getattr(self._facts, name)
 
-    def let_go(self) -> None:
+    def evict(self) -> None:
         vars(self).pop("_facts", None)

@@ -1,8 +1,7 @@
-"""Writing a file whole or not at all: into a file beside it, which then takes its place.
+"""Atomic file writes: a file is replaced in one step, and files that one fix changed together are written all or none.
 
-Signals that end a run: they wait while files are put in place, and end the process as a shell expects.
-
-Write changed files: each in one step, and those that one fix changed together all or none.
+New bytes go into a temporary file beside the target, which then takes its place. Signals that end a run wait meanwhile, and then end
+the process as a shell expects.
 """
 
 from __future__ import annotations
@@ -19,45 +18,44 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
-from torchrepro_lint.config.discovery import Given
+from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.source.decoding import Source, decode, encode
 
 # The attribute in which Linux keeps a file's access control list.
-_ACCESS = "system.posix_acl_access"
-# The machine, the process, and a number: whoever finds such a file can tell whether someone is still writing it.
-_NAME = re.compile(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
+_ACL_ATTRIBUTE = "system.posix_acl_access"
+# Machine, process and a random number: from the name one can tell whether a process is still writing the file.
+_TEMPORARY_NAME = re.compile(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 
 
-def save(data: bytes, file: Path) -> None:
-    """Put bytes into a file, and make the folder that it is to lie in; raises ``OSError``, and then leaves what was there.
+def write_atomically(data: bytes, file: Path) -> None:
+    """Write a file atomically, creating its folder; if this raises ``OSError``, the old content stays.
 
-    A link's target is written, and a file keeps its mode. What is no regular file, as ``/dev/stdout``, is written to. A file
-    that may not be written is left alone, and so are those that ``refusal`` names.
+    A link's target is written, and a file keeps its mode. Something else than a regular file, such as ``/dev/stdout``, is
+    written to directly. A file without write permission is left alone, and so are those that ``refusal_to_replace`` names.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Asked of the path as it is given: what /dev/stdout leads to may be a pipe, which has no path.
+    # Test the given path: /dev/stdout may lead to a pipe, which has no path.
     if file.exists() and not file.is_file():
         file.write_bytes(data)
         return
     place = os.path.realpath(file)
     if os.path.exists(place):
         with open(place, "r+b") as there:
-            if refused := refusal(os.fstat(there.fileno())):
+            if refused := refusal_to_replace(os.fstat(there.fileno())):
                 raise OSError(errno.EPERM, refused, str(file))
-    sweep(os.path.dirname(place))
+    remove_stale_temporaries(os.path.dirname(place))
     temporary = stage(data, place)
     try:
         os.replace(temporary, place)
     except BaseException:
-        forget(temporary)
+        remove_temporary(temporary)
         raise
 
 
-def refusal(state: os.stat_result) -> str:
-    """Why a file in this state is not replaced by another; empty where nothing speaks against it."""
+def refusal_to_replace(state: os.stat_result) -> str:
+    """Why a file in this state must not be replaced by another; empty if it may be."""
     if not stat.S_ISREG(state.st_mode):
         return "it is no regular file"
     if state.st_nlink > 1:
@@ -68,13 +66,13 @@ def refusal(state: os.stat_result) -> str:
 
 
 def stage(data: bytes, place: str) -> str:
-    """Put bytes into a new file beside ``place``, with the mode, the group and the attributes of what is there; its path.
+    """Write bytes to a temporary file beside ``place``, with the mode, group and attributes of that file; returns its path.
 
-    They are on the disk when this returns. Raises ``OSError``, and then leaves nothing.
+    The bytes are synced to disk when this returns. If it raises ``OSError``, no file is left.
     """
     there = os.stat(place) if os.path.exists(place) else None
     temporary = os.path.join(
-        os.path.dirname(place), f".torchrepro-lint-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+        os.path.dirname(place), f".torchrepro-lint-{_machine_id()}-{os.getpid()}-{secrets.token_hex(4)}"
     )
     handle = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600 if there else 0o666
@@ -85,56 +83,54 @@ def stage(data: bytes, place: str) -> str:
             file.flush()
             os.fsync(file.fileno())
         if there is not None:
-            _adopt(temporary, place, there)
+            _copy_metadata(temporary, place, there)
     except BaseException:
-        forget(temporary)
+        remove_temporary(temporary)
         raise
     return temporary
 
 
-def forget(temporary: str) -> None:
-    """Remove what ``stage`` made, if it is still there."""
+def remove_temporary(temporary: str) -> None:
+    """Remove a file that ``stage`` made, if it is still there."""
     with contextlib.suppress(OSError):
         os.unlink(temporary)
 
 
-def sweep(folder: str) -> None:
-    """Remove what killed processes have left in a folder; what one on this machine may still be writing stays."""
+def remove_stale_temporaries(folder: str) -> None:
+    """Remove temporary files of killed processes in a folder; those that a process may still be writing stay."""
     try:
         names = os.listdir(folder)
     except OSError:
         return
     for name in names:
-        found = _NAME.fullmatch(name)
-        if found and found[1] == _machine() and not _runs(int(found[2])):
-            forget(os.path.join(folder, name))
+        found = _TEMPORARY_NAME.fullmatch(name)
+        if found and found[1] == _machine_id() and not _is_running(int(found[2])):
+            remove_temporary(os.path.join(folder, name))
 
 
-def _adopt(temporary: str, place: str, there: os.stat_result) -> None:
-    """Give a new file the group, the extended attributes and the mode of the one whose place it takes; a group that is not
-    ours stays behind.
-    """
+def _copy_metadata(temporary: str, place: str, there: os.stat_result) -> None:
+    """Copy group, extended attributes and mode of a file to its replacement; a group that we may not set is skipped."""
     if hasattr(os, "chown") and os.stat(temporary).st_gid != there.st_gid:
         with contextlib.suppress(OSError):
             os.chown(temporary, -1, there.st_gid)
     if hasattr(os, "listxattr"):
         for name in os.listxattr(place):
-            # Without its list of who may do what a file would be open to others: its mode has the list's mask.
-            with contextlib.nullcontext() if name == _ACCESS else contextlib.suppress(OSError):
+            # The access control list must be copied: without it the mode, which holds the list's mask, opens the file to others.
+            with contextlib.nullcontext() if name == _ACL_ATTRIBUTE else contextlib.suppress(OSError):
                 os.setxattr(temporary, name, os.getxattr(place, name))
     os.chmod(temporary, stat.S_IMODE(there.st_mode))
 
 
 @cache
-def _machine() -> str:
+def _machine_id() -> str:
     import platform
     from hashlib import blake2b
 
     return blake2b(platform.node().encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
-def _runs(process: int) -> bool:
-    """Whether there is such a process. On Windows asking would end it."""
+def _is_running(process: int) -> bool:
+    """Whether there is such a process. On Windows it is taken to run, since ``os.kill`` would end it."""
     if sys.platform == "win32":
         return True
     try:
@@ -146,40 +142,30 @@ def _runs(process: int) -> bool:
     return True
 
 
-_ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
-
-
-def end_on_sigterm() -> None:
-    """Turn SIGTERM into an exit with status 143 that runs what cleans up; where it is ignored it stays ignored."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _end)
+_ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for what is short and belongs together."""
+def signals_blocked() -> Iterator[None]:
+    """Block Ctrl-C and SIGTERM during a short block that must not be interrupted."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end(number: int, _frame: FrameType | None) -> None:
-    sys.exit(128 + number)
-
-
-class Change(NamedTuple):
-    """A file that fixes changed: its source as it was read, and as it is now.
+class FileChange(NamedTuple):
+    """A file that fixes changed: its source before and after.
 
     ``partners`` are the files (absolute) that a fix changed together with it, ``settled`` the codes of the findings that
-    the change settles.
+    the change fixes.
     """
 
-    given: Given
+    given: GivenFile
     before: Source
     after: Source
     partners: tuple[str, ...] = ()
@@ -190,17 +176,17 @@ class Change(NamedTuple):
         return encode(self.after, data)
 
 
-class Written(NamedTuple):
-    """What became of changes: errors, and the changes that were not made."""
+class WriteResult(NamedTuple):
+    """The result of a write: errors, and the changes that were not made."""
 
     errors: tuple[str, ...]
-    left: tuple[Change, ...]
+    left: tuple[FileChange, ...]
 
 
 class _Staged(NamedTuple):
-    """A change whose new bytes lie beside the file, and how that was when it was read."""
+    """A change whose new bytes lie in a temporary file, and the identity of the target when it was read."""
 
-    change: Change
+    change: FileChange
     temporary: str
     seen: tuple[int, ...]
 
@@ -209,42 +195,42 @@ class _Refusal(Exception):  # noqa: N818  it says why a file is left alone, and 
     """Why a file is not written."""
 
 
-def write(change: Change) -> str | None:
+def write(change: FileChange) -> str | None:
     """Replace one file on disk; see ``write_all``. Returns an error or None."""
     return next(iter(write_all((change,)).errors), None)
 
 
-def write_all(changes: Iterable[Change], beside: Iterable[str] = ()) -> Written:
+def write_all(changes: Iterable[FileChange], beside: Iterable[str] = ()) -> WriteResult:
     """Replace files on disk, keeping their modes; a link's target is written.
 
-    A file that is no longer what was read, or whose encoding does not give back the same bytes, is left alone, and with it
-    those that a fix changed together with it. So is one that has other hard links, or belongs to someone else. However a
-    run ends, each file is the old one or the new one; what a killed run has left ``beside`` these and other files goes.
+    A file that has changed since it was read, or whose encoding does not round-trip, is left alone, and with it its partners.
+    So is one that has other hard links, or belongs to another user. However a run ends, each file is the old one or the new
+    one. Temporary files of killed runs are removed, also ``beside`` the files with these paths.
     """
     given = list(changes)
     for folder in sorted(
         {os.path.dirname(os.path.realpath(path)) for path in (*(each.given.path for each in given), *beside)}
     ):
-        sweep(folder)
+        remove_stale_temporaries(folder)
     staged: dict[str, _Staged] = {}
     try:
         errors = _stage_all(given, staged)
-        _leave_partners(staged, errors)
-        with uninterrupted():
+        _unstage_partners(staged, errors)
+        with signals_blocked():
             for path in list(staged):
                 if error := _put_in_place(staged.pop(path)):
                     errors[path] = error
     finally:
         for each in staged.values():
-            forget(each.temporary)
+            remove_temporary(each.temporary)
     left = tuple(each for each in given if each.given.path in errors)
-    return Written(tuple(errors[path] for path in sorted(errors)), left)
+    return WriteResult(tuple(errors[path] for path in sorted(errors)), left)
 
 
-def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, str]:
-    """Put new bytes beside each file that can be written; the errors by path."""
+def _stage_all(changes: list[FileChange], staged: dict[str, _Staged]) -> dict[str, str]:
+    """Stage each change that can be written; the errors by path."""
     errors: dict[str, str] = {}
-    known: dict[str, Change] = {}
+    known: dict[str, FileChange] = {}
     for change in changes:
         other = known.setdefault(os.path.realpath(change.given.path), change)
         if other is not change and other.after == change.after:
@@ -260,38 +246,38 @@ def _stage_all(changes: list[Change], staged: dict[str, _Staged]) -> dict[str, s
     return errors
 
 
-def _leave_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> None:
-    """Take back what a fix changes together with a file that is not written."""
+def _unstage_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> None:
+    """Unstage the partners of files that are not written."""
     while left := [path for path, one in staged.items() if not errors.keys().isdisjoint(one.change.partners)]:
         for path in left:
             one = staged.pop(path)
-            forget(one.temporary)
+            remove_temporary(one.temporary)
             cause = "a fix changes it together with a file that is left alone"
             errors[path] = f"{one.change.given.display}: not fixed: {cause}"
 
 
-def _stage(change: Change) -> _Staged:
+def _stage(change: FileChange) -> _Staged:
     path = os.path.realpath(change.given.path)
-    _require_ours(os.stat(path))  # before it is opened, too: opening a pipe may never end
+    _require_replaceable(os.stat(path))  # before it is opened, too: opening a pipe may block for ever
     with open(path, "r+b") as file:
         state = os.fstat(file.fileno())
-        _require_ours(state)
+        _require_replaceable(state)
         data = file.read()
-    if decode(data, change.before.notebook is not None) != change.before or not _comes_back(change.before, data):
+    if decode(data, change.before.notebook is not None) != change.before or not _round_trips(change.before, data):
         raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
     try:
         encoded = change.encoded(data)
     except UnicodeEncodeError:
         raise _Refusal(f"the fix cannot be written in {change.before.encoding}") from None
-    return _Staged(change, stage(encoded, path), _seen(state))
+    return _Staged(change, stage(encoded, path), _identity(state))
 
 
-def _require_ours(state: os.stat_result) -> None:
-    if refused := refusal(state):
+def _require_replaceable(state: os.stat_result) -> None:
+    if refused := refusal_to_replace(state):
         raise _Refusal(refused)
 
 
-def _comes_back(source: Source, data: bytes) -> bool:
+def _round_trips(source: Source, data: bytes) -> bool:
     try:
         return encode(source, data) == data
     except UnicodeEncodeError:
@@ -299,19 +285,19 @@ def _comes_back(source: Source, data: bytes) -> bool:
 
 
 def _put_in_place(staged: _Staged) -> str:
-    """Replace the file, unless it is not the one any more that was read; an error."""
+    """Replace the file, unless it has changed since it was read; an error, or an empty text."""
     given = staged.change.given
     path = os.path.realpath(given.path)
     try:
-        if _seen(os.stat(path)) != staged.seen:
-            forget(staged.temporary)
+        if _identity(os.stat(path)) != staged.seen:
+            remove_temporary(staged.temporary)
             return f"{given.display}: not fixed: it changed meanwhile"
         os.replace(staged.temporary, path)
     except OSError as error:
-        forget(staged.temporary)
+        remove_temporary(staged.temporary)
         return f"{given.display}: cannot be written: {error.strerror}"
     return ""
 
 
-def _seen(state: os.stat_result) -> tuple[int, ...]:
+def _identity(state: os.stat_result) -> tuple[int, ...]:
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns

@@ -1,6 +1,6 @@
-"""The plugin of flake8: what the command line reports of a file, among flake8's own findings.
+"""flake8 plugin: an adapter that reports what the command line would report of a file among flake8's own findings.
 
-flake8 is not a dependency; it finds this by its entry point. It reads ``# noqa`` and per-file-ignores itself.
+flake8 is not a dependency; it loads this module by its entry point, and applies ``# noqa`` and per-file-ignores itself.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
-from torchrepro_lint.source.errors import shown, told
+from torchrepro_lint.source.errors import escaped, escaped_message
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.session import Session
-    from torchrepro_lint.interfaces.cli.arguments import Over
+    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 
 _CODE = re.compile(r"TRL\d{3}")
 _STANDARD_INPUT = ("-", "stdin")
-Found = tuple[int, int, str, type["Plugin"]]
+Violation = tuple[int, int, str, type["Plugin"]]
 
 
 class Plugin:
-    """Made by flake8 for each file."""
+    """The checker that flake8 instantiates for each file."""
 
     name = "torchrepro-lint"
     version = __version__
     _session: Session | None = None
-    _over: Over
+    _overrides: RuleOverrides
     _config: Path | None = None
     _isolated = False
     _stdin = "stdin"
@@ -42,18 +42,18 @@ class Plugin:
 
     @staticmethod
     def add_options(manager: Any) -> None:
-        """Options of the command line, all with the prefix ``torchrepro``; flake8's settings files may hold them, too."""
+        """Register options, all with the prefix ``torchrepro``, for the command line and flake8's settings files."""
         for name, more in _OPTIONS.items():
             manager.add_option(f"--torchrepro-{name}", **more)
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
-        """Take the options; codes that flake8 itself is told to select are run even where they are off by default."""
-        from torchrepro_lint.interfaces.cli.arguments import Over
+        """Read the options; rules that flake8 itself selects run even where they are off by default."""
+        from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 
         told = [*(options.select or ()), *(options.extend_select or ())]
         extended = (*(options.torchrepro_extend_select or ()), *(code for code in told if _CODE.fullmatch(code)))
-        cls._over = Over(
+        cls._overrides = RuleOverrides(
             select=tuple(options.torchrepro_select) if options.torchrepro_select else None,
             extend_select=extended,
             ignore=tuple(options.torchrepro_ignore or ()),
@@ -66,35 +66,35 @@ class Plugin:
         cls._stdin = options.stdin_display_name or "stdin"
         cls._session = None
 
-    def run(self) -> Iterator[Found]:
-        """Rows from 1 and columns from 0, to which flake8 adds one."""
+    def run(self) -> Iterator[Violation]:
+        """The violations of the file: rows from 1, columns from 0, to which flake8 adds one."""
         piped = self._filename in (*_STANDARD_INPUT, self._stdin)
         data = "".join(self._lines).encode("utf-8", "surrogateescape") if piped else None
-        answer = self._linked().findings(self._filename, data)
+        answer = self._shared_session().findings(self._filename, data)
         if answer is None:
             return
         for error in answer.errors:
-            sys.stderr.write(f"torchrepro-lint: {shown(self._filename)}: {shown(error)}\n")
+            sys.stderr.write(f"torchrepro-lint: {escaped(self._filename)}: {escaped(error)}\n")
         for one in answer.findings:
             row, column, _ = answer.lines.position(one.span.start)
-            yield row, column - 1, f"{one.code} {told(one.message)}", type(self)
+            yield row, column - 1, f"{one.code} {escaped_message(one.message)}", type(self)
 
     @classmethod
-    def _linked(cls) -> Session:
-        """One session for all files of a process."""
+    def _shared_session(cls) -> Session:
+        """The one session for all files of a process."""
         if cls._session is None:
-            from torchrepro_lint.config.roots import Options
+            from torchrepro_lint.config.roots import ConfigOptions
             from torchrepro_lint.engine.session import Session
 
-            cls._session = Session(Options(cls._config, cls._isolated, cls._over.applied))
+            cls._session = Session(ConfigOptions(cls._config, cls._isolated, cls._overrides.apply_to))
         return cls._session
 
 
 def _version(value: str) -> str:
-    from torchrepro_lint.config.settings import version
+    from torchrepro_lint.config.settings import parse_torch_version
 
     try:
-        return version(value)
+        return parse_torch_version(value)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -1,1 +1,15 @@
-"""query."""
+"""The incremental query engine in salsa's terms: memo tables, dependencies, revisions, early cutoff, cycles, fixpoints, LRU eviction.
+
+- ``DependencyTracker`` of ``memo_tables``: which files and words the query that is running has read
+- ``MemoTable`` of ``memo_tables``: answers by key, each with its dependencies; optionally with LRU eviction
+- ``NamedMemoTable`` of ``memo_tables``: durable answers about the whole project, by name, that the cache stores and restores
+- ``DependencyIndex`` of ``memo_tables``: keys by their dependencies, so that a change finds what it invalidates
+- ``CutoffAnswer``, ``RevalidatedAnswer``, ``changed_answers`` of ``memo_tables``: early cutoff
+- ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
+- ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
+- ``interned_names``, ``known_names``, ``clear_interned``, ``with_tuples`` of ``memo_tables``: compact memory
+- ``TablingSolver`` of ``fixpoint``: recursive set equations, with cycles
+- ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
+- ``Budget`` of ``fixpoint``: a bound on nested queries
+- ``UnionFind``, ``strongly_connected_component`` of ``fixpoint``: graph algorithms
+"""

@@ -1,12 +1,8 @@
-"""How much may be looked into for one question, however many others it asks on the way.
+"""Fixpoints of recursive queries: cycles are solved by tabling or over a lattice, so no answer depends on the order of questions.
 
-Remembered answers to questions that may lead back to themselves.
-
-Fixpoints over a lattice: answers to questions that may lead back to themselves, the least one that all of them agree on.
-
-Words in groups that are joined two at a time.
-
-Strongly connected components of a call graph: functions that lead to one another.
+``TablingSolver`` solves set equations depth first; a query that asks itself contributes nothing to itself. ``FixpointSolver`` iterates
+over a lattice with join and widening. ``Budget`` bounds how many nested queries one question may ask. ``UnionFind`` and
+``strongly_connected_component`` are the graph algorithms that queries use.
 """
 
 from __future__ import annotations
@@ -15,11 +11,22 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from torchrepro_lint.query.memo_tables import Again, Compute, Firm, Groups, Reads, others, words
+from torchrepro_lint.query.memo_tables import (
+    Compute,
+    CutoffAnswer,
+    DependencyIndex,
+    DependencyTracker,
+    RevalidatedAnswer,
+    changed_answers,
+    interned_names,
+)
 
 
-class Allowance:
-    """Counts down from ``most`` while a question is open; the outermost one begins anew, so no answer depends on earlier ones."""
+class Budget:
+    """A budget for nested queries: it counts down from ``most`` while a question is open.
+
+    The outermost question starts afresh, so that no answer depends on earlier questions.
+    """
 
     __slots__ = ("_left", "_most", "_open")
 
@@ -29,13 +36,13 @@ class Allowance:
         self._open = 0
 
     def begin(self) -> None:
-        """A question, which itself takes nothing; ``leave`` ends it."""
+        """Open a question, which costs nothing itself; ``leave`` closes it."""
         if not self._open:
             self._left = self._most
         self._open += 1
 
-    def enter(self) -> bool:
-        """Take one, until ``leave``. Returns false, and there is nothing to leave, where none is left."""
+    def spend(self) -> bool:
+        """Spend one unit on a nested question, until ``leave``. Returns False, with nothing to leave, where none is left."""
         if self._open and self._left <= 0:
             return False
         self.begin()
@@ -43,60 +50,61 @@ class Allowance:
         return True
 
     def leave(self) -> None:
-        """What was begun or entered last is done."""
+        """Close the question that was opened last."""
         self._open -= 1
 
 
 _Value = TypeVar("_Value")
 
-_NEVER = 1 << 60
+# A depth below which no question is open.
+_NO_CYCLE = 1 << 60
 
 
-class Memo:
-    """Solves recursive set equations depth first; a question that is being answered contributes nothing to itself.
+class TablingSolver:
+    """Tabling for recursive set equations, solved depth first: a query that asks itself breaks the cycle with the empty set.
 
-    An answer depends on its question alone, never on what was asked before, so that what is reported for a file never
-    depends on which files were given. Therefore an answer that owes something to such a cut is provisional: it serves
-    until the question that was cut has been answered, and is then forgotten. And what is known of one question of a
-    cycle is not used to answer another of that cycle. A question costs at most one walk over what it leads to.
+    An answer depends on its query alone, never on what was asked before, so that the findings of a file never depend on which files
+    were given. Therefore an answer that depends on a broken cycle is provisional: it is used until the query at which the
+    cycle was broken has been answered, and then forgotten. Nor is a known answer of one query of a cycle used for
+    another of that cycle. A query costs at most one walk over what it leads to.
 
-    Who asks a question depends on all that its answer was worked out from; of a ``firm`` one on the answer alone. When files
-    have changed, that is worked out again and compared, by ``reconsider``.
+    Whoever asks a query gets all of its dependencies; of a query under early cutoff only the answer's own bit. When files have
+    changed, ``revalidate`` computes such answers again and compares them.
     """
 
     __slots__ = (
-        *("_aside", "_cycles", "_firm", "_groups", "_known", "_lowest", "_open", "_provisional", "_reads", "_seen"),
-        *("_trail", "busy", "secluded"),
+        *("_cycles", "_dependencies", "_dropped", "_index", "_known", "_lowest", "_open", "_provisional", "_reads"),
+        *("_trail", "_under_cutoff", "busy", "in_isolation"),
     )
 
-    def __init__(self, reads: Reads | None = None) -> None:
-        self._reads = reads or Reads((), keeps=False)
-        # Whether a question is being answered: what is worked out meanwhile may owe something to a cut.
+    def __init__(self, reads: DependencyTracker | None = None) -> None:
+        self._reads = reads or DependencyTracker((), incremental=False)
+        # Whether a query is being answered: what is computed meanwhile may depend on a broken cycle.
         self.busy = False
-        self.secluded = False
+        self.in_isolation = False
         self._clear()
 
     def _clear(self) -> None:
         self._known: dict[Hashable, tuple[str, ...]] = {}
-        # For a known answer that was found on a cycle: all questions of the cycle.
+        # For a known answer that was found on a cycle: all queries of the cycle.
         self._cycles: dict[Hashable, frozenset[Hashable]] = {}
-        # What those depend on who ask a question, where answers are to be kept when files change.
-        self._seen: dict[Hashable, int] = {}
-        self._groups: Groups[Hashable] = Groups()
-        # The firm answers that owe nothing to a cycle; those that are to be reconsidered, with what they were.
-        self._firm: dict[Hashable, Firm] = {}
-        self._aside: dict[Hashable, tuple[Firm, tuple[str, ...]]] = {}
-        # Open questions, each with its depth; the least depth that was cut while the innermost one is answered.
+        # What a query adds to the dependencies of whoever asks it; empty unless incremental.
+        self._dependencies: dict[Hashable, int] = {}
+        self._index: DependencyIndex[Hashable] = DependencyIndex()
+        # Answers under early cutoff (none of a cycle); those dropped and not yet revalidated, with their old values.
+        self._under_cutoff: dict[Hashable, CutoffAnswer] = {}
+        self._dropped: dict[Hashable, tuple[CutoffAnswer, tuple[str, ...]]] = {}
+        # Open queries, each with its depth; the least depth at which a cycle was broken while the innermost is answered.
         self._open: dict[Hashable, int] = {}
-        self._lowest = _NEVER
-        # Provisional answers, each with the least depth that it owes to; their questions in the order of answering.
+        self._lowest = _NO_CYCLE
+        # Provisional answers, each with the least depth that it depends on; their queries in the order of answering.
         self._provisional: dict[Hashable, tuple[tuple[str, ...], int]] = {}
         self._trail: list[Hashable] = []
 
-    def solve(self, key: Hashable, compute: Compute, *, firm: bool = False) -> tuple[str, ...]:
+    def solve(self, key: Hashable, compute: Compute, *, early_cutoff: bool = False) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
-        if self._reads.keeps:
-            self._reads.seen |= self._seen.get(key, 0)
+        if self._reads.incremental:
+            self._reads.dependencies |= self._dependencies.get(key, 0)
         known = self._known.get(key)
         if known is not None and ((cycle := self._cycles.get(key)) is None or cycle.isdisjoint(self._open)):
             return known
@@ -107,112 +115,116 @@ class Memo:
             answer, depth = provisional
             self._lowest = min(self._lowest, depth)
             return answer
-        return self._compute(key, compute, firm)
+        return self._compute(key, compute, early_cutoff)
 
-    def doubt(self) -> None:
-        """What is being answered owes something to where it was asked: but for the outermost one no answer is kept."""
+    def mark_provisional(self) -> None:
+        """The open queries depend on where they were asked: none of their answers is remembered, but for the outermost one."""
         if self._open:
             self._lowest = 0
 
-    def definite(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
-        """What ``compute`` gives, perhaps in the midst of a question, and whether that owes nothing to a cut: then it is what it
-        would be at any other time.
+    def with_finality(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
+        """What ``compute`` gives, perhaps while a query is open, and whether it is final: it depends on no broken cycle, so it
+        would be the same at any other time.
         """
-        outside, self._lowest = self._lowest, _NEVER
+        outside, self._lowest = self._lowest, _NO_CYCLE
         try:
             found = compute()
-            return found, self._lowest == _NEVER
+            return found, self._lowest == _NO_CYCLE
         finally:
             self._lowest = min(outside, self._lowest)
 
     def answers(self) -> Iterator[tuple[Hashable, tuple[str, ...], int]]:
-        """What has been answered and what each answer was worked out from, but for answers on a cycle; where answers are
-        firm, nothing.
-        """
-        if not self._reads.firm:
+        """All answers with their dependencies, except those on a cycle; nothing under early cutoff."""
+        if not self._reads.early_cutoff:
             yield from (
-                (key, answer, self._seen.get(key, 0)) for key, answer in self._known.items() if key not in self._cycles
+                (key, answer, self._dependencies.get(key, 0))
+                for key, answer in self._known.items()
+                if key not in self._cycles
             )
 
-    def enter(self, key: Hashable, answer: tuple[str, ...], seen: int) -> None:
-        """Take over one of the ``answers`` that were given in the same state."""
-        if key not in self._known and not self._reads.firm:
+    def restore(self, key: Hashable, answer: tuple[str, ...], depends_on: int) -> None:
+        """Take over one of the ``answers`` of an earlier run on the same files."""
+        if key not in self._known and not self._reads.early_cutoff:
             self._known[key] = answer
-            if self._reads.keeps:
-                self._keep(key, seen)
+            if self._reads.incremental:
+                self._keep(key, depends_on)
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """For what is worked out once for the whole project, perhaps in the midst of a question: nothing counts as asked.
+    def isolated(self) -> Iterator[None]:
+        """Start from an empty solver: for what is computed once for the whole project, perhaps while a query is open.
 
-        What is worked out so must not build on other such work, or it would matter which came first: ``secluded`` says so.
+        Nothing that is computed so may build on another such computation, or their order would matter: ``in_isolation`` says so.
         """
-        kept = [getattr(self, slot) for slot in self.__slots__]
+        saved = [getattr(self, slot) for slot in self.__slots__]
         self._clear()
-        self.busy = self.secluded = True
+        self.busy = self.in_isolation = True
         try:
-            with self._reads.apart():
+            with self._reads.untracked():
                 yield
         finally:
-            for slot, value in zip(self.__slots__, kept, strict=True):
+            for slot, value in zip(self.__slots__, saved, strict=True):
                 setattr(self, slot, value)
 
-    def drop(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed (see ``reads``); to be asked between questions."""
-        for key in self._groups.take(changed):
-            self._seen.pop(key, None)
+    def invalidate(self, changed: int) -> None:
+        """Drop the answers that depend on anything that has changed. To be called between queries."""
+        for key in self._index.take(changed):
+            self._dependencies.pop(key, None)
             self._cycles.pop(key, None)
-            known, firm = self._known.pop(key, None), self._firm.pop(key, None)
-            if known is not None and firm is not None:
-                self._aside[key] = firm, known
+            known, cutoff = self._known.pop(key, None), self._under_cutoff.pop(key, None)
+            if known is not None and cutoff is not None:
+                self._dropped[key] = cutoff, known
 
-    def reconsider(self) -> int:
-        """Work out again the firm answers that were dropped; returns the bits of those that are others now."""
-        aside, self._aside = self._aside, {}
-        again = [self._again(key, *before) for key, before in sorted(aside.items(), key=lambda each: repr(each[0]))]
-        return others(again, self._firm.values())
+    def revalidate(self) -> int:
+        """Compute again the dropped answers under early cutoff; returns the bits of those that differ now."""
+        dropped, self._dropped = self._dropped, {}
+        revalidated = [
+            self._compared(key, *before) for key, before in sorted(dropped.items(), key=lambda each: repr(each[0]))
+        ]
+        return changed_answers(revalidated, self._under_cutoff.values())
 
-    def _again(self, key: Hashable, old: Firm, known: tuple[str, ...]) -> Again:
-        same = self.solve(key, old.compute, firm=True) == known
-        new = self._firm.get(key)
-        return Again(old.bit, self._seen[key] if new is None else new.seen, same and new is not None)
+    def _compared(self, key: Hashable, old: CutoffAnswer, known: tuple[str, ...]) -> RevalidatedAnswer:
+        same = self.solve(key, old.compute, early_cutoff=True) == known
+        new = self._under_cutoff.get(key)
+        return RevalidatedAnswer(
+            old.bit, self._dependencies[key] if new is None else new.dependencies, same and new is not None
+        )
 
-    def _compute(self, key: Hashable, compute: Compute, firm: bool) -> tuple[str, ...]:
+    def _compute(self, key: Hashable, compute: Compute, early_cutoff: bool) -> tuple[str, ...]:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
-        outside, self._lowest = self._lowest, _NEVER
+        outside, self._lowest = self._lowest, _NO_CYCLE
         mark = len(self._trail)
-        read, self._reads.seen = self._reads.seen, 0
+        read, self._reads.dependencies = self._reads.dependencies, 0
         try:
             found = set(compute())
-            answer = words(tuple(found)) if len(found) == 1 else tuple(sorted(found))
+            answer = interned_names(tuple(found)) if len(found) == 1 else tuple(sorted(found))
         except BaseException:
             self._forget(mark)
             raise
         finally:
             del self._open[key]
             self.busy = busy
-            seen = self._reads.seen
-            self._reads.seen |= read
-            inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NEVER)
+            depends_on = self._reads.dependencies
+            self._reads.dependencies |= read
+            inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NO_CYCLE)
         if inside < depth:
             self._suspend(key, answer, mark, inside)
-            firm = False
+            early_cutoff = False
         else:
             cycle = self._forget(mark) if len(self._trail) > mark else []
             self._settle(key, answer, cycle)
-            firm = firm and self._reads.firm and not cycle
-        if self._reads.keeps:
-            self._keep(key, seen)
-            if firm:
-                told = self._seen[key] = self._reads.answer(key)
-                self._firm[key] = Firm(compute, told, seen)
-                self._reads.seen = read | told
+            early_cutoff = early_cutoff and self._reads.early_cutoff and not cycle
+        if self._reads.incremental:
+            self._keep(key, depends_on)
+            if early_cutoff:
+                own = self._dependencies[key] = self._reads.answer(key)
+                self._under_cutoff[key] = CutoffAnswer(compute, own, depends_on)
+                self._reads.dependencies = read | own
         return answer
 
-    def _keep(self, key: Hashable, seen: int) -> None:
-        """Remember what an answer was worked out from. One of a cycle that is known may be worked out again in part."""
-        self._seen[key] = self._groups.put(key, seen | self._seen.get(key, 0))
+    def _keep(self, key: Hashable, depends_on: int) -> None:
+        """Remember the dependencies of an answer. A known one of a cycle may be computed again in part."""
+        self._dependencies[key] = self._index.put(key, depends_on | self._dependencies.get(key, 0))
 
     def _settle(self, key: Hashable, answer: tuple[str, ...], cycle: list[Hashable]) -> None:
         self._known[key] = answer
@@ -220,7 +232,7 @@ class Memo:
             self._cycles[key] = frozenset(cycle)
 
     def _suspend(self, key: Hashable, answer: tuple[str, ...], mark: int, lowest: int) -> None:
-        """Keep an answer for as long as the question at depth ``lowest`` is open; what owed to ``key`` owes to that, too."""
+        """Keep an answer while the query at depth ``lowest`` is open; what depended on ``key`` depends on that one, too."""
         self._provisional[key] = (answer, lowest)
         for each in self._trail[mark:]:
             known, least = self._provisional[each]
@@ -228,7 +240,7 @@ class Memo:
         self._trail.append(key)
 
     def _forget(self, mark: int) -> list[Hashable]:
-        """Drop the provisional answers since ``mark``; returns their questions."""
+        """Drop the provisional answers since ``mark``; returns their queries."""
         dropped = self._trail[mark:]
         del self._trail[mark:]
         for each in dropped:
@@ -238,41 +250,41 @@ class Memo:
 
 _Answer = TypeVar("_Answer")
 
-# So many changes an answer may go through before it gives up what changes.
-_PATIENCE = 2
+# After so many changes an answer is widened.
+_WIDENING_DELAY = 2
 
 
-class Solver(Generic[_Answer]):
-    """Solves recursive equations depth first, in rounds.
+class FixpointSolver(Generic[_Answer]):
+    """Fixpoint iteration over a lattice: the least fixpoint of recursive equations, solved depth first, in rounds.
 
-    A question that is asked while it is being answered gets what the rounds so far have found, at first nothing. The
-    outermost question of a circle goes round until no answer of the circle changes; the answers within serve for one
-    round. Answers only ever lose knowledge from round to round, so the rounds end; and they depend on the questions
-    alone, not on which was asked first. Of the lattice it takes the least element, the join of two, and a widening join
-    after which no answer changes for ever.
+    A query that is asked while it is being answered gets what the rounds so far have found, at first the least element. The
+    outermost query of a cycle is repeated until no answer of the cycle changes; the answers inside it last for one round.
+    Answers only grow in the lattice and are widened after some rounds, so the iteration ends; and they depend on the queries
+    alone, not on which was asked first. The lattice is given by its least element, its join, and a widening after which no
+    answer changes for ever.
     """
 
     def __init__(
         self,
-        nothing: _Answer,
+        bottom: _Answer,
         join: Callable[[_Answer, _Answer], _Answer],
-        widened: Callable[[_Answer, _Answer], _Answer],
+        widen: Callable[[_Answer, _Answer], _Answer],
     ) -> None:
-        self._nothing, self._join, self._widened = nothing, join, widened
+        self._bottom, self._join, self._widen = bottom, join, widen
         self._known: dict[Hashable, _Answer] = {}
-        # Open questions with their depth, and what they are taken to be while they are open.
+        # Open queries with their depth, and what they are assumed to be while they are open.
         self._open: dict[Hashable, int] = {}
         self._assumed: dict[Hashable, _Answer] = {}
         self._changes = 0
-        self._times: dict[Hashable, int] = {}
-        # The least depth of an open question that was asked since the innermost question was opened.
-        self._lowest = _NEVER
-        # Answers of this round that owe something to an open question of a depth, in their order.
+        self._change_counts: dict[Hashable, int] = {}
+        # The least depth of an open query that was asked since the innermost one was opened.
+        self._lowest = _NO_CYCLE
+        # Provisional answers of this round, in order, each with the least depth of an open query that it depends on.
         self._round: dict[Hashable, tuple[_Answer, int]] = {}
 
     @property
     def nesting(self) -> int:
-        """How many questions are open."""
+        """How many queries are open."""
         return len(self._open)
 
     def knows(self, key: Hashable) -> bool:
@@ -280,16 +292,16 @@ class Solver(Generic[_Answer]):
         return key in self._known or key in self._open or key in self._round
 
     def reset(self) -> None:
-        """Forget what was open when an exception was raised."""
-        self._open, self._assumed, self._times, self._round, self._lowest = {}, {}, {}, {}, _NEVER
+        """Forget the queries that were open when an exception was raised."""
+        self._open, self._assumed, self._change_counts, self._round, self._lowest = {}, {}, {}, {}, _NO_CYCLE
 
     def solve(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
-        """The answer to a question."""
+        """The answer to a query."""
         if (known := self._known.get(key)) is not None:
             return known
         if (depth := self._open.get(key)) is not None:
             self._lowest = min(self._lowest, depth)
-            return self._assumed.get(key, self._nothing)
+            return self._assumed.get(key, self._bottom)
         if (provisional := self._round.get(key)) is not None:
             self._lowest = min(self._lowest, provisional[1])
             return provisional[0]
@@ -299,18 +311,18 @@ class Solver(Generic[_Answer]):
         depth = self._open[key] = len(self._open)
         outside, start = self._lowest, len(self._round)
         while True:
-            self._lowest, before = _NEVER, self._changes
-            found = self._met(key, compute())
+            self._lowest, before = _NO_CYCLE, self._changes
+            found = self._joined(key, compute())
             inside = self._lowest
             if inside > depth:
                 break
-            if found != self._assumed.get(key, self._nothing):
+            if found != self._assumed.get(key, self._bottom):
                 self._assumed[key] = found
-                self._times[key] = self._times.get(key, 0) + 1
+                self._change_counts[key] = self._change_counts.get(key, 0) + 1
                 self._changes += 1
             if inside < depth or self._changes == before:
                 break
-            self._since(start)
+            self._take_back(start)
         del self._open[key]
         self._lowest = min(outside, inside) if inside < depth else outside
         if inside < depth:
@@ -319,13 +331,17 @@ class Solver(Generic[_Answer]):
             self._settle(key, found, start)
         return found
 
-    def _met(self, key: Hashable, found: _Answer) -> _Answer:
-        """What was found, with what the rounds before have found; what grows from round to round is given up."""
-        assumed = self._assumed.get(key, self._nothing)
-        return self._widened(assumed, found) if self._times.get(key, 0) > _PATIENCE else self._join(assumed, found)
+    def _joined(self, key: Hashable, found: _Answer) -> _Answer:
+        """The join of what was found now and in the rounds before; widened where it keeps growing."""
+        assumed = self._assumed.get(key, self._bottom)
+        return (
+            self._widen(assumed, found)
+            if self._change_counts.get(key, 0) > _WIDENING_DELAY
+            else self._join(assumed, found)
+        )
 
-    def _since(self, start: int) -> list[tuple[Hashable, _Answer, int]]:
-        """Take back the answers of the round since its beginning."""
+    def _take_back(self, start: int) -> list[tuple[Hashable, _Answer, int]]:
+        """Take back the provisional answers of the round since its start."""
         taken = []
         while len(self._round) > start:
             key, (found, lowest) = self._round.popitem()
@@ -333,28 +349,28 @@ class Solver(Generic[_Answer]):
         return taken
 
     def _suspend(self, key: Hashable, found: _Answer, start: int, lowest: int) -> None:
-        for each, what, least in reversed(self._since(start)):
+        for each, what, least in reversed(self._take_back(start)):
             self._round[each] = (what, min(least, lowest))
         self._round[key] = (found, lowest)
 
     def _settle(self, key: Hashable, found: _Answer, start: int) -> None:
-        for each, what, _ in self._since(start):
+        for each, what, _ in self._take_back(start):
             self._known[each] = what
             self._assumed.pop(each, None)
-            self._times.pop(each, None)
+            self._change_counts.pop(each, None)
         self._known[key] = found
         self._assumed.pop(key, None)
-        self._times.pop(key, None)
+        self._change_counts.pop(key, None)
 
 
 class UnionFind:
-    """At first each word is a group by itself."""
+    """Union-find over words: at first each word is a group by itself."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._above = {word: word for word in words}
 
     def join(self, one: str, other: str) -> None:
-        """Both are in one group from here on."""
+        """Put both words in one group."""
         self._above[self._top(one)] = self._top(other)
 
     def together(self, one: str, other: str) -> bool:
@@ -369,7 +385,7 @@ class UnionFind:
         return tuple(sorted(map(tuple, found.values())))
 
     def sums(self, weights: Mapping[str, int]) -> Collection[int]:
-        """What the words of each group weigh together."""
+        """The total weight of each group."""
         found: dict[str, int] = {}
         for word, weight in weights.items():
             top = self._top(word)
@@ -383,38 +399,38 @@ class UnionFind:
         return word
 
 
-class Edge(Protocol):
-    """An edge of the graph, kept with the function that it leads to."""
+class CallEdge(Protocol):
+    """A call edge, stored with its callee."""
 
     @property
     def caller(self) -> str:
-        """The function that it leads from."""
+        """The calling function."""
         ...
 
 
-def ring(entries: Mapping[str, Sequence[Edge]], function: str) -> frozenset[str]:
-    """The functions that lead to one and that it leads to, itself among them; none where it does not lead to itself.
+def strongly_connected_component(callers: Mapping[str, Sequence[CallEdge]], function: str) -> frozenset[str]:
+    """The strongly connected component of a function in the call graph; empty where the function cannot reach itself.
 
-    ``entries`` has the functions that enter each, as ``Run`` has them.
+    ``callers`` has the call edges into each function.
     """
-    leading: dict[str, list[str]] = {}
+    callees: dict[str, list[str]] = {}
     queue, above = [function], {function}
     while queue:
         inner = queue.pop()
-        for each in entries.get(inner, ()):
-            leading.setdefault(each.caller, []).append(inner)
+        for each in callers.get(inner, ()):
+            callees.setdefault(each.caller, []).append(inner)
             if each.caller not in above:
                 above.add(each.caller)
                 queue.append(each.caller)
-    found = _behind(function, leading)
+    found = _reachable(function, callees)
     return frozenset(found if function in found else ())
 
 
-def _behind(function: str, leading: Mapping[str, Sequence[str]]) -> set[str]:
+def _reachable(function: str, callees: Mapping[str, Sequence[str]]) -> set[str]:
     found: set[str] = set()
     queue = [function]
     while queue:
-        for each in leading.get(queue.pop(), ()):
+        for each in callees.get(queue.pop(), ()):
             if each not in found:
                 found.add(each)
                 queue.append(each)

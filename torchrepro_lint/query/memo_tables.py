@@ -1,23 +1,12 @@
-"""Interning of tuples of words: equal ones are one object, since thousands of records have them alike.
+"""Memo tables of the incremental query engine: remembered answers with their dependencies, and what bounds their memory.
 
-Which files an answer was worked out from, so that it can be kept while others change.
+Dependencies are bit sets in one number. Each file has a bit: whoever reads a file adds its bit, and an answer remembers the bits of
+all that it was computed from and adds them wherever it is used. A question about all files at once ("which file calls this word?") has
+a bit for the word. An answer under early cutoff has a bit of its own: it is recomputed after a change and compared, and what depends on
+it stays valid where it is the same. Without incremental reuse all bits are zero, and tables only remember.
 
-Files have bits of a number. Whoever looks into a file adds its bit; a remembered answer has the bits of all that it was
-worked out from, and adds them wherever it is given. What is asked of all files at once, such as who calls anything by a word,
-has bits of its own, and so have answers that are compared with those before (see ``memo``). Where nothing is to be kept,
-all bits are zero.
-
-A table of bounded size: of many answers those that were asked for last.
-
-What is worked out of one record at a time: the fixes of a file ask the same of it one after the other.
-
-Tables that stay, in little room: lists keep room for more, and of one value take twice what a tuple takes.
-
-Answers that are kept while files change, each with what it was worked out from (see ``reads``).
-
-Answers that are compared with those before, so that what was worked out from them can stay (see ``memo`` and ``reads``).
-
-What the files of a project say by names, put together for all of them, and kept up to date file by file.
+A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed. LRU eviction bounds tables
+whose answers can be computed again. Equal tuples of names are interned, since thousands of records share them.
 """
 
 from __future__ import annotations
@@ -29,94 +18,97 @@ from sys import maxsize
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
-# Of so many names the words are remembered here: as many as half a million lines have, and no more for ever.
-_MOST = 1 << 18
+# The most tuples that are interned at a time: about as many as half a million lines have.
+_MAX_INTERNED = 1 << 18
 
 _words: dict[tuple[str, ...], tuple[str, ...]] = {}
-# ``words``, where they are known: for whoever asks half a million times.
-known_words = _words.get
+# ``interned_names`` for tuples that are known already: a plain look-up for callers that ask half a million times.
+known_names = _words.get
 
 
-def words(of: tuple[str, ...]) -> tuple[str, ...]:
-    """Equal words: the same object for all that ask."""
+def interned_names(of: tuple[str, ...]) -> tuple[str, ...]:
+    """Interning of a tuple of names: equal tuples are one object."""
     known = _words.get(of)
     if known is None:
-        if len(_words) >= _MOST:
+        if len(_words) >= _MAX_INTERNED:
             _words.clear()
         known = _words[of] = of
     return known
 
 
-def forget() -> None:
-    """Once all files are read: what they share stays with them."""
+def clear_interned() -> None:
+    """Empty the table of interned tuples, once all files are read; the files keep the tuples that they share."""
     _words.clear()
 
 
-# So many bits stand for words, and for answers: two that share one are taken to change together.
-_WORDS = 1024
-_ANSWERS = 4096
+# How many bits stand for words, and how many for answers: two that share a bit are taken to change together.
+_WORD_BITS = 1024
+_ANSWER_BITS = 4096
 
 
 def _nothing(_table: str) -> None:
     return
 
 
-class Reads:
-    """What is read while an answer is worked out; ``bits`` are those of the files by path, ``firm`` says that answers have some,
-    too: such bits mean nothing to another link.
+class DependencyTracker:
+    """The dependencies of the query that is running: ``dependencies`` holds the bits of all that it has read so far.
+
+    ``bits`` are those of the files by path; all are zero unless ``incremental``. With ``early_cutoff`` answers have bits, too, which
+    mean nothing to another tracker.
     """
 
-    __slots__ = ("_answers", "_first", "bits", "firm", "keeps", "recall", "seen", "words")
+    __slots__ = ("_answers", "_first", "bits", "dependencies", "early_cutoff", "incremental", "recall", "words")
 
-    def __init__(self, paths: Collection[str], *, keeps: bool, firm: bool = False) -> None:
-        self.keeps = keeps
-        self.firm = keeps and firm
-        self.bits = {path: 1 << number if keeps else 0 for number, path in enumerate(sorted(paths), _WORDS)}
+    def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
+        self.incremental = incremental
+        self.early_cutoff = incremental and early_cutoff
+        self.bits = {path: 1 << number if incremental else 0 for number, path in enumerate(sorted(paths), _WORD_BITS)}
         self._answers: dict[Hashable, int] = {}
-        self._first = _WORDS + len(self.bits)
-        self.seen = 0
-        # Where it is asked which files mention words, the words: they are many, and few share a bit by chance.
+        self._first = _WORD_BITS + len(self.bits)
+        self.dependencies = 0
+        # The words themselves, where a query asks which files mention them: exact, while bits may be shared by chance.
         self.words: set[str] = set()
-        # Is told the name of a table of answers (see ``answers_json``) before the first of them is worked out.
+        # Called with the name of a table that the cache stores, before the first of its answers is computed.
         self.recall: Callable[[str], None] = _nothing
 
-    def see(self, path: str) -> None:
-        """A file is looked into."""
-        self.seen |= self.bits.get(path, 0)
+    def record_read(self, path: str) -> None:
+        """Record that the running query reads a file."""
+        self.dependencies |= self.bits.get(path, 0)
 
-    def see_word(self, kind: str, word: str) -> None:
-        """It is asked which files have a word."""
-        if self.keeps:
-            self.seen |= self.word(kind, word)
+    def record_word(self, kind: str, word: str) -> None:
+        """Record that the running query asks which files have a word."""
+        if self.incremental:
+            self.dependencies |= self.word(kind, word)
 
     @staticmethod
     def word(kind: str, word: str) -> int:
         """The bit of a word."""
-        return 1 << crc32(f"{kind} {word}".encode()) % _WORDS
+        return 1 << crc32(f"{kind} {word}".encode()) % _WORD_BITS
 
     def answer(self, question: Hashable) -> int:
         """The bit of the answer to a question."""
         number = self._answers.setdefault(question, len(self._answers))
-        return 1 << self._first + number % _ANSWERS
+        return 1 << self._first + number % _ANSWER_BITS
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """For what is worked out from all files: whoever changes one sees to it that the answer is the same."""
-        outer = self.seen
+    def untracked(self) -> Iterator[None]:
+        """What is read inside is no dependency: for answers about all files that are updated file by file when one changes."""
+        outer = self.dependencies
         try:
             yield
         finally:
-            self.seen = outer
+            self.dependencies = outer
 
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Recent(Generic[_Key, _Value]):
-    """Remembers at least the ``most`` answers that were asked for last, and fewer than twice as many; all without ``most``.
+class LruTable(Generic[_Key, _Value]):
+    """A table with LRU eviction in two generations: it holds at least the ``most`` answers that were used last, and fewer than
+    twice as many; without ``most`` all of them.
 
-    What it holds can be worked out again: what is not found may have been there.
+    Its answers can be computed again: what is not found may have been evicted.
     """
 
     __slots__ = ("_most", "_new", "_old")
@@ -124,11 +116,11 @@ class Recent(Generic[_Key, _Value]):
     def __init__(self, most: int | None) -> None:
         self._most = maxsize if most is None else most
         self._new: dict[_Key, _Value] = {}
-        # What was asked for before the new ones; of these, all that is asked for again is new.
+        # The older generation: an entry that is used again moves to the new one.
         self._old: dict[_Key, _Value] = {}
 
     def get(self, key: _Key, default: Any = None) -> Any:
-        """What is remembered; ``default`` where nothing is."""
+        """The remembered answer, or ``default``."""
         found = self._new.get(key)
         if found is None:
             found = self._old.get(key)
@@ -144,11 +136,11 @@ class Recent(Generic[_Key, _Value]):
         self._new[key] = value
 
     def __iter__(self) -> Iterator[_Key]:
-        """What is remembered."""
+        """The keys of all remembered answers."""
         return iter({**self._old, **self._new})
 
     def pop(self, key: _Key, _default: None = None) -> None:
-        """Forget what has changed."""
+        """Forget an answer."""
         self._new.pop(key, None)
         self._old.pop(key, None)
 
@@ -157,15 +149,18 @@ _Record = TypeVar("_Record")
 _Answer = TypeVar("_Answer")
 
 
-class Latest(Generic[_Record, _Answer]):
-    """An answer about the record that was asked for last, known by its identity; of nothing but that record."""
+class SingleEntryMemo(Generic[_Record, _Answer]):
+    """A memo of one entry: the answer about the record that was asked for last, by identity. It depends on that record alone.
+
+    The fixes of a file ask the same question of one record, one after the other.
+    """
 
     def __init__(self, compute: Callable[[_Record], _Answer]) -> None:
         self._compute = compute
         self._known: tuple[_Record, _Answer] | None = None
 
     def of(self, record: _Record) -> _Answer:
-        """The answer, worked out where another record was asked for before."""
+        """The answer, computed if another record was asked for last."""
         known = self._known
         if known is None or known[0] is not record:
             known = self._known = (record, self._compute(record))
@@ -175,192 +170,197 @@ class Latest(Generic[_Record, _Answer]):
 _Item = TypeVar("_Item")
 
 
-def tight(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Value, ...]]:
-    """The rows of a table that is complete."""
+def with_tuples(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Value, ...]]:
+    """A complete table with tuples for lists: a list reserves room, and with one element takes twice the memory of a tuple."""
     return {key: tuple(each) for key, each in rows.items()}
 
 
-# No answer, for an answer may be None.
-_NONE: Any = object()
+# The absence of an answer: an answer may be None.
+_MISSING: Any = object()
 
 
-class Answers:
-    """Answers about a whole project by their names, each with what it was worked out from, and the words."""
+class NamedMemoTable:
+    """A memo table of answers about the whole project, by name, each with its dependencies and the words that it asked for.
+
+    These answers are durable: the cache stores them (``entries``) and restores them in the next process.
+    """
 
     __slots__ = ("_known", "_reads")
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: DependencyTracker) -> None:
         self._reads = reads
         self._known: dict[str, tuple[Any, int, frozenset[str]]] = {}
 
     def of(self, name: str, compute: Callable[[], Any]) -> Any:
-        """The answer of a name; ``compute`` works it out."""
+        """The answer with a name, from ``compute`` where it is not known."""
         reads = self._reads
         if name not in self._known:
-            outer, words = reads.seen, reads.words
-            reads.seen, reads.words = 0, set()
+            outer, words = reads.dependencies, reads.words
+            reads.dependencies, reads.words = 0, set()
             try:
-                self._known[name] = compute(), reads.seen, frozenset(reads.words)
+                self._known[name] = compute(), reads.dependencies, frozenset(reads.words)
             finally:
-                reads.seen, reads.words = reads.seen | outer, reads.words | words
-        answer, seen, mentioned = self._known[name]
-        reads.seen |= seen
+                reads.dependencies, reads.words = reads.dependencies | outer, reads.words | words
+        answer, depends_on, mentioned = self._known[name]
+        reads.dependencies |= depends_on
         reads.words |= mentioned
         return answer
 
-    def known(self) -> list[tuple[str, Any, int, frozenset[str]]]:
-        """What has been answered: names, answers, what they were worked out from, and the words."""
+    def entries(self) -> list[tuple[str, Any, int, frozenset[str]]]:
+        """All answers: name, answer, dependencies, and words."""
         return [(name, *self._known[name]) for name in sorted(self._known)]
 
-    def enter(self, name: str, answer: Any, seen: int, words: frozenset[str]) -> None:
-        """Take over what ``known`` gave of a project in the same state."""
-        self._known.setdefault(name, (answer, seen, words))
+    def restore(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
+        """Take over one of the ``entries`` of an earlier run on the same files."""
+        self._known.setdefault(name, (answer, depends_on, words))
 
-    def drop(self, changed: int, words: AbstractSet[str]) -> None:
-        """Forget what was worked out from anything that has changed: files, or which files mention one of the words."""
+    def invalidate(self, changed: int, words: AbstractSet[str]) -> None:
+        """Drop the answers that depend on anything that has changed: files, or which files mention one of the words."""
         for name in [
-            name for name, (_, seen, each) in self._known.items() if seen & changed or not words.isdisjoint(each)
+            name
+            for name, (_, depends_on, each) in self._known.items()
+            if depends_on & changed or not words.isdisjoint(each)
         ]:
             del self._known[name]
 
 
-class Groups(Generic[_Key]):
-    """Questions by what their answers were worked out from: few answers differ in that."""
+class DependencyIndex(Generic[_Key]):
+    """Reverse dependencies: keys by the dependencies of their answers, of which few differ."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_by_dependencies",)
 
     def __init__(self) -> None:
-        self._groups: dict[int, tuple[int, set[_Key]]] = {}
+        self._by_dependencies: dict[int, tuple[int, set[_Key]]] = {}
 
-    def put(self, key: _Key, seen: int) -> int:
-        """A question whose answer was worked out from what has these bits; returns them, as one number for all."""
-        group = self._groups.get(seen)
+    def put(self, key: _Key, depends_on: int) -> int:
+        """Add a key whose answer has these dependencies; returns them, the same object for equal ones."""
+        group = self._by_dependencies.get(depends_on)
         if group is None:
-            group = self._groups[seen] = seen, set()
+            group = self._by_dependencies[depends_on] = depends_on, set()
         group[1].add(key)
         return group[0]
 
     def take(self, changed: int) -> Iterator[_Key]:
-        """The questions, in no order, whose answers were worked out from anything that has changed; they are no more here."""
-        for seen in [seen for seen in self._groups if seen & changed]:
-            yield from self._groups.pop(seen)[1]
+        """Remove and return, in no order, the keys whose answers depend on anything that has changed."""
+        for depends_on in [depends_on for depends_on in self._by_dependencies if depends_on & changed]:
+            yield from self._by_dependencies.pop(depends_on)[1]
 
 
-class Kept(Generic[_Key, _Value]):
-    """Answers by their questions, each with what it was worked out from; with ``most`` about so many that were asked for last,
-    which are not to be had all together (``known``).
+class MemoTable(Generic[_Key, _Value]):
+    """A memo table: answers by key, each with its dependencies. With ``most`` it has LRU eviction (see ``LruTable``), and no
+    complete ``entries``.
     """
 
-    __slots__ = ("_groups", "_known", "_reads", "_seen")
+    __slots__ = ("_dependencies", "_index", "_known", "_reads")
 
-    def __init__(self, reads: Reads, most: int | None = None) -> None:
+    def __init__(self, reads: DependencyTracker, most: int | None = None) -> None:
         self._reads = reads
-        self._known: Any = {} if most is None else Recent[_Key, _Value](most)
-        # What each was worked out from, where that is kept: apart, for nearly all of a run without a cache is answers.
-        self._seen: Any = {} if most is None else Recent[_Key, int](most)
-        self._groups: Groups[_Key] = Groups()
+        self._known: Any = {} if most is None else LruTable[_Key, _Value](most)
+        # Their dependencies, in a table of their own: a run that is not incremental has none.
+        self._dependencies: Any = {} if most is None else LruTable[_Key, int](most)
+        self._index: DependencyIndex[_Key] = DependencyIndex()
 
     def of(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
-        """The answer to a question; ``compute`` works it out."""
+        """The answer for a key, from ``compute`` where it is not known; its dependencies become those of the running query."""
         reads = self._reads
-        answer: Any = self._known.get(key, _NONE)
-        seen = self._seen.get(key) if reads.keeps else 0
-        if answer is _NONE or seen is None:
-            outer, reads.seen = reads.seen, 0
+        answer: Any = self._known.get(key, _MISSING)
+        depends_on = self._dependencies.get(key) if reads.incremental else 0
+        if answer is _MISSING or depends_on is None:
+            outer, reads.dependencies = reads.dependencies, 0
             try:
-                answer, seen = compute(), reads.seen
+                answer, depends_on = compute(), reads.dependencies
             finally:
-                reads.seen |= outer
-            self.put(key, answer, seen)
+                reads.dependencies |= outer
+            self.put(key, answer, depends_on)
         else:
-            reads.seen |= seen
+            reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
 
-    def if_definite(self, key: _Key, compute: Callable[[], tuple[_Value, bool]]) -> _Value:
-        """The same where ``compute`` also says whether its answer may be kept."""
+    def unless_provisional(self, key: _Key, compute: Callable[[], tuple[_Value, bool]]) -> _Value:
+        """As ``of``, where ``compute`` also says whether its answer is final: a provisional one (see ``fixpoint``) is not remembered."""
         reads = self._reads
-        if known := self.look(key):
-            reads.seen |= known[1]
+        if known := self.peek(key):
+            reads.dependencies |= known[1]
             return known[0]
-        outer, reads.seen = reads.seen, 0
+        outer, reads.dependencies = reads.dependencies, 0
         try:
-            answer, definite = compute()
-            if definite:
-                self.put(key, answer, reads.seen)
+            answer, is_final = compute()
+            if is_final:
+                self.put(key, answer, reads.dependencies)
             return answer
         finally:
-            reads.seen |= outer
+            reads.dependencies |= outer
 
-    def known(self) -> list[tuple[_Key, _Value, int]]:
-        """What has been answered: questions, answers, and what they were worked out from."""
-        return [(key, answer, self._seen.get(key, 0)) for key, answer in self._known.items()]
+    def entries(self) -> list[tuple[_Key, _Value, int]]:
+        """All answers: key, answer, and dependencies."""
+        return [(key, answer, self._dependencies.get(key, 0)) for key, answer in self._known.items()]
 
-    def enter(self, key: _Key, answer: _Value, seen: int) -> None:
-        """Take over what ``known`` gave of a project in the same state."""
+    def restore(self, key: _Key, answer: _Value, depends_on: int) -> None:
+        """Take over one of the ``entries`` of an earlier run on the same files."""
         if key not in self._known:
-            self.put(key, answer, seen)
+            self.put(key, answer, depends_on)
 
-    def put(self, key: _Key, answer: _Value, seen: int) -> None:
-        """Remember an answer that was worked out from what has these bits."""
+    def put(self, key: _Key, answer: _Value, depends_on: int) -> None:
+        """Remember an answer with its dependencies."""
         self._known[key] = answer
-        if self._reads.keeps:
-            self._seen[key] = self._groups.put(key, seen)
+        if self._reads.incremental:
+            self._dependencies[key] = self._index.put(key, depends_on)
 
-    def look(self, key: _Key) -> tuple[_Value, int] | None:
-        """What is remembered, with its bits: whoever makes use of it has seen these."""
-        answer: Any = self._known.get(key, _NONE)
-        return None if answer is _NONE else (answer, self._seen.get(key, 0))
+    def peek(self, key: _Key) -> tuple[_Value, int] | None:
+        """A remembered answer with its dependencies, which the caller must add to its own if it uses the answer."""
+        answer: Any = self._known.get(key, _MISSING)
+        return None if answer is _MISSING else (answer, self._dependencies.get(key, 0))
 
-    def drop(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
-        for key in self._groups.take(changed):
+    def invalidate(self, changed: int) -> None:
+        """Drop the answers that depend on anything that has changed."""
+        for key in self._index.take(changed):
             self._known.pop(key, None)
-            self._seen.pop(key, None)
+            self._dependencies.pop(key, None)
 
 
 Compute: TypeAlias = Callable[[], Iterable[str]]
 
 
-class Firm(NamedTuple):
-    """How an answer is worked out, its bit, and the bits of what it was worked out from."""
+class CutoffAnswer(NamedTuple):
+    """An answer under early cutoff: how it is computed, its own bit, and its dependencies."""
 
     compute: Compute
     bit: int
-    seen: int
+    dependencies: int
 
 
-class Again(NamedTuple):
-    """An answer that was worked out again: its bit, from what, and whether it is the same, and still a firm one."""
+class RevalidatedAnswer(NamedTuple):
+    """An answer that was computed again: its bit, its dependencies, and whether it is the same and still under early cutoff."""
 
     bit: int
-    seen: int
+    dependencies: int
     same: bool
 
 
-def others(again: list[Again], firm: Collection[Firm]) -> int:
-    """The bits of answers that are others now; ``firm`` are all that there are.
+def changed_answers(again: list[RevalidatedAnswer], known: Collection[CutoffAnswer]) -> int:
+    """Early cutoff: the bits of the revalidated answers that differ now; ``known`` are all answers under early cutoff.
 
-    What was worked out with the help of an answer that has not been compared yet proves nothing: it may rest on what
-    itself was before. Where such answers lead in a circle, all that rests on them has changed.
+    An answer that depends on one not yet compared proves nothing, since it may rest on its own old value. Where such answers form
+    a cycle, all that depends on them has changed.
     """
     changed = 0
     while again:
-        doubtful = _resting_on((each.bit for each in again), firm)
-        left = [each for each in again if each.seen & doubtful]
+        doubtful = _dependents((each.bit for each in again), known)
+        left = [each for each in again if each.dependencies & doubtful]
         if len(left) == len(again):
             return changed | doubtful
-        changed |= _union(each.bit for each in again if not (each.same or each.seen & doubtful))
+        changed |= _union(each.bit for each in again if not (each.same or each.dependencies & doubtful))
         again = left
     return changed
 
 
-def _resting_on(some: Iterable[int], firm: Collection[Firm]) -> int:
-    """The bits of some answers, and of those that were worked out from them, directly or not."""
+def _dependents(some: Iterable[int], known: Collection[CutoffAnswer]) -> int:
+    """The bits of some answers and of all that depend on them, directly or not."""
     before, bits = 0, _union(some)
     while bits != before:
         before = bits
-        for each in firm:
-            if each.seen & bits:
+        for each in known:
+            if each.dependencies & bits:
                 bits |= each.bit
     return bits
 
@@ -372,15 +372,15 @@ def _union(bits: Iterable[int]) -> int:
     return found
 
 
-class Together(Generic[_Value]):
-    """What each file says, by its path: values by names."""
+class InvertedIndex(Generic[_Value]):
+    """An inverted index over all files: what each file says, by name, kept up to date file by file."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Mapping[str, Sequence[_Value]]] = {}
         self._paths: dict[str, list[str]] = {}
 
     def update(self, parts: Iterable[tuple[str, Mapping[str, Sequence[_Value]]]]) -> None:
-        """Take over what all files say now, the same files each time; what is the same object is not looked into."""
+        """Update from all files, the same ones each time; a file whose mapping is the same object is skipped."""
         for path, part in parts:
             before = self._parts.get(path)
             if before is part:
@@ -398,5 +398,5 @@ class Together(Generic[_Value]):
         return sorted(self._paths)
 
     def of(self, name: str) -> Iterator[tuple[str, Sequence[_Value]]]:
-        """The values of a name, by file, sorted."""
+        """The values of a name by file, sorted by path."""
         return ((path, self._parts[path][name]) for path in sorted(self._paths.get(name, ())))

@@ -7,26 +7,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.query.memo_tables import Kept
-from torchrepro_lint.resolve.higher_order import QUESTION, CallAnswers, HandedOn, Through, run
+from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.higher_order import (
+    QUESTION,
+    AddressTaken,
+    CallTargetTable,
+    HigherOrderCalls,
+    encode_target,
+)
 from torchrepro_lint.syntax.nodes import (
     Call,
     Expression,
-    Facts,
+    FrozenRecord,
     Function,
+    ModuleSummary,
     Param,
     Ref,
-    Small,
     Statement,
-    Summary,
-    is_on_class,
+    SyntaxTree,
+    is_classmethod,
     path_of,
-    takes_object,
+    takes_receiver,
 )
-from torchrepro_lint.syntax.visitor import called_word
+from torchrepro_lint.syntax.visitor import callee_identifier
 
 if TYPE_CHECKING:
-    from torchrepro_lint.query.fixpoint import Memo
+    from torchrepro_lint.query.fixpoint import TablingSolver
     from torchrepro_lint.resolve.context import NameResolution
     from torchrepro_lint.resolve.symbols import EventCache
 
@@ -39,14 +45,14 @@ _PER_FILE = 10_000_000 * _PER_WORD
 _PER_BODY = 1_000_000
 
 
-class _Placed(Small, frozen=True):
+class _NumberedCall(FrozenRecord, frozen=True):
     """A call, and its place among those of its file."""
 
     place: int
     call: Call
 
 
-class _Body(NamedTuple):
+class _BodyCalls(NamedTuple):
     """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` says how many are in
     each of the bodies, of which the first is the top level.
     """
@@ -56,7 +62,7 @@ class _Body(NamedTuple):
     counts: tuple[int, ...]
 
 
-class _Given(NamedTuple):
+class _PartialIndex(NamedTuple):
     """The files that give functions to ``partial``: by the functions, and those that give a variable or an attribute, which
     may hold any function that is named somewhere without being called.
     """
@@ -65,10 +71,10 @@ class _Given(NamedTuple):
     untold: list[int]
 
 
-class Callers:
+class CallGraph:
     """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
 
-    def __init__(self, names: NameResolution, events: EventCache, memo: Memo) -> None:
+    def __init__(self, names: NameResolution, events: EventCache, memo: TablingSolver) -> None:
         self._names = names
         self._events = events
         self._memo = memo
@@ -79,15 +85,15 @@ class Callers:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
         # By the numbers of files and bodies; under no number the calls of a whole file.
-        self._bodies: dict[int, dict[int | None, _Body]] = {}
-        self._calls: dict[int, _Placed] = {}
+        self._bodies: dict[int, dict[int | None, _BodyCalls]] = {}
+        self._calls: dict[int, _NumberedCall] = {}
         self._numbers_of: dict[str, int] = {}
         self._numbered: list[str] = []
-        self._given: Kept[tuple[()], _Given] = Kept(names.modules.reads)
-        self._values = HandedOn(names)
-        self._through = Through(names, self, memo)
+        self._given: MemoTable[tuple[()], _PartialIndex] = MemoTable(names.modules.reads)
+        self._values = AddressTaken(names)
+        self._through = HigherOrderCalls(names, self, memo)
 
-    def replace(self, path: str, old: Summary, new: Summary) -> None:
+    def replace(self, path: str, old: ModuleSummary, new: ModuleSummary) -> None:
         """A file has changed."""
         before, after = old.calls, new.calls
         number = bisect_left(self._paths, path)
@@ -100,11 +106,11 @@ class Callers:
             insort(self._files_of.setdefault(word, []), number)
         self._values.replace(path, old.values, new.values)
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self._given.drop(changed)
-        self._values.drop(changed)
-        self._through.drop(changed)
+        self._given.invalidate(changed)
+        self._values.invalidate(changed)
+        self._through.invalidate(changed)
 
     def calls(self, word: str) -> bool:
         """Whether any call calls by that word."""
@@ -121,12 +127,12 @@ class Callers:
 
     def _having(self, word: str) -> Sequence[int]:
         """The numbers of the files that call something by a word."""
-        self._names.modules.reads.see_word("calls", word)
+        self._names.modules.reads.record_word("calls", word)
         return self._files_of.get(word, ())
 
     def _in(self, number: int, word: str) -> Sequence[int]:
         """The calls of a file by a word."""
-        self._names.modules.reads.see(self._paths[number])
+        self._names.modules.reads.record_read(self._paths[number])
         known = self._walked.setdefault(number, {})
         if word not in known:
             first = self.first(number, word)
@@ -151,11 +157,11 @@ class Callers:
         return bisect_left(self._paths, path)
 
     @property
-    def answers(self) -> CallAnswers:
+    def answers(self) -> CallTargetTable:
         """What calls run, as far as it is known."""
-        return CallAnswers(self, self._memo)
+        return CallTargetTable(self, self._memo)
 
-    def _look_for(self, number: int, word: str) -> Iterator[_Placed]:
+    def _look_for(self, number: int, word: str) -> Iterator[_NumberedCall]:
         """The calls of a file by a word, of the bodies that may hold any."""
         facts = self._names.modules.files[self._paths[number]]
         bodies = self._bodies.setdefault(number, {})
@@ -165,13 +171,13 @@ class Callers:
             calls, words, _ = bodies[each]
             if word in words:
                 first = (each or 0) * _PER_BODY
-                yield from (_Placed(first + at, calls[at]) for at, called in enumerate(words) if called == word)
+                yield from (_NumberedCall(first + at, calls[at]) for at, called in enumerate(words) if called == word)
 
-    def _walk(self, facts: Facts, number: int | None) -> _Body:
+    def _walk(self, facts: SyntaxTree, number: int | None) -> _BodyCalls:
         several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
         found = [list(self._called(facts.functions[each - 1].body if each else facts.body)) for each in several]
         calls = tuple(chain.from_iterable(found))
-        return _Body(calls, tuple([called_word(each.func) for each in calls]), tuple(map(len, found)))
+        return _BodyCalls(calls, tuple([callee_identifier(each.func) for each in calls]), tuple(map(len, found)))
 
     def in_file(self, path: str) -> Iterator[tuple[str, Call]]:
         """All calls of a file, each with its function: ``path:`` for the top level."""
@@ -184,11 +190,11 @@ class Callers:
             name = f"{path}{function}"
             yield from ((name, call) for call in islice(left, count))
 
-    def in_part(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
+    def numbered_calls(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
         """The calls of a file by a word, with their numbers."""
         return ((each, self._at(each).call) for each in self._in(number, word))
 
-    def _at(self, number: int) -> _Placed:
+    def _at(self, number: int) -> _NumberedCall:
         """A call by its number; its file is looked into."""
         self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
         return self._calls[number]
@@ -213,53 +219,53 @@ class Callers:
         Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
         """
         yield from self.passed_by_name(name, function, param, position)
-        index = position - takes_object(function)
+        index = position - takes_receiver(function)
         for path, call in self._by_parameters(name, function):
-            yield from _given(path, call, param, index)
+            yield from _bind_argument(path, call, param, index)
         for path, call in self._partials(name):
             rest = call._replace(args=call.args[1:])
             # What a partial leaves out is given later.
-            yield from (each for each in _given(path, rest, param, index) if each[1] is not None)
+            yield from (each for each in _bind_argument(path, rest, param, index) if each[1] is not None)
 
     def passed_by_name(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:
         """The same of those calls that name the function."""
         for path, call in self.of(name, function):
-            yield from _given(path, call, param, position - self.is_bound(path, call.func, function))
+            yield from _bind_argument(path, call, param, position - self.is_bound(path, call.func, function))
 
-    def making(self, owner: str) -> Iterator[tuple[str, Call]]:
+    def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
         """The calls of a class."""
         return map(self._call, self._in_order(self._numbers(owner.rpartition(".")[2].rpartition(":")[2], owner)))
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
         """Whether the first parameter of a method is none of the arguments of a call of what an expression gives."""
-        if not takes_object(function):
+        if not takes_receiver(function):
             return False
         match func:
             case Ref(path=(*words, _)):
                 holders = self._names.names(path, func._replace(path=tuple(words)))
-                return is_on_class(function) or not holders or not all(map(self._names.classes, holders))
+                return is_classmethod(function) or not holders or not all(map(self._names.classes, holders))
         return True
 
     def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls of parameters that a function, or its class, is passed for."""
         if not (self._values.names(name) or any(map(self._values.has, self._words(name, function)))):
             return iter(())
-        return map(self._call, self._in_order(_fitting(self._through.runs(), name)))
+        return map(self._call, self._in_order(_calls_running(self._through.runs(), name)))
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that give a function some of its arguments."""
-        self._names.modules.reads.see_word("partials", "")
+        self._names.modules.reads.record_word("partials", "")
         index = self._given.of((), lambda: self._index_given(self._having("partial")))
-        found = {number for file in index.known.get(name, ()) for number in _fitting(self._given_by(file), name)}
+        found = {number for file in index.known.get(name, ()) for number in _calls_running(self._given_by(file), name)}
         if index.untold and self._values.names(name):
             untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.untold)))
-            found.update(_fitting(untold, name))
+            found.update(_calls_running(untold, name))
         yield from map(self._call, self._in_order(found))
 
     def _given_by(self, file: int) -> tuple[str, ...]:
-        return self._memo.solve(("partials", file), lambda: self._given_in_part(file), firm=True)
+        return self._memo.solve(("partials", file), lambda: self._given_in_part(file), early_cutoff=True)
 
     def _given_in_part(self, file: int) -> Iterator[str]:
         for number in self._in(file, "partial"):
@@ -269,11 +275,11 @@ class Callers:
                     if ":" in target:
                         yield f"{target} {number:020}"
 
-    def _index_given(self, files: Iterable[int]) -> _Given:
+    def _index_given(self, files: Iterable[int]) -> _PartialIndex:
         """What files give to ``partial``, as far as can be told without a look inside."""
-        index = _Given({}, [])
+        index = _PartialIndex({}, [])
         for file in files:
-            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), firm=True):  # type: ignore[misc]
+            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), early_cutoff=True):  # type: ignore[misc]
                 if name:
                     index.known.setdefault(name, []).append(file)
                 else:
@@ -284,14 +290,14 @@ class Callers:
         """What a file gives to ``partial``; an empty word for what only a look inside would tell."""
         path = self._paths[file]
         for each in self._names.modules.files[path].summary.partials:
-            found = self._names.outlined(path, *each)
+            found = self._names.names_from_summary(path, *each)
             yield from ("",) if found is None else found
 
-    def leaves_open(self, name: str, function: Function) -> bool:
+    def has_unknown_callers(self, name: str, function: Function) -> bool:
         """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
         its name is called that can not be told.
         """
-        if function.decorators or self.hands_on(name):
+        if function.decorators or self.is_address_taken(name):
             return True
         return any(
             not self._names.names(path, call.func)
@@ -301,13 +307,13 @@ class Callers:
             for path, call in map(self._call, self._by_word(word))
         )
 
-    def hands_on(self, name: str, *, kept: bool = True) -> bool:
+    def is_address_taken(self, name: str, *, count_stored: bool = True) -> bool:
         """Whether a function, or for a constructor its class or an heir, is named anywhere without being called; with
         ``kept`` false, but to be kept in an attribute, from where ``names`` follows it.
         """
         function = next(iter(self._names.functions(name)), None)
         words = [] if function is None else self._words(name, function)
-        return function is not None and self._values.any(name, function, words, kept=kept)
+        return function is not None and self._values.any(name, function, words, count_stored=count_stored)
 
     def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by its class's or an heir's.
@@ -323,15 +329,15 @@ class Callers:
         """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
         word = f"<super>.{name.rpartition('.')[2]}"
         having = self._having(word)
-        if not self._names.secluded:
-            among = {path_of(each) for each in self._names.heirs_of(owner)}
-            having = [number for number in map(self.number, sorted(among)) if _holds(having, number)]
+        if not self._names.in_isolation:
+            among = {path_of(each) for each in self._names.subclasses(owner)}
+            having = [number for number in map(self.number, sorted(among)) if _contains(having, number)]
         for number in having:
-            yield from _fitting(self._runs_in(word, number), name)
+            yield from _calls_running(self._runs_in(word, number), name)
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
         """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
-        return _fitting(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
+        return _calls_running(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
 
     def _runs_by(self, word: str) -> Iterator[str]:
         for file in self._having(word):
@@ -339,9 +345,9 @@ class Callers:
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
         """What the calls by a word in one file run: when the file changes, only they are worked out again."""
-        if not self._memo.secluded:
+        if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
-        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)), firm=True)
+        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)), early_cutoff=True)
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""
@@ -349,19 +355,19 @@ class Callers:
             path, call = self._call(number)
             for target in self._names.names(path, call.func):
                 if ":" in target:
-                    yield run(target, number)
+                    yield encode_target(target, number)
                     if self._names.classes(target):
-                        yield from (run(each, number) for each in self._names.methods(target, "__init__"))
+                        yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
         word = name.rpartition(".")[2].rpartition(":")[2]
         if function.owner and word == "__init__":
             owner = f"{path_of(name)}{function.owner}"
-            return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.heirs(owner)]
+            return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.subclass_words(owner)]
         return [word]
 
 
-def _given(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
+def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
     """What a call passes for a parameter, by its name or its place; see ``Callers.passed``."""
     keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
     plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
@@ -373,7 +379,7 @@ def _given(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[st
         yield path, None
 
 
-def _fitting(runs: tuple[str, ...], name: str) -> Iterator[int]:
+def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
     """The numbers of the calls that run ``name``; ``runs`` is sorted."""
     start = f"{name} "
     for at in range(bisect_left(runs, start), len(runs)):
@@ -382,7 +388,7 @@ def _fitting(runs: tuple[str, ...], name: str) -> Iterator[int]:
         yield int(runs[at][len(start) :])
 
 
-def _holds(numbers: Sequence[int], number: int) -> bool:
+def _contains(numbers: Sequence[int], number: int) -> bool:
     """Whether a number is among sorted ones."""
     at = bisect_left(numbers, number)
     return at < len(numbers) and numbers[at] == number

@@ -9,15 +9,24 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.query.memo_tables import Together
-from torchrepro_lint.syntax.nodes import Assign, Expression, Facts, Import, Ref, Small, Summary, path_of
-from torchrepro_lint.syntax.visitor import bodies, held_words, last_word, returned, statements
+from torchrepro_lint.query.memo_tables import InvertedIndex
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Expression,
+    FrozenRecord,
+    Import,
+    ModuleSummary,
+    Ref,
+    SyntaxTree,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
 
 
-class Place(Small, frozen=True):
+class CallPlace(FrozenRecord, frozen=True):
     """A call of a file: its function (the name in the file), and its offsets."""
 
     function: str
@@ -25,28 +34,28 @@ class Place(Small, frozen=True):
     end: int
 
 
-class Calls(NamedTuple):
+class FileCalls(NamedTuple):
     """The calls of a file by the functions of the project that they enter, those of which nothing is known by their last
     words, the words of its methods, and the names of the project that are called.
     """
 
-    told: Mapping[str, Sequence[Place]]
-    untold: Mapping[str, Sequence[Place]]
+    by_target: Mapping[str, Sequence[CallPlace]]
+    by_word: Mapping[str, Sequence[CallPlace]]
     methods: Sequence[str]
     named: Sequence[str]
 
 
-class AllCalls:
+class CallSiteIndex:
     """Those of all files, each with its file; ``methods`` says how many methods have a word."""
 
     def __init__(self) -> None:
-        self._named: Together[None] = Together()
-        self.told: Together[Place] = Together()
-        self.untold: Together[Place] = Together()
+        self._named: InvertedIndex[None] = InvertedIndex()
+        self.by_target: InvertedIndex[CallPlace] = InvertedIndex()
+        self.by_word: InvertedIndex[CallPlace] = InvertedIndex()
         self.methods = Counter[str]()
-        self._known: dict[str, Calls] = {}
+        self._known: dict[str, FileCalls] = {}
 
-    def update(self, files: Sequence[tuple[str, Calls]]) -> None:
+    def update(self, files: Sequence[tuple[str, FileCalls]]) -> None:
         """Take over what there is now, of the same files each time; what is the same object is not looked into."""
         for path, calls in files:
             before = self._known.get(path)
@@ -54,18 +63,18 @@ class AllCalls:
                 self.methods.subtract(before.methods if before else ())
                 self.methods.update(calls.methods)
                 self._known[path] = calls
-        self.told.update((path, each.told) for path, each in files)
-        self.untold.update((path, each.untold) for path, each in files)
+        self.by_target.update((path, each.by_target) for path, each in files)
+        self.by_word.update((path, each.by_word) for path, each in files)
         self._named.update((path, dict.fromkeys(each.named, ())) for path, each in files)
 
-    def naming(self, name: str) -> Iterator[str]:
+    def files_calling(self, name: str) -> Iterator[str]:
         """The files that call what has a name, sorted."""
         return (path for path, _ in self._named.of(name))
 
 
 def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct classes from outside, or classes of the project that inherit from them."""
-    heirs = {heir for name in classes for heir in names.heirs_of(name)}
+    heirs = {heir for name in classes for heir in names.subclasses(name)}
     words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
     return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in heirs)}))
 
@@ -106,13 +115,13 @@ def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
     return frozenset(words)
 
 
-def mentioned_words(before: Summary, after: Summary) -> set[str]:
+def mentioned_words(before: ModuleSummary, after: ModuleSummary) -> set[str]:
     """The words of which files mention another set, or that stand for others, when one that said ``before`` says ``after``."""
     changed = _parts(before) ^ _parts(after)
     return {word for part in changed for word in part[1:]}
 
 
-def _parts(summary: Summary) -> set[tuple[str, ...]]:
+def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
     """What files mention, each with its sort."""
     found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
     found |= {("value", word) for word in summary.values}
@@ -121,7 +130,7 @@ def _parts(summary: Summary) -> set[tuple[str, ...]]:
     return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
-def words_in(facts: Facts, words: frozenset[str]) -> frozenset[str]:
+def words_in(facts: SyntaxTree, words: frozenset[str]) -> frozenset[str]:
     """The words by which a file may call what such words stand for: those of its variables and attributes that may hold
     it, too.
     """
@@ -129,10 +138,10 @@ def words_in(facts: Facts, words: frozenset[str]) -> frozenset[str]:
     imported = (name.rpartition(".")[2] for name in summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
-    return frozenset(_closed(list(_given(facts)), words))
+    return frozenset(_transitive_words(list(_may_hold_edges(facts)), words))
 
 
-def _closed(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:
+def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:
     found = set(words)
     while True:
         more = {word for word, inside in given if word not in found and not found.isdisjoint(inside)}
@@ -141,13 +150,13 @@ def _closed(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) 
         found |= more
 
 
-def _given(facts: Facts) -> Iterator[tuple[str, frozenset[str]]]:
+def _may_hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:
     """The words of variables, parameters, attributes, functions and imported names, each with those of what it may be."""
     for name, values in facts.assigned.items():
-        yield name.rpartition(".")[2].lstrip(":"), _held(value for _, value in values)
+        yield name.rpartition(".")[2].lstrip(":"), _value_words(value for _, value in values)
     for function in facts.functions:
-        yield function.name.rpartition(".")[2].lstrip(":"), _held(returned(function.body))
-        yield from ((one.name, _held((one.default,))) for one in function.params if one.default is not None)
+        yield function.name.rpartition(".")[2].lstrip(":"), _value_words(returned_values(function.body))
+        yield from ((one.name, _value_words((one.default,))) for one in function.params if one.default is not None)
     for body in bodies(facts):
         for statement in statements(body):
             if isinstance(statement, Import):
@@ -155,18 +164,18 @@ def _given(facts: Facts) -> Iterator[tuple[str, frozenset[str]]]:
             elif isinstance(statement, Assign) and statement.value is not None:
                 for target in statement.targets:
                     if not isinstance(target, Ref) or target.path:
-                        yield last_word(target), _held((statement.value,))
+                        yield last_identifier(target), _value_words((statement.value,))
 
 
-def _held(values: Iterable[Expression]) -> frozenset[str]:
-    return frozenset(word for value in values for word in held_words(value))
+def _value_words(values: Iterable[Expression]) -> frozenset[str]:
+    return frozenset(word for value in values for word in value_identifiers(value))
 
 
-def _mentions(summary: Summary, words: set[str]) -> bool:
+def _mentions(summary: ModuleSummary, words: set[str]) -> bool:
     return not words.isdisjoint(summary.calls) or not words.isdisjoint(summary.values)
 
 
-def _calls(names: Names, path: str, summary: Summary, words: set[str]) -> bool:
+def _calls(names: Names, path: str, summary: ModuleSummary, words: set[str]) -> bool:
     """Whether a file may call such a variable, or call what it gets out of one: ``LOADERS["train"](...)``."""
     called = words.intersection(summary.calls)
     if "" in summary.calls:
@@ -191,6 +200,6 @@ def _aliases(names: Names, words: Iterable[str]) -> set[str]:
     return {alias for word in words for alias in aliases.get(word, ())}
 
 
-def _holding(summaries: Iterable[Summary], words: set[str]) -> set[str]:
+def _holding(summaries: Iterable[ModuleSummary], words: set[str]) -> set[str]:
     """The words of the top-level variables and functions that may hold or return what has one of the words."""
-    return _closed([each for summary in summaries for each in summary.holds], words)
+    return _transitive_words([each for summary in summaries for each in summary.holds], words)

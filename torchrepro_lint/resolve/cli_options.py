@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.summary import Option, is_click, option_of
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
 class Options:
     """All options of a project, by word; a file is looked into when one of its options is asked for."""
 
-    def __init__(self, files: Mapping[str, Facts]) -> None:
+    def __init__(self, files: Mapping[str, SyntaxTree]) -> None:
         self._files = files
         self._declared: dict[str, tuple[Option, ...]] = {}
         self._paths: dict[str, list[str]] = {}
@@ -62,11 +62,11 @@ class Options:
         return own or tuple(found)
 
 
-def _declared(path: str, facts: Facts) -> Iterator[Option]:
+def _declared(path: str, facts: SyntaxTree) -> Iterator[Option]:
     bodies = [("", facts.body), *((each.name, each.body) for each in facts.functions)]
     for function, body in bodies:
         for statement in statements(body):
             for expression in expressions(statement):
-                for each in within(expression):
+                for each in subexpressions(expression):
                     if isinstance(each, Call) and (option := option_of(path, function, each)):
                         yield option

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from torchrepro_lint.resolve.imports import Modules
+    from torchrepro_lint.resolve.imports import ImportResolver
     from torchrepro_lint.resolve.symbols import Parameter
     from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function, Param
 
@@ -28,7 +28,7 @@ class NumberedCalls(Protocol):
         """The number of a file."""
         ...
 
-    def in_part(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
+    def numbered_calls(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
         """The calls of a file by a word, with their numbers."""
         ...
 
@@ -46,7 +46,7 @@ class NumberedCalls(Protocol):
 class Constructions(Protocol):
     """The calls of classes."""
 
-    def making(self, owner: str) -> Iterator[tuple[str, Call]]:
+    def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
         """The calls of a class."""
         ...
 
@@ -54,19 +54,19 @@ class Constructions(Protocol):
 class NameResolution(Protocol):
     """What ``names`` answers."""
 
-    modules: Modules
+    modules: ImportResolver
 
     @property
-    def calls_of(self) -> Constructions:
+    def call_graph(self) -> Constructions:
         """Who calls which function of the project."""
         ...
 
     @property
-    def secluded(self) -> bool:
+    def in_isolation(self) -> bool:
         """Whether what is worked out must not depend on all files."""
         ...
 
-    def apart(self) -> AbstractContextManager[None]:
+    def isolated(self) -> AbstractContextManager[None]:
         """For what is worked out from all files."""
         ...
 
@@ -74,7 +74,7 @@ class NameResolution(Protocol):
         """What an expression may stand for."""
         ...
 
-    def outlined(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
+    def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
         """The same as far as it can be told without a look inside."""
         ...
 
@@ -98,11 +98,11 @@ class NameResolution(Protocol):
         """A class and its bases, nearest first."""
         ...
 
-    def heirs(self, name: str) -> list[str]:
+    def subclass_words(self, name: str) -> list[str]:
         """The short names of the classes of the project that inherit from a class of it."""
         ...
 
-    def heirs_of(self, name: str) -> list[str]:
+    def subclasses(self, name: str) -> list[str]:
         """The classes of the project that inherit from a class of it."""
         ...
 

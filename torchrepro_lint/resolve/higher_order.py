@@ -12,21 +12,21 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.query.memo_tables import Kept, tight
+from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Expression,
-    Facts,
     Function,
     Operation,
     Ref,
     Statement,
+    SyntaxTree,
     path_of,
-    takes_object,
+    takes_receiver,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, parts, statements
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.context import NameResolution, NumberedCalls
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
-class HandedOn:
+class AddressTaken:
     """Answers for the functions of a project; a file is walked when a word that it names as a value is asked for."""
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
-        self._known: Kept[tuple[str, bool], bool] = Kept(names.modules.reads)
-        self._named: Kept[tuple[str, bool], dict[str, tuple[Ref, ...]]] = Kept(names.modules.reads)
+        self._known: MemoTable[tuple[str, bool], bool] = MemoTable(names.modules.reads)
+        self._named: MemoTable[tuple[str, bool], dict[str, tuple[Ref, ...]]] = MemoTable(names.modules.reads)
         # The files, sorted, that name something by a word without calling it.
         self._paths: dict[str, list[str]] = {}
         for path in sorted(names.modules.files):
             for word in names.modules.summary(path).values:
                 self._paths.setdefault(word, []).append(path)
 
-    def any(self, name: str, function: Function, words: list[str], *, kept: bool) -> bool:
-        """Whether a function is named as a value by one of these words; ``kept`` counts what is kept in an attribute."""
-        return self._known.of((name, kept), lambda: self._any(name, function, words, kept))
+    def any(self, name: str, function: Function, words: list[str], *, count_stored: bool) -> bool:
+        """Whether a function is named as a value by one of these words; ``count_stored`` counts what is kept in an attribute."""
+        return self._known.of((name, count_stored), lambda: self._any(name, function, words, count_stored))
 
-    def _any(self, name: str, function: Function, words: list[str], kept: bool) -> bool:
+    def _any(self, name: str, function: Function, words: list[str], count_stored: bool) -> bool:
         return any(
-            self._is_value(word, name, function, kept) for word in words if word != "__init__" and self.has(word)
+            self._is_value(word, name, function, count_stored) for word in words if word != "__init__" and self.has(word)
         )
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
@@ -64,10 +64,10 @@ class HandedOn:
         for word in set(after) - set(before):
             insort(self._paths.setdefault(word, []), path)
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self._known.drop(changed)
-        self._named.drop(changed)
+        self._known.invalidate(changed)
+        self._named.invalidate(changed)
 
     def names(self, name: str) -> bool:
         """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
@@ -79,18 +79,18 @@ class HandedOn:
         return bool(self._having(word))
 
     def _having(self, word: str) -> Sequence[str]:
-        self._names.modules.reads.see_word("values", word)
+        self._names.modules.reads.record_word("values", word)
         return self._paths.get(word, ())
 
-    def _is_value(self, word: str, name: str, function: Function, kept: bool) -> bool:
+    def _is_value(self, word: str, name: str, function: Function, count_stored: bool) -> bool:
         return any(
             self._may_be(path, each, name, function)
             for path in self._having(word)
-            for each in self._named_in(path, kept).get(word, ())
+            for each in self._named_in(path, count_stored).get(word, ())
         )
 
-    def _named_in(self, path: str, kept: bool) -> dict[str, tuple[Ref, ...]]:
-        return self._named.of((path, kept), lambda: _named(self._names.modules.files[path], kept))
+    def _named_in(self, path: str, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
+        return self._named.of((path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored))
 
     def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
         """Whether a reference is one to a function: a method's may be of any object, unless that is of another class."""
@@ -104,35 +104,35 @@ class HandedOn:
         return other in self._names.ancestry(one) or one in self._names.ancestry(other)
 
 
-def _named(facts: Facts, kept: bool) -> dict[str, tuple[Ref, ...]]:
+def _value_references(facts: SyntaxTree, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
     """The references in a file by their last words, but for those that are called, compared or assigned to.
 
-    Without what is ``kept``, those are left out, too, that are kept in an attribute, in a variable that is only called, or before
+    Without what is ``count_stored``, those are left out, too, that are kept in an attribute, in a variable that is only called, or before
     something takes their place.
     """
     found: dict[str, list[Ref]] = {}
-    called = frozenset[str]() if kept else _only_called(facts)
+    called = frozenset[str]() if count_stored else _only_called(facts)
     for body in bodies(facts):
         inside = statements(body)
-        replaced = set[str]() if kept else {word for each in inside for word in _replaced(each)}
+        replaced = set[str]() if count_stored else {word for each in inside for word in _reassigned_attributes(each)}
         for statement in inside:
             for takes in (False, True) if replaced else (False,):
                 uncalled: list[Ref] = []
-                for value in _evaluated(statement, kept, takes, called):
+                for value in _evaluated(statement, count_stored, takes, called):
                     _add_uncalled(value, uncalled)
                 for each in uncalled:
-                    if ((word := last_word(each)) in replaced) is takes:
+                    if ((word := last_identifier(each)) in replaced) is takes:
                         found.setdefault(word, []).append(each)
-    return tight(found)
+    return with_tuples(found)
 
 
-def _replaced(statement: Statement) -> Iterator[str]:
+def _reassigned_attributes(statement: Statement) -> Iterator[str]:
     """``net.run = wrapped``: who keeps ``net.run`` before that calls it when the other is called."""
     targets = statement.targets if isinstance(statement, Assign) else ()
     yield from (target.path[-1] for target in targets if isinstance(target, Ref) and target.path)
 
 
-def _only_called(facts: Facts) -> frozenset[str]:
+def _only_called(facts: SyntaxTree) -> frozenset[str]:
     """The local variables of a file that are assigned, and otherwise called: who calls them is found by their names."""
     held, read = set[str](), list[Ref]()
     for body in bodies(facts):
@@ -146,7 +146,7 @@ def _only_called(facts: Facts) -> frozenset[str]:
 
 
 def _evaluated(
-    statement: Statement, kept: bool, replaced: bool, called: frozenset[str] = frozenset()
+    statement: Statement, count_stored: bool, replaced: bool, called: frozenset[str] = frozenset()
 ) -> Sequence[Expression]:
     if not isinstance(statement, Assign):
         return expressions(statement)
@@ -156,7 +156,7 @@ def _evaluated(
         for target in statement.targets
     )
     others = [target for target in statement.targets if not isinstance(target, Ref)]
-    if statement.value is not None and (kept or not keeps or not _chooses(statement.value)):
+    if statement.value is not None and (count_stored or not keeps or not _chooses(statement.value)):
         return [statement.value, *others]
     return others
 
@@ -180,57 +180,59 @@ def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
         for arg in expression.args:  # type: ignore[union-attr]
             _add_uncalled(arg.value, found)
     elif kind is not Operation or expression.op not in _COMPARISONS:  # type: ignore[union-attr]
-        for each in parts(expression):
+        for each in operands_of(expression):
             _add_uncalled(each, found)
 
 
 QUESTION = "calls"
 _BETWEEN = "\n"
 # Before the word of calls that are asked what their parameters are given, and not what is of that name.
-_THROUGH = "<through>."
+_PARAMETER_CALL = "<through>."
 
 
-def through(word: str) -> str:
+def parameter_call_key(word: str) -> str:
     """The word of the question what calls of parameters run that have a word for their name."""
-    return f"{_THROUGH}{word}"
+    return f"{_PARAMETER_CALL}{word}"
 
 
-class CallAnswers:
+class CallTargetTable:
     """By file and word: the functions that calls by the word run in the file, each with the number of the call among those; by the
     word of ``through`` those that parameters of that name run there.
 
     A memo has these answers, in which the calls of the project are numbered as they came.
     """
 
-    def __init__(self, callers: NumberedCalls, memo: Memo) -> None:
+    def __init__(self, callers: NumberedCalls, memo: TablingSolver) -> None:
         self._callers = callers
         self._memo = memo
 
-    def known(self) -> list[tuple[str, tuple[tuple[str, int], ...], int]]:
+    def entries(self) -> list[tuple[str, tuple[tuple[str, int], ...], int]]:
         """What has been answered, and from what, but for answers that lead back to themselves."""
         found = []
         for key, answer, seen in self._memo.answers():
             if type(key) is tuple and key[0] == QUESTION and len(key) == 3:
                 _, word, file = key
-                first = self._callers.first(file, word.removeprefix(_THROUGH))
-                rows = tuple((target, int(number) - first) for target, number in map(_parted, answer))
+                first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
+                rows = tuple((target, int(number) - first) for target, number in map(_decode_target, answer))
                 found.append((f"{self._callers.path(file)}{_BETWEEN}{word}", rows, seen))
         return found
 
-    def enter(self, key: str, answer: tuple[tuple[str, int], ...], seen: int) -> None:
+    def restore(self, key: str, answer: tuple[tuple[str, int], ...], seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
         path, _, word = key.rpartition(_BETWEEN)
         file = self._callers.number(path)
-        first = self._callers.first(file, word.removeprefix(_THROUGH))
-        self._memo.enter((QUESTION, word, file), tuple(sorted(run(target, first + at) for target, at in answer)), seen)
+        first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
+        self._memo.restore(
+            (QUESTION, word, file), tuple(sorted(encode_target(target, first + at) for target, at in answer)), seen
+        )
 
 
-def run(target: str, number: int) -> str:
+def encode_target(target: str, number: int) -> str:
     """A function that call ``number`` runs, as the memo has it."""
     return f"{target} {number:020}"
 
 
-def _parted(answer: str) -> tuple[str, str]:
+def _decode_target(answer: str) -> tuple[str, str]:
     target, _, number = answer.rpartition(" ")
     return target, number
 
@@ -238,22 +240,22 @@ def _parted(answer: str) -> tuple[str, str]:
 _QUESTION = "through"
 
 
-class Through:
+class HigherOrderCalls:
     """The calls of the project's parameters, by what is passed for these where their functions are called by name.
 
     What is passed on from one parameter to another is not followed, nor a method that gets its object where it is called, nor a
     partial, which leaves out what it has.
     """
 
-    def __init__(self, names: NameResolution, callers: NumberedCalls, memo: Memo) -> None:
+    def __init__(self, names: NameResolution, callers: NumberedCalls, memo: TablingSolver) -> None:
         self._names = names
         self._callers = callers
         self._memo = memo
-        self._files: Kept[tuple[()], tuple[int, ...]] = Kept(names.modules.reads)
+        self._files: MemoTable[tuple[()], tuple[int, ...]] = MemoTable(names.modules.reads)
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self._files.drop(changed)
+        self._files.invalidate(changed)
 
     def runs(self) -> tuple[str, ...]:
         """What these calls run, sorted: see ``call_answers.run``."""
@@ -263,7 +265,7 @@ class Through:
 
     def _having(self) -> tuple[int, ...]:
         """The numbers of the files in which parameters are called."""
-        self._names.modules.reads.see_word(_QUESTION, "")
+        self._names.modules.reads.record_word(_QUESTION, "")
         summary = self._names.modules.summary
         return tuple(self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).through)
 
@@ -274,17 +276,19 @@ class Through:
 
     def _runs_in(self, file: int, word: str) -> tuple[str, ...]:
         """What the calls of the parameters of a name run in one file: when the file changes, only they are worked out again."""
-        if not self._memo.secluded:
+        if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
-        return self._memo.solve((QUESTION, through(word), file), lambda: self._runs(file, word), firm=True)
+        return self._memo.solve(
+            (QUESTION, parameter_call_key(word), file), lambda: self._runs(file, word), early_cutoff=True
+        )
 
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)
         for root in self._names.modules.files[path].summary.through:
             targets = tuple(self._passed(path, root)) if _word(root) == word else ()
-            for number, call in self._callers.in_part(file, word) if targets else ():
-                if _calls(call, root):
-                    yield from (run(target, number) for target in targets)
+            for number, call in self._callers.numbered_calls(file, word) if targets else ():
+                if _is_call_of(call, root):
+                    yield from (encode_target(target, number) for target in targets)
 
     def _passed(self, path: str, root: str) -> Iterator[str]:
         """The functions, and the constructors of the classes, that are passed for a parameter where it is called by name."""
@@ -303,7 +307,9 @@ class Through:
             return
         for name in self._names.names(path, given):
             functions = self._names.functions(name) if ":" in name else ()
-            if functions and all(self._callers.is_bound(path, given, each) is takes_object(each) for each in functions):
+            if functions and all(
+                self._callers.is_bound(path, given, each) is takes_receiver(each) for each in functions
+            ):
                 yield name
             elif ":" in name and self._names.classes(name):
                 yield from self._names.methods(name, "__init__")
@@ -323,5 +329,5 @@ def _word(root: str) -> str:
     return root.rpartition(".")[2]
 
 
-def _calls(call: Call, root: str) -> bool:
+def _is_call_of(call: Call, root: str) -> bool:
     return isinstance(call.func, Ref) and not call.func.path and root in call.func.roots

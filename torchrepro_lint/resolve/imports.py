@@ -14,30 +14,30 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchrepro_lint.config.roots import join, parents
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.query.memo_tables import Kept, Reads
+from torchrepro_lint.config.roots import join_path, parent_folders
+from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.syntax.nodes import Facts, Summary, parted, path_of
+from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree, path_of, split_name
 
 
-class Files(dict[str, Facts]):
+class TrackedFiles(dict[str, SyntaxTree]):
     """The facts of files by path, which note that they are looked into."""
 
-    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
+    def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
         super().__init__(files)
         self._reads = reads
 
-    def __getitem__(self, path: str) -> Facts:
-        self._reads.seen |= self._reads.bits.get(path, 0)
+    def __getitem__(self, path: str) -> SyntaxTree:
+        self._reads.dependencies |= self._reads.bits.get(path, 0)
         return super().__getitem__(path)
 
-    def get(self, path: str, default: Facts | None = None) -> Facts | None:  # type: ignore[override]
+    def get(self, path: str, default: SyntaxTree | None = None) -> SyntaxTree | None:  # type: ignore[override]
         """The facts of a file, if it is there."""
-        self._reads.see(path)
+        self._reads.record_read(path)
         return super().get(path, default)
 
-    def peek(self, path: str) -> Facts:
+    def peek(self, path: str) -> SyntaxTree:
         """The facts of a file, for whoever asks all files and so needs no note of it."""
         return super().__getitem__(path)
 
@@ -45,65 +45,70 @@ class Files(dict[str, Facts]):
 # From so many star imports on it is worked out once which words each may have; with fewer all are asked.
 _MANY_STARS = 8
 # What imports the module that a text names.
-_BY_WORDS = frozenset(
+_DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
 )
 # What so many programs may load is remembered.
-_MOST_PROGRAMS = 8
+_MAX_PROGRAMS = 8
 
 
-class Modules:
+class ImportResolver:
     """Modules of a project and the imports between them; ``tree`` knows where all of the project lie."""
 
     def __init__(
-        self, files: Mapping[str, Facts], tree: ModuleTree, *, keeps: bool = False, firm: bool = False
+        self,
+        files: Mapping[str, SyntaxTree],
+        tree: ModuleTree,
+        *,
+        incremental: bool = False,
+        early_cutoff: bool = False,
     ) -> None:
-        self.reads = Reads(files, keeps=keeps, firm=firm)
-        self.files = Files(files, self.reads) if keeps else files
+        self.reads = DependencyTracker(files, incremental=incremental, early_cutoff=early_cutoff)
+        self.files = TrackedFiles(files, self.reads) if incremental else files
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._mentioned: dict[str, set[str]] = {}
         self._tree = tree
         # What is no import statement, and leads to a file elsewhere, leads nowhere.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
-        self.imports: Kept[str, tuple[str, ...]] = Kept(self.reads)
-        self._stars: Kept[str, tuple[tuple[str, str | None], ...]] = Kept(self.reads)
-        self._offers: Kept[str, dict[str, list[int]]] = Kept(self.reads)
-        self._behind: Kept[str, frozenset[str]] = Kept(self.reads)
-        self._may_load: Kept[str, frozenset[str]] = Kept(self.reads, _MOST_PROGRAMS)
-        self._run_by: Kept[tuple[str, tuple[str, ...]], tuple[str, ...]] = Kept(self.reads)
-        self._memo = Memo(self.reads)
+        self.imports: MemoTable[str, tuple[str, ...]] = MemoTable(self.reads)
+        self._stars: MemoTable[str, tuple[tuple[str, str | None], ...]] = MemoTable(self.reads)
+        self._offers: MemoTable[str, dict[str, list[int]]] = MemoTable(self.reads)
+        self._behind: MemoTable[str, frozenset[str]] = MemoTable(self.reads)
+        self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _MAX_PROGRAMS)
+        self._run_by: MemoTable[tuple[str, tuple[str, ...]], tuple[str, ...]] = MemoTable(self.reads)
+        self._memo = TablingSolver(self.reads)
 
-    def summary(self, path: str) -> Summary:
+    def summary(self, path: str) -> ModuleSummary:
         """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
         return self.peek(path).summary
 
-    def summaries(self) -> Iterator[tuple[str, Summary]]:
+    def summaries(self) -> Iterator[tuple[str, ModuleSummary]]:
         """The summaries of all files, each with its path."""
         return ((path, self.summary(path)) for path in self.files)
 
-    def peek(self, path: str) -> Facts:
+    def peek(self, path: str) -> SyntaxTree:
         """The facts of a file, likewise."""
         files = self.files
-        return files.peek(path) if isinstance(files, Files) else files[path]
+        return files.peek(path) if isinstance(files, TrackedFiles) else files[path]
 
-    def replace(self, path: str, facts: Facts) -> None:
+    def replace(self, path: str, facts: SyntaxTree) -> None:
         """A file has changed; what was worked out from it is dropped by ``drop``."""
-        assert isinstance(self.files, Files)
+        assert isinstance(self.files, TrackedFiles)
         self.files[path] = facts
         self._exports.pop(path, None)
         self._mentioned.clear()
         for each in ("_importers", "aliases"):
             vars(self).pop(each, None)
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self._memo.drop(changed)
-        self.imports.drop(changed)
-        self._stars.drop(changed)
-        self._offers.drop(changed)
-        self._behind.drop(changed)
-        self._may_load.drop(changed)
-        self._run_by.drop(changed)
+        self._memo.invalidate(changed)
+        self.imports.invalidate(changed)
+        self._stars.invalidate(changed)
+        self._offers.invalidate(changed)
+        self._behind.invalidate(changed)
+        self._may_load.invalidate(changed)
+        self._run_by.invalidate(changed)
 
     def mentions(self, package: str, word: str) -> bool:
         """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
@@ -180,7 +185,7 @@ class Modules:
                 return file
         return None
 
-    def run_by(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
+    def imported_files(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
         """The files of the project that an import statement of ``path`` runs: each package on the way, the outermost first,
         then the module.
         """
@@ -190,7 +195,7 @@ class Modules:
         for module in imported:
             file = self.module(path, module)
             if file and file != path:
-                above = (join(folder, "__init__.py") for folder in reversed([*parents(file)]) if folder)
+                above = (join_path(folder, "__init__.py") for folder in reversed([*parent_folders(file)]) if folder)
                 yield from (each for each in above if each in self.files and each != file)
                 yield file
 
@@ -201,13 +206,13 @@ class Modules:
         dots = len(name) - len(name.lstrip("."))
         if dots:
             folder = self._tree.above(path, dots)
-            stem = join(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
+            stem = join_path(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
         else:
             parts = name.split(".")
             home = self._tree.home_for(path, parts)
             if home is None:
                 return next((path_of(each) for each in self._beside(self._tree.folder(path), parts)), None)
-            stem = join(home, name.replace(".", "/"))
+            stem = join_path(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 
     def behind(self, path: str) -> frozenset[str]:
@@ -232,9 +237,9 @@ class Modules:
         found, waiting = {path}, [path]
         while waiting:
             each = waiting.pop()
-            if not _BY_WORDS.isdisjoint(self.files[each].summary.calls):
+            if not _DYNAMIC_IMPORTS.isdisjoint(self.files[each].summary.calls):
                 return frozenset(self.files)
-            new = {*self.imported(each), *(join(folder, "__init__.py") for folder in parents(each))}
+            new = {*self.imported(each), *(join_path(folder, "__init__.py") for folder in parent_folders(each))}
             new = {each for each in new if each not in found and each in self.files}
             found |= new
             waiting += new
@@ -256,7 +261,7 @@ class Modules:
         names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
-            submodule = self._stems.get(join(posixpath.dirname(path), word))
+            submodule = self._stems.get(join_path(posixpath.dirname(path), word))
             found = (self._over(path, submodule, word) or (f"{submodule}:",)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
@@ -275,7 +280,7 @@ class Modules:
         return tuple(found)
 
     def _exported(self, path: str) -> dict[str, tuple[str, ...]]:
-        self.reads.see(path)
+        self.reads.record_read(path)
         if path not in self._exports:
             self._exports[path] = dict(self.files[path].exports)
         return self._exports[path]
@@ -345,7 +350,7 @@ class Modules:
             if file and index == len(parts) - 1 and (found := self.attribute(file, part)):
                 yield from found
                 return
-            folder = join(folder, part)
+            folder = join_path(folder, part)
             below = self._stems.get(folder)
             if below is None:
                 if file:
@@ -359,20 +364,22 @@ class Modules:
         """Follow the first part as an attribute of a module; the rest is left on the name for inference."""
         file = name[:-1]
         for found in self.attribute(file, parts[0]) or ():
-            _, colon, rest = parted(found)
+            _, colon, rest = split_name(found)
             if colon and not rest and len(parts) > 1:
                 yield from self._attributes(found, parts[1:])
             else:
                 yield ".".join((found, *parts[1:]))
 
 
-def torch_modules(modules: Modules) -> frozenset[str]:
+def torch_modules(modules: ImportResolver) -> frozenset[str]:
     """The modules that import torch, and those that such a module imports, as paths."""
-    with modules.reads.apart():  # by imports and what modules offer alone: that is noted at once, and not file by file
+    with (
+        modules.reads.untracked()
+    ):  # by imports and what modules offer alone: that is noted at once, and not file by file
         direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
         imported = {file for path in sorted(direct) for file in modules.imported(path)}
-    modules.reads.see_word("imports", "")
-    modules.reads.see_word("exports", "")
+    modules.reads.record_word("imports", "")
+    modules.reads.record_word("exports", "")
     return frozenset(direct | imported)
 
 

@@ -21,31 +21,31 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from torchrepro_lint.query.memo_tables import Answers, Kept, tight
+from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, with_tuples
 from torchrepro_lint.resolve.call_sites import (
-    AllCalls,
-    Calls,
+    CallPlace,
+    CallSiteIndex,
+    FileCalls,
     Mentions,
-    Place,
     holders,
     mentioned_words,
     mentions,
     words_in,
 )
-from torchrepro_lint.resolve.imports import Modules, torch_modules
+from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.events import Event, Guard
-from torchrepro_lint.syntax.nodes import Call, Expression, Ref, Small, Statement, path_of
-from torchrepro_lint.syntax.visitor import held_words, last_word
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement, path_of
+from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.loaders import Libraries
+    from torchrepro_lint.catalogue.loaders import LibraryVersions
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.text import Position
-    from torchrepro_lint.syntax.nodes import Facts, Summary
+    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
-class Site(Small, frozen=True):
+class CallSite(FrozenRecord, frozen=True):
     """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
     surrounds it.
     """
@@ -57,7 +57,7 @@ class Site(Small, frozen=True):
     statement: Statement
 
 
-class Called(Small, frozen=True):
+class UnresolvedCall(FrozenRecord, frozen=True):
     """A call, its function, and the event that it is, before it is asked what is called."""
 
     call: Call
@@ -65,7 +65,7 @@ class Called(Small, frozen=True):
     event: Event
 
 
-def entered(names: Names, name: str, kind: str) -> Iterator[str]:
+def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
     """The functions of the project that calling, iterating or indexing a value of the project runs."""
     if kind == "call" and names.functions(name):
         yield from _wrappers(names, name)
@@ -96,25 +96,25 @@ def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
         yield from (target for target in names.methods(owner, word) if names.functions(target))
 
 
-def calls_of(names: Names, path: str) -> Calls:
+def file_calls(names: Names, path: str) -> FileCalls:
     """The calls of a file by what they enter, and by their word where that is not known."""
-    told: dict[str, list[Place]] = defaultdict(list)
-    untold: dict[str, list[Place]] = defaultdict(list)
+    told: dict[str, list[CallPlace]] = defaultdict(list)
+    untold: dict[str, list[CallPlace]] = defaultdict(list)
     named: set[str] = set()
     functions: dict[str, str] = {}
-    for function, call in sorted(names.calls_of.in_file(path), key=_by_place):
+    for function, call in sorted(names.call_graph.in_file(path), key=_by_place):
         own = functions.setdefault(function, function[len(path) :])  # one text for all calls of a function
-        place = Place(own, call.start, call.end)
+        place = CallPlace(own, call.start, call.end)
         found = names.names(path, call.func)
         for name in found:
             if ":" in name:
                 named.add(name)
-                for target in entered(names, name, "call"):
+                for target in entered_functions(names, name, "call"):
                     told[target].append(place)
         if not found:
-            untold[last_word(call.func)].append(place)
+            untold[last_identifier(call.func)].append(place)
     methods = (each.name.rpartition(".")[2] for each in names.modules.files[path].functions if each.owner)
-    return Calls(tight(told), tight(untold), tuple(methods), tuple(sorted(named)))
+    return FileCalls(with_tuples(told), with_tuples(untold), tuple(methods), tuple(sorted(named)))
 
 
 def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
@@ -124,13 +124,13 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
 
 # The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
 # asked for again.
-_MOST_FILES = 64
+_MAX_FILES = 64
 
 
 class Table(Protocol):
     """A memo table that is told of changes."""
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
         ...
 
@@ -147,33 +147,33 @@ class IndexTables:
 
     def __init__(
         self,
-        files: Mapping[str, Facts],
+        files: Mapping[str, SyntaxTree],
         tree: ModuleTree,
         torch: str,
         *,
-        keeps: bool = False,
-        firm: bool = False,
+        incremental: bool = False,
+        early_cutoff: bool = False,
     ) -> None:
-        self.names = Names(Modules(files, tree, keeps=keeps, firm=firm), torch)
+        self.names = Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)
         reads = self.names.modules.reads
-        most = None if firm else _MOST_FILES
-        self.sites: Kept[str, tuple[Site, ...]] = Kept(reads, most)
-        self.called: Kept[str, tuple[Called, ...]] = Kept(reads, most)
-        self.calls: Kept[str, Calls] = Kept(reads)
+        most = None if early_cutoff else _MAX_FILES
+        self.sites: MemoTable[str, tuple[CallSite, ...]] = MemoTable(reads, most)
+        self.called: MemoTable[str, tuple[UnresolvedCall, ...]] = MemoTable(reads, most)
+        self.calls: MemoTable[str, FileCalls] = MemoTable(reads)
         # What has changed since what is recalled was written down.
         self.changed = 0
-        self.all_calls = AllCalls()
+        self.all_calls = CallSiteIndex()
         # What is asked of each file, by the name of the question and the file.
-        self.of_files: Kept[tuple[str, str], Any] = Kept(reads)
+        self.of_files: MemoTable[tuple[str, str], Any] = MemoTable(reads)
         # What the project asks of all files, by the name of the question.
-        self.answers = Answers(reads)
+        self.answers = NamedMemoTable(reads)
 
     @property
-    def files(self) -> Mapping[str, Facts]:
+    def files(self) -> Mapping[str, SyntaxTree]:
         """The facts of all files by path."""
         return self.names.modules.files
 
-    def follow(self, files: Mapping[str, Facts]) -> bool:
+    def follow(self, files: Mapping[str, SyntaxTree]) -> bool:
         """Take over what ``files`` say. Returns false where others are there than before, or a change concerns all of them:
         then nothing of it is of use any more.
         """
@@ -182,7 +182,7 @@ class IndexTables:
         known = self.names.modules.peek
         return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
 
-    def settle(self, files: Mapping[str, Facts]) -> None:
+    def settle(self, files: Mapping[str, SyntaxTree]) -> None:
         """Work out what ``follow`` compares, for answers that were taken up and that may have been worked out from it."""
         known = self.names.modules
         if any(
@@ -192,7 +192,7 @@ class IndexTables:
         ):
             self.names.settle()
 
-    def replace(self, path: str, facts: Facts) -> bool:
+    def replace(self, path: str, facts: SyntaxTree) -> bool:
         """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
         before = self.names.modules.summary(path)
         changed = self.names.replace(path, facts)
@@ -200,8 +200,8 @@ class IndexTables:
             return False
         self.changed |= changed
         for kept in self._tables():
-            kept.drop(changed)
-        self.answers.drop(changed, mentioned_words(before, facts.summary))
+            kept.invalidate(changed)
+        self.answers.invalidate(changed, mentioned_words(before, facts.summary))
         return True
 
     def _tables(self) -> Iterator[Table]:
@@ -209,7 +209,7 @@ class IndexTables:
         yield from (self.sites, self.called, self.calls, self.of_files)
 
 
-def _says_what_there_is(summary: Summary) -> Summary:
+def _says_what_there_is(summary: ModuleSummary) -> ModuleSummary:
     """A summary without what says nothing of classes, decorators and tables."""
     return summary._replace(calls=(), values=(), inner=(), keywords=(), partials=(), through=(), holds=(), acts=False)
 
@@ -217,7 +217,7 @@ def _says_what_there_is(summary: Summary) -> Summary:
 _Answer = TypeVar("_Answer")
 
 
-def _place(called: Called) -> tuple[int, int]:
+def _place(called: UnresolvedCall) -> tuple[int, int]:
     return called.call.start, -called.call.end
 
 
@@ -230,21 +230,21 @@ class ProgramIndex:
 
     def __init__(
         self,
-        link: IndexTables,
+        database: IndexTables,
         position: Callable[[str, int], Position],
         text: Callable[[str], str],
-        libraries: Libraries,
+        libraries: LibraryVersions,
     ) -> None:
         self.libraries = libraries
         self.position = position
         self.text = text
         # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
         # project for ever where its values refer to it.
-        self.kept: dict[str, Any] = {}
-        self.link = link
-        self.files = self.link.files
-        self.resolver = self.link.names
-        self._called_by_place: dict[str, dict[tuple[int, int], Called]] = {}
+        self.revision_cache: dict[str, Any] = {}
+        self.database = database
+        self.files = self.database.files
+        self.resolver = self.database.names
+        self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
         """The names that an expression of a file may stand for; see ``names``."""
@@ -256,50 +256,50 @@ class ProgramIndex:
 
     # --- call sites --------------------------------------------------------------------------------------------------
 
-    def calls(self, path: str) -> tuple[Site, ...]:
+    def calls(self, path: str) -> tuple[CallSite, ...]:
         """All calls of a module in the order of the text, but for those that constant tests rule out."""
-        return self.link.sites.of(path, lambda: tuple(self.site(path, each) for each in self._called(path)))
+        return self.database.sites.of(path, lambda: tuple(self.site(path, each) for each in self._called(path)))
 
-    def calls_by(self, path: str, words: frozenset[str]) -> Iterator[Site]:
+    def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """Those of ``calls`` that may call what has one of these last words."""
         meant = words_in(self.files[path], words)
         for each in self._called(path):
-            if not meant.isdisjoint(held_words(each.call.func)):
+            if not meant.isdisjoint(value_identifiers(each.call.func)):
                 yield self.site(path, each)
 
-    def calls_on(self, path: str, words: frozenset[str]) -> Iterator[Called]:
+    def calls_on(self, path: str, words: frozenset[str]) -> Iterator[UnresolvedCall]:
         """The calls of a module by an attribute or method with one of these names."""
         for each in self._called(path):
             match each.call.func:
                 case Ref(path=(*_, word)) if word in words:
                     yield each
 
-    def calls_between(self, path: str, start: int, end: int) -> Iterator[Called]:
+    def calls_between(self, path: str, start: int, end: int) -> Iterator[UnresolvedCall]:
         """The calls of a module that have these offsets."""
         return (each for each in self._called(path) if (each.call.start, each.call.end) == (start, end))
 
-    def site(self, path: str, called: Called) -> Site:
+    def site(self, path: str, called: UnresolvedCall) -> CallSite:
         """A call of a module with what it calls."""
         names = self.resolver.names(path, called.call.func)
         event = called.event
-        return Site(called.call, called.function, names, event.guards, event.statement)
+        return CallSite(called.call, called.function, names, event.guards, event.statement)
 
-    def _called(self, path: str) -> tuple[Called, ...]:
-        return self.link.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))
+    def _called(self, path: str) -> tuple[UnresolvedCall, ...]:
+        return self.database.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))
 
-    def _find_called(self, path: str) -> Iterator[Called]:
+    def _find_called(self, path: str) -> Iterator[UnresolvedCall]:
         facts = self.files[path]
         bodies = [("", facts.body)]
         bodies += ((each.name, each.body) for each in facts.functions)
         for name, body in bodies:
             yield from self._called_in(f"{path}{name or ':'}", body)
 
-    def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[Called]:
+    def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[UnresolvedCall]:
         for event in self.resolver.events.of_body(body):
             if event.kind == "call" and isinstance(event.value, Call):
-                yield Called(event.value, function, event)
+                yield UnresolvedCall(event.value, function, event)
 
-    def called_at(self, function: str, start: int, end: int) -> Called:
+    def called_at(self, function: str, start: int, end: int) -> UnresolvedCall:
         """A call of a function (``path:`` for the top level) by its offsets."""
         path = path_of(function)
         facts = self.files[path]
@@ -315,22 +315,24 @@ class ProgramIndex:
     # --- the call graph ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def all_calls(self) -> AllCalls:
+    def all_calls(self) -> CallSiteIndex:
         """All calls of the project by what they enter; whoever has to know them asks last."""
-        link = self.link
-        link.names.modules.reads.recall("calls")
+        database = self.database
+        database.names.modules.reads.recall("calls")
         files = sorted(self.files)
-        link.all_calls.update([(path, link.calls.of(path, partial(calls_of, self.resolver, path))) for path in files])
-        return link.all_calls
+        database.all_calls.update(
+            [(path, database.calls.of(path, partial(file_calls, self.resolver, path))) for path in files]
+        )
+        return database.all_calls
 
-    def sites_of(self, name: str) -> tuple[tuple[str, Site], ...]:
+    def sites_of(self, name: str) -> tuple[tuple[str, CallSite], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
-        naming = self.all_calls.naming(name)
+        naming = self.all_calls.files_calling(name)
         return tuple((path, site) for path in naming for site in self.calls(path) if name in site.names)
 
     def is_called(self, word: str) -> bool:
         """Whether anything in the project calls a function or method of that name."""
-        return self.resolver.calls_of.calls(word)
+        return self.resolver.call_graph.calls(word)
 
     # --- what is kept across changes ---------------------------------------------------------------------------------
 
@@ -338,14 +340,14 @@ class ProgramIndex:
         """An answer about one file that stays for as long as nothing changes that it was worked out from: only what the link
         tells may be asked for it.
         """
-        found: _Answer = self.link.of_files.of((name, path), lambda: compute(path))
+        found: _Answer = self.database.of_files.of((name, path), lambda: compute(path))
         return found
 
     def of_all(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
         """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only
         what the link tells may be asked for it.
         """
-        found: _Answer = self.link.answers.of(name, compute)
+        found: _Answer = self.database.answers.of(name, compute)
         return found
 
     def mentioning(self, words: frozenset[str]) -> Mentions:

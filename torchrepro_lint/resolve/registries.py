@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.query.memo_tables import Kept
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Class,
     Constant,
     Expression,
-    Facts,
     Function,
     Ref,
     Subscript,
+    SyntaxTree,
     path_of,
 )
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.context import NameResolution
 
 
-class Registry:
+class Registries:
     """What the decorators of a project put into its tables."""
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
         # By file: by which function, under which key, and the name.
-        self.decorated: Kept[str, tuple[tuple[str, str, str], ...]] = Kept(names.modules.reads)
+        self.decorated: MemoTable[str, tuple[tuple[str, str, str], ...]] = MemoTable(names.modules.reads)
 
     def fills(self, table: str) -> bool:
         """Whether decorators may put anything into a variable, so that it pays to find out under which words."""
@@ -41,7 +41,7 @@ class Registry:
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
-        if self._names.secluded:
+        if self._names.in_isolation:
             return
         entered = [
             (key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())
@@ -49,9 +49,9 @@ class Registry:
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self.decorated.drop(changed)
+        self.decorated.invalidate(changed)
 
     def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
         """Forget what is decorated; returns what was known of it."""
@@ -79,7 +79,7 @@ class Registry:
     @cached_property
     def _decorated(self) -> dict[str, list[tuple[str, str]]]:
         """For each function that decorates others: the key, and what is decorated."""
-        with self._names.apart():
+        with self._names.isolated():
             return self._find_decorated()
 
     def _find_decorated(self) -> dict[str, list[tuple[str, str]]]:
@@ -108,9 +108,9 @@ class Registry:
                         path + definition.name,
                     )
 
-    def _may_decorate(self, path: str, facts: Facts, registers: set[str]) -> bool:
+    def _may_decorate(self, path: str, facts: SyntaxTree, registers: set[str]) -> bool:
         """Whether a file may have a decorator that is one of ``registers``, as far as can be told without a look inside."""
-        seen = (self._names.outlined(path, roots, words) for roots, words in facts.summary.decorators)
+        seen = (self._names.names_from_summary(path, roots, words) for roots, words in facts.summary.decorators)
         return any(found is None or not registers.isdisjoint(found) for found in seen)
 
 
@@ -120,7 +120,7 @@ def _key(decorator: Expression) -> str:
     return ""
 
 
-def fields(names: NameResolution, owner: str) -> list[str]:
+def dataclass_fields(names: NameResolution, owner: str) -> list[str]:
     """The variables that are fields of a class (``a.py:Options.rows``), those of its bases first; none of what is no dataclass."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
@@ -146,13 +146,13 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
     )
 
 
-def passed(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+def passed_for_field(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
     """What the calls of the project that make objects of a class pass for a field, each with the calling file."""
-    words = list(dict.fromkeys(each.rpartition(".")[2] for each in fields(names, owner)))
+    words = list(dict.fromkeys(each.rpartition(".")[2] for each in dataclass_fields(names, owner)))
     if word not in words or any(":" in each for each in names.methods(owner, "__init__")):
         return
     index = words.index(word)
-    for path, call in names.calls_of.making(owner):
+    for path, call in names.call_graph.constructor_calls(owner):
         keyword = next((arg.value for arg in call.args if arg.keyword == word), None)
         plain = [arg.value for arg in call.args[: index + 1] if arg.keyword is None]
         if keyword is not None:

@@ -9,20 +9,20 @@ import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.config.roots import join, parents
+from torchrepro_lint.config.roots import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Constant,
-    Do,
     Expression,
-    Facts,
+    ExpressionStatement,
+    ModuleSummary,
     Operation,
     Ref,
     Statement,
     Subscript,
-    Summary,
-    given,
+    SyntaxTree,
+    bound_arguments,
 )
 from torchrepro_lint.syntax.visitor import statements
 
@@ -31,11 +31,11 @@ _METHODS = (("path", "append"), ("path", "insert"))
 # What leaves a path as it is.
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
 # A path is followed through so many variables and calls, and goes so many levels up.
-_MOST_STEPS = 20
-_MOST_LEVELS = 20
+_MAX_STEPS = 20
+_MAX_LEVELS = 20
 
 
-def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
+def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
     """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
     found: dict[str, None] = {}
     for path in sorted(files):
@@ -43,7 +43,7 @@ def path_entries(files: Mapping[str, Facts]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
+def entries_of(path: str, facts: SyntaxTree) -> tuple[str, ...]:
     """Those of one file."""
     summary = facts.summary
     if _SYS.isdisjoint(summary.imports) or not any(word in summary.calls for word in ("append", "insert")):
@@ -51,12 +51,12 @@ def entries_of(path: str, facts: Facts) -> tuple[str, ...]:
     return tuple(entry for entry in _entries(path, facts) if not entry.startswith(".."))
 
 
-def _entries(path: str, facts: Facts) -> Iterator[str]:
+def _entries(path: str, facts: SyntaxTree) -> Iterator[str]:
     functions = {function.name: function for function in facts.functions}
     for call in _called(facts.body):
         match call.func:
             case Ref(roots=(root,), path=()) if root in functions:
-                passed = {f"{root}.<locals>.{word}": value for word, value in given(functions[root], call)}
+                passed = {f"{root}.<locals>.{word}": value for word, value in bound_arguments(functions[root], call)}
                 read = _Paths(path, facts, passed)
                 for inner in _called(functions[root].body):
                     yield from read.put(inner)
@@ -67,14 +67,14 @@ def _entries(path: str, facts: Facts) -> Iterator[str]:
 def _called(body: Sequence[Statement]) -> Iterator[Call]:
     """The calls that are statements of their own."""
     for statement in statements(body):
-        if isinstance(statement, Do) and isinstance(statement.value, Call):
+        if isinstance(statement, ExpressionStatement) and isinstance(statement.value, Call):
             yield statement.value
 
 
 class _Paths:
     """What the paths that one file writes mean, in one call of a function what that was given."""
 
-    def __init__(self, path: str, facts: Facts, passed: Mapping[str, Expression]) -> None:
+    def __init__(self, path: str, facts: SyntaxTree, passed: Mapping[str, Expression]) -> None:
         self._path = path
         self._variables = facts.assigned
         self._given = passed
@@ -101,7 +101,7 @@ class _Paths:
 
     def _written(self, expression: Expression) -> Expression:
         """An expression, for a variable of the module that is assigned once what that is."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             match expression:
                 case Ref(roots=(root,), path=()) if root.startswith(":"):
                     values = tuple(self._variables.get(root, ()))
@@ -121,7 +121,7 @@ class _Paths:
         if isinstance(written, Ref) and not written.path and written.roots[0].endswith("__file__"):
             return self._path
         inner, rest = _taken(written)
-        if inner is None or depth > _MOST_STEPS:
+        if inner is None or depth > _MAX_STEPS:
             return None
         found = self._from_file(inner, depth + 1)
         for step in rest if found is not None else ():
@@ -132,7 +132,7 @@ class _Paths:
         """A folder so many levels above another, below it by a name, or with a text behind it."""
         match step:
             case int(levels):
-                for _ in range(min(levels, _MOST_LEVELS)):
+                for _ in range(min(levels, _MAX_LEVELS)):
                     folder = posixpath.dirname(_normal(folder))
                 return folder
             case str(text):
@@ -231,7 +231,7 @@ class ModuleTree:
     added. ``stems`` has the file of each module by its path without suffix; for a folder without ``__init__.py`` an empty one.
     """
 
-    def __init__(self, files: Mapping[str, Facts], source_roots: Sequence[str]) -> None:
+    def __init__(self, files: Mapping[str, SyntaxTree], source_roots: Sequence[str]) -> None:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self.stems = _stems(files)
@@ -270,7 +270,7 @@ class ModuleTree:
         if place is not None:
             found = self.stems.get(place) if dots else None
             for part in parts:
-                place = join(place, part)
+                place = join_path(place, part)
                 below = self.stems.get(place)
                 if below is None:
                     break
@@ -293,9 +293,9 @@ class ModuleTree:
         if (nearer := self._of_its_own(path, folder, parts)) is not None:
             return nearer
         home = self._home(folder, word)
-        if home is None or self.stems[join(home, word)] != path:
+        if home is None or self.stems[join_path(home, word)] != path:
             return home
-        others = (each for each in self._searched[folder] if self.stems.get(join(each, word), path) != path)
+        others = (each for each in self._searched[folder] if self.stems.get(join_path(each, word), path) != path)
         return next(others, home)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
@@ -303,12 +303,12 @@ class ModuleTree:
         the root of the project may have one of that name as well; None where there is no such one.
         """
         if folder not in self._nearer:
-            around = [each for each in parents(folder) if each in self._command_folders and each]
-            self._nearer[folder] = tuple(each for each in around if join(each, "__init__.py") not in self._files)
+            around = [each for each in parent_folders(folder) if each in self._command_folders and each]
+            self._nearer[folder] = tuple(each for each in around if join_path(each, "__init__.py") not in self._files)
         for each in self._nearer[folder]:
-            stem = join(each, parts[0])
+            stem = join_path(each, parts[0])
             is_file = self.stems.get(stem) == f"{stem}.py" != path
-            if is_file or (join(each, "/".join(parts[:2])) in self.stems):
+            if is_file or (join_path(each, "/".join(parts[:2])) in self.stems):
                 return each
         return None
 
@@ -318,7 +318,7 @@ class ModuleTree:
         if key not in self._homes:
             if folder not in self._searched:
                 self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
-            found = (each for each in self._searched[folder] if join(each, word) in self.stems)
+            found = (each for each in self._searched[folder] if join_path(each, word) in self.stems)
             self._homes[key] = next(found, None)
         return self._homes[key]
 
@@ -330,7 +330,7 @@ class ModuleTree:
         """
         if (folder not in self._script_folders and word not in _OWN) or word in sys.stdlib_module_names:
             return False
-        return join(folder, word) in self.stems
+        return join_path(folder, word) in self.stems
 
     def _search_path(self, folder: str) -> Iterator[str]:
         """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
@@ -338,25 +338,25 @@ class ModuleTree:
         Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
         however often it holds a ``random.py``.
         """
-        above = [folder, *parents(folder)] if folder else [""]
-        plain = [each for each in above if join(each, "__init__.py") not in self._files]
+        above = [folder, *parent_folders(folder)] if folder else [""]
+        plain = [each for each in above if join_path(each, "__init__.py") not in self._files]
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
 
 
-def places_of(path: str, facts: Facts) -> tuple[object, ...]:
+def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     """What a file decides of where modules are found."""
     return facts.summary.guarded, is_command(facts.summary), entries_of(path, facts)
 
 
-def is_command(summary: Summary) -> bool:
+def is_command(summary: ModuleSummary) -> bool:
     """Whether a file is a script that takes arguments, or says itself that it may be one."""
     return summary.guarded or (summary.acts and "argparse" in summary.imports)
 
 
 def _stems(files: Iterable[str]) -> dict[str, str]:
-    found = dict.fromkeys((folder for path in files for folder in parents(path) if folder), "")
+    found = dict.fromkeys((folder for path in files for folder in parent_folders(path) if folder), "")
     found |= {path.removesuffix(".py"): path for path in files}
     found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
     return found

@@ -10,16 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.query.memo_tables import Reads, Recent, tight
-from torchrepro_lint.syntax.control_flow import Setting
-from torchrepro_lint.syntax.definitions import Mutations, mutations
+from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, with_tuples
+from torchrepro_lint.syntax.control_flow import StaticContext
+from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
 from torchrepro_lint.syntax.events import Event, events
-from torchrepro_lint.syntax.nodes import Class, Define, Expression, Facts, Function, Param, Ref, Statement, Values
+from torchrepro_lint.syntax.nodes import (
+    AssignedValues,
+    Class,
+    DefinitionStatement,
+    Expression,
+    Function,
+    Param,
+    Ref,
+    Statement,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.summary import is_property
 from torchrepro_lint.syntax.visitor import blocks
 
 
-def in_force(facts: Facts) -> Iterator[Function]:
+def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
     """The functions of a file but for those that a later ``def`` of the same block replaces.
 
     Decorated ones are all kept: a property's setter, an overload, a registered variant add to the first.
@@ -28,11 +38,11 @@ def in_force(facts: Facts) -> Iterator[Function]:
     for function in facts.functions:
         counts[function.name] = counts.get(function.name, 0) + 1
     repeated = {name for name, count in counts.items() if count > 1}
-    replaced = _replaced(facts, repeated) if repeated else frozenset()
+    replaced = _redefined(facts, repeated) if repeated else frozenset()
     yield from (each for each in facts.functions if each.start not in replaced or each.decorators)
 
 
-def _replaced(facts: Facts, names: set[str]) -> frozenset[int]:
+def _redefined(facts: SyntaxTree, names: set[str]) -> frozenset[int]:
     """The offsets of the ``def`` statements that are followed by another of their name in their block."""
     found: set[int] = set()
     queue = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
@@ -40,7 +50,7 @@ def _replaced(facts: Facts, names: set[str]) -> frozenset[int]:
         body: tuple[Statement, ...] = queue.pop()
         last: dict[str, int] = {}
         for statement in body:
-            if isinstance(statement, Define) and statement.name in names:
+            if isinstance(statement, DefinitionStatement) and statement.name in names:
                 if statement.name in last:
                     found.add(last[statement.name])
                 last[statement.name] = statement.start
@@ -61,7 +71,7 @@ class _Table(NamedTuple):
 
     functions: Mapping[str, tuple[Function, ...]]
     classes: Mapping[str, tuple[Class, ...]]
-    assigned: Mapping[str, Values]
+    assigned: Mapping[str, AssignedValues]
 
 
 _NOTHING = _Table({}, {}, {})
@@ -70,10 +80,10 @@ _NOTHING = _Table({}, {}, {})
 class Definitions:
     """Look-ups of ``path:name``; a name that a project does not define gives nothing."""
 
-    def __init__(self, files: Mapping[str, Facts], reads: Reads) -> None:
+    def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
         self._files = files
         self.reads = reads
-        self._keeps = reads.keeps  # asked for at every name
+        self._keeps = reads.incremental  # asked for at every name
         self._tables: dict[str, _Table] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
@@ -81,9 +91,9 @@ class Definitions:
         """The top-level statements of a module (``path:``)."""
         return self._files[module[:-1]].body
 
-    def facts(self, path: str) -> Facts:
+    def facts(self, path: str) -> SyntaxTree:
         """All that is known of a file of the project."""
-        self.reads.see(path)
+        self.reads.record_read(path)
         return self._files[path]
 
     def functions(self, name: str) -> tuple[Function, ...]:
@@ -96,7 +106,7 @@ class Definitions:
         path, colon, own = name.rpartition(":")
         return self._table(path).classes.get(own, ()) if colon else ()
 
-    def assigned(self, name: str) -> Values | None:
+    def assigned(self, name: str) -> AssignedValues | None:
         """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
         path, colon, _ = name.rpartition(":")
         return self._table(path).assigned.get(name[len(path) :]) if colon else None
@@ -118,7 +128,7 @@ class Definitions:
         table = self._table(path)
         return own in table.functions or own in table.classes
 
-    def outlines(self, name: str) -> bool:
+    def is_in_summary(self, name: str) -> bool:
         """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
         path, colon, own = name.rpartition(":")
         return bool(colon) and own in self._outline(path)
@@ -136,7 +146,7 @@ class Definitions:
     def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
         """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
         if self._keeps:
-            self.reads.see(path)
+            self.reads.record_read(path)
         outline = self._outlines.get(path)
         if outline is None:
             facts = self._files.get(path)
@@ -149,7 +159,7 @@ class Definitions:
 
     def _table(self, path: str) -> _Table:
         if self._keeps:
-            self.reads.see(path)
+            self.reads.record_read(path)
         table = self._tables.get(path)
         if table is None:
             facts = self._files.get(path)
@@ -159,18 +169,18 @@ class Definitions:
         return table
 
 
-def _table(facts: Facts) -> _Table:
+def _table(facts: SyntaxTree) -> _Table:
     functions: dict[str, list[Function]] = {}
-    for function in in_force(facts):
+    for function in effective_definitions(facts):
         functions.setdefault(function.name[1:], []).append(function)
     classes: dict[str, list[Class]] = {}
     for each in facts.classes:
         classes.setdefault(each.name[1:], []).append(each)
-    return _Table(tight(functions), tight(classes), facts.assigned)
+    return _Table(with_tuples(functions), with_tuples(classes), facts.assigned)
 
 
 # The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
-_MOST_BODIES = 5_000
+_MAX_BODIES = 5_000
 
 
 class EventCache:
@@ -178,12 +188,12 @@ class EventCache:
 
     def __init__(self, definitions: Definitions, properties: frozenset[str], torch: str) -> None:
         self._definitions = definitions
-        self._imported = Setting(False, torch, properties)
-        self._started = Setting(True, torch, properties)
-        most = None if definitions.reads.firm else _MOST_BODIES
+        self._imported = StaticContext(False, torch, properties)
+        self._started = StaticContext(True, torch, properties)
+        most = None if definitions.reads.early_cutoff else _MAX_BODIES
         # By the identity of a body, which stays as long as the facts.
-        self._known: Recent[tuple[int, bool], tuple[Event, ...]] = Recent(most)
-        self._mutations: dict[str, Mutations] = {}
+        self._known: LruTable[tuple[int, bool], tuple[Event, ...]] = LruTable(most)
+        self._mutations: dict[str, MutationSites] = {}
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
@@ -209,13 +219,13 @@ class EventCache:
     def added(self, path: str, ref: Ref) -> Iterator[Expression]:
         """What the statements of a file add to a list that a variable or an attribute holds: items, or lists of items."""
         if path not in self._mutations:
-            self._mutations[path] = mutations(self._definitions.facts(path))
+            self._mutations[path] = mutation_sites(self._definitions.facts(path))
         for root in ref.roots:
             for _, change in self._mutations[path].get((root, ref.path), ()):
                 if change.kind in ("add", "join") and change.value is not None:
                     yield change.value
 
-    def forget(self, path: str, facts: Facts) -> None:
+    def forget(self, path: str, facts: SyntaxTree) -> None:
         """A file has changed, which had these facts."""
         self._mutations.pop(path, None)
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):

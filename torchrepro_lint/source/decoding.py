@@ -1,4 +1,7 @@
-"""Bytes of a file to the text that the rest of the tool counts in, and back without losing a byte."""
+"""Decoding of source files: bytes to the text in which offsets count, and back without losing a byte.
+
+Newlines, the byte order mark and the declared encoding (PEP 263) are kept; of a notebook the text is that of its code cells.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Source(NamedTuple):
         return self.notebook.cells if self.notebook else ()
 
 
-class Problem(NamedTuple):
+class SourceProblem(NamedTuple):
     """Why a file has no facts: a message, and where in ``text``.
 
     ``text`` is what offsets count in; for a file that could not be decoded it is a stand-in with the same lines.
@@ -52,7 +55,7 @@ def is_notebook(path: str) -> bool:
     return path.endswith(".ipynb")
 
 
-def decode(data: bytes, notebook: bool = False) -> Source | Problem:
+def decode(data: bytes, notebook: bool = False) -> Source | SourceProblem:
     """Decode as Python does: a byte order mark, else the coding line of PEP 263, else UTF-8, which a notebook always is."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
@@ -61,17 +64,17 @@ def decode(data: bytes, notebook: bool = False) -> Source | Problem:
         encoding = encoding if notebook else _declared(data)
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
-        return Problem(f"cannot be decoded as {encoding}", error.start, body.decode("latin-1"))
+        return SourceProblem(f"cannot be decoded as {encoding}", error.start, body.decode("latin-1"))
     except (SyntaxError, LookupError, ValueError) as error:
-        return Problem(_reason(error), 0, body.decode("latin-1"))
+        return SourceProblem(_reason(error), 0, body.decode("latin-1"))
     return _notebook(text, bom) if notebook else Source(text, encoding, bom)
 
 
-def edited(source: Source, edits: Iterable[Edit]) -> Source:
+def with_edits(source: Source, edits: Iterable[Edit]) -> Source:
     """The source with edits made; those of a notebook have to lie in one cell each."""
     if source.notebook is None:
         return source._replace(text=apply_edits(source.text, edits))
-    from torchrepro_lint.source.notebook import edited as edited_notebook
+    from torchrepro_lint.source.notebook import notebook_with_edits as edited_notebook
 
     notebook = edited_notebook(source.notebook, edits)
     return source._replace(text=notebook.text, notebook=notebook)
@@ -89,20 +92,20 @@ def encode(source: Source, data: bytes) -> bytes:
             raise
         except UnicodeError as error:
             raise UnicodeEncodeError(source.encoding, source.text, 0, len(source.text), str(error)) from None
-    from torchrepro_lint.source.notebook_json import rewritten
+    from torchrepro_lint.source.notebook_json import replace_sources
 
     texts = {cell.number: source.text[cell.start : cell.end] for cell in source.cells}
-    return source.bom + rewritten(data[len(source.bom) :].decode(), texts).encode()
+    return source.bom + replace_sources(data[len(source.bom) :].decode(), texts).encode()
 
 
-def _notebook(raw: str, bom: bytes) -> Source | Problem:
+def _notebook(raw: str, bom: bytes) -> Source | SourceProblem:
     from torchrepro_lint.source.notebook import read_notebook
     from torchrepro_lint.source.notebook_json import NotebookError
 
     try:
         notebook = read_notebook(raw)
     except NotebookError as error:
-        return Problem(error.message, error.offset, raw)
+        return SourceProblem(error.message, error.offset, raw)
     return Source(notebook.text, "utf-8", bom, notebook)
 
 

@@ -1,10 +1,8 @@
-"""Whether a file has changed: by what the file system says of it, and by its bytes.
+"""Bounded reading of files, change detection by signature and digest, and TOML.
 
-The bytes of a file of a checkout, whatever that holds: never more than such a file may have, and never waited for.
-
-TOML of the standard library, or its forerunner below Python 3.11, without what takes either of them for ever.
-
-Where the shipped documents and tables lie: ``rules/`` of a checkout, ``_rules`` in an installed wheel.
+A checkout may hold anything: no file is read beyond the limit for its kind, and no pipe or device is waited for. A file has changed if
+the size, times or inode that the file system reports differ, or else its bytes do. TOML is the standard library's, or its
+forerunner's below Python 3.11, without the inputs on which either takes forever. ``rules/`` of a checkout is ``_rules`` in an installed wheel.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.source.decoding import is_notebook
-from torchrepro_lint.source.errors import NO_ROOM
-from torchrepro_lint.source.text import LARGEST
+from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS
 
 # A file that was written this shortly before it was looked at may be written again without looking any different.
 _RACY = 2_000_000_000
 
 
-class State(NamedTuple):
+class FileSignature(NamedTuple):
     """What the file system says of a file, by which a change is noticed without reading it; times in nanoseconds."""
 
     size: int
@@ -37,16 +35,16 @@ class State(NamedTuple):
     inode: int
 
 
-def state(path: str | Path) -> State:
+def file_signature(path: str | Path) -> FileSignature:
     """The state of a file; raises ``OSError``, for what is no regular file too: a pipe or a device may never end."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         is_folder = stat.S_ISDIR(found.st_mode)
         raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if is_folder else "Not a regular file", str(path))
-    return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileSignature(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
-def unchanged(seen: State, known: Sequence[int], made: int) -> bool:
+def unchanged(seen: FileSignature, known: Sequence[int], made: int) -> bool:
     """Whether a file is certainly as it was when ``known`` was seen, which was before the time ``made``."""
     return tuple(known) == seen and made - max(seen.modified, seen.changed) >= _RACY
 
@@ -57,7 +55,7 @@ def digest(data: bytes, notebook: bool = False) -> str:
 
 
 # A character takes four bytes at most, and there may be a mark before the first. A notebook holds pictures, too.
-_MOST_PROGRAM = 4 * LARGEST + 3
+_MOST_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
 _MOST_NOTEBOOK = 200_000_000
 # What tools write about a project: lock files of thousands of packages have half of that.
 _MOST_PAPER = 10_000_000
@@ -80,35 +78,35 @@ class TooLarge(OSError):  # noqa: N818  the file is not at fault
         super().__init__(errno.EFBIG, f"more than {most:,} bytes", str(path))
 
 
-def program(path: str | Path) -> bytes:
+def read_program(path: str | Path) -> bytes:
     """The bytes of a file that may be linted, a program or a notebook. Raises ``OSError``, see ``content``."""
-    return content(path, _MOST_NOTEBOOK if is_notebook(str(path)) else _MOST_PROGRAM)
+    return read_bounded(path, _MOST_NOTEBOOK if is_notebook(str(path)) else _MOST_PROGRAM)
 
 
-def patterns(path: str | Path) -> bytes:
+def read_gitignore(path: str | Path) -> bytes:
     """The bytes of what lists the files that git ignores. Raises ``OSError``, see ``content``."""
-    return content(path, _MOST_PATTERNS)
+    return read_bounded(path, _MOST_PATTERNS)
 
 
-def paper(path: str | Path) -> bytes:
+def read_manifest(path: str | Path) -> bytes:
     """The bytes of what tools say about a project: locks. Raises ``OSError``, see ``content``."""
-    return content(path, _MOST_PAPER)
+    return read_bounded(path, _MOST_PAPER)
 
 
-def listing(path: str | Path) -> bytes:
+def read_requirements(path: str | Path) -> bytes:
     """The bytes of a list of requirements. Raises ``OSError``, see ``content``."""
-    return content(path, _MOST_LIST)
+    return read_bounded(path, _MOST_LIST)
 
 
-def settings(path: str | Path) -> bytes:
+def read_settings(path: str | Path) -> bytes:
     """The bytes of settings. Raises ``OSError``, see ``named``."""
-    return named(path, _MOST_SETTINGS)
+    return read_named_file(path, _MOST_SETTINGS)
 
 
-def named(path: str | Path, most: int = _MOST_NAMED) -> bytes:
+def read_named_file(path: str | Path, most: int = _MOST_NAMED) -> bytes:
     """The bytes of what whoever runs the tool names: it may be a pipe, and is waited for then. Raises ``OSError``."""
     if os.path.isfile(path):
-        return content(path, most)
+        return read_bounded(path, most)
     with open(path, "rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -116,11 +114,11 @@ def named(path: str | Path, most: int = _MOST_NAMED) -> bytes:
     return data
 
 
-def content(path: str | Path, most: int) -> bytes:
+def read_bounded(path: str | Path, most: int) -> bytes:
     """The bytes of a regular file. Raises ``OSError`` for what is none, for one that would be waited for, and ``TooLarge`` for
     one that has more than ``most``, which is told before it is read.
     """
-    size = state(path).size
+    size = file_signature(path).size
     if size > most:
         raise TooLarge(path, most)
     handle = os.open(path, _OPENED)
@@ -156,12 +154,12 @@ _ENDS = {
 }
 
 
-def load(data: bytes) -> dict[str, Any]:
+def load_toml(data: bytes) -> dict[str, Any]:
     """The tables of a file. Raises ``ValueError``, as ``loads`` does, also for what is not UTF-8."""
-    return loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
+    return parse_toml(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def loads(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a text; raises ``ValueError``, also for what is nested too deeply, and for too long numbers and keys."""
     if _has_long_key(text):
         raise ValueError(f"a key of more than {_MOST_PARTS} parts")
@@ -170,7 +168,7 @@ def loads(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except MemoryError:
-        raise ValueError(NO_ROOM) from None
+        raise ValueError(OUT_OF_MEMORY) from None
     except ValueError as error:  # Python gives advice with numbers of too many digits
         raise ValueError(str(error).partition("; use sys.")[0]) from None
 
@@ -215,7 +213,7 @@ def rules_dir() -> Traversable:
 
 def read_table(name: str) -> dict[str, Any]:
     """A TOML file of the catalogue, ``effective.toml``."""
-    table: dict[str, Any] = loads((rules_dir() / "catalogue" / name).read_text(encoding="utf-8"))
+    table: dict[str, Any] = parse_toml((rules_dir() / "catalogue" / name).read_text(encoding="utf-8"))
     return table
 
 

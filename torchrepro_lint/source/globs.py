@@ -1,4 +1,4 @@
-"""Wildcards as regular expressions that take steps in proportion to their text, whatever stands in them."""
+"""Glob patterns (.gitignore lines and wildcards) as regular expressions that match in time linear in the text, whatever the pattern is."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MEMBER = re.compile(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.
 _FOLDER = "(?P<ps_d>/)"
 
 
-class Line(NamedTuple):
+class GitignorePattern(NamedTuple):
     """A line of a .gitignore: what the paths begin with that it means, and whether it leaves them out or keeps them."""
 
     expression: str
     excludes: bool
 
 
-def in_order(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
+def sequence_with_gaps(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
     """An expression for pieces with gaps between them, where each gap is as many as there are of something.
 
     A piece must always take equally many of these. So its first place leaves most room to the next ones, and no other is tried:
@@ -48,12 +48,12 @@ def in_order(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
     return first + "".join(_held(f"{gap}?{piece}", next(numbers)) for piece in middle if piece) + gap + last
 
 
-def starred(text: str, gap: str, numbers: Iterator[int]) -> str:
+def wildcard_expression(text: str, gap: str, numbers: Iterator[int]) -> str:
     """An expression for a text whose stars are gaps."""
-    return in_order([re.escape(piece) for piece in text.split("*")], gap, numbers)
+    return sequence_with_gaps([re.escape(piece) for piece in text.split("*")], gap, numbers)
 
 
-def between(some: Iterable[str], gap: str) -> list[list[str]]:
+def split_at_gaps(some: Iterable[str], gap: str) -> list[list[str]]:
     """What stands before, between and after the gaps."""
     found: list[list[str]] = [[]]
     for each in some:
@@ -64,7 +64,7 @@ def between(some: Iterable[str], gap: str) -> list[list[str]]:
     return found
 
 
-def read_line(line: str) -> Line | None:
+def parse_gitignore_line(line: str) -> GitignorePattern | None:
     """What a line of a .gitignore says, ``None`` where it says nothing; raises ``ValueError`` where it is no pattern."""
     bare = line.rstrip()
     escapes = len(bare) - len(bare.rstrip("\\"))
@@ -75,7 +75,7 @@ def read_line(line: str) -> Line | None:
         raise ValueError("nothing follows the exclamation mark")
     if (body.startswith("#") and not negated) or not body.strip("/"):
         return None
-    return Line(r"\A" + _path(body), not negated)
+    return GitignorePattern(r"\A" + _path(body), not negated)
 
 
 def _path(body: str) -> str:
@@ -96,16 +96,18 @@ def _path(body: str) -> str:
     elif len(segments) < given and not folder:
         end = "/"
     numbers = count()
-    *before, last = between(segments, "**")
+    *before, last = split_at_gaps(segments, "**")
     groups = ["".join(f"{_segment(each, numbers)}/" for each in group) for group in before]
-    return in_order([*groups, "/".join(_segment(each, numbers) for each in last) + end], "(?:[^/]+/)*", numbers)
+    return sequence_with_gaps(
+        [*groups, "/".join(_segment(each, numbers) for each in last) + end], "(?:[^/]+/)*", numbers
+    )
 
 
 def _segment(text: str, numbers: Iterator[int]) -> str:
     """What stands between two slashes."""
     if text and not text.strip("*"):
         return "[^/]+"
-    return in_order(["".join(piece) for piece in between(_letters(text), "*")], "[^/]*", numbers)
+    return sequence_with_gaps(["".join(piece) for piece in split_at_gaps(_letters(text), "*")], "[^/]*", numbers)
 
 
 def _letters(text: str) -> Iterator[str]:

@@ -1,9 +1,7 @@
-"""Python's own parser, without the warnings that it gives about the code it reads.
+"""Python's own parser without its warnings, and IPython syntax replaced by harmless Python of the same length.
 
-What IPython adds to Python, made harmless in place: every character of a cell keeps its offset.
-
-After IPython's ``inputtransformer2``: magics, shell commands and help are read where a logical line begins, or behind the
-``=`` of an assignment.
+Every character of a cell keeps its offset. As in IPython's ``inputtransformer2``, magics, shell commands and help are recognised where a
+logical line begins, or after the ``=`` of an assignment.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 # A mistake; a NUL or a lone surrogate, an integer of too many digits; nested too deeply. (libcst is asked then.)
-REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError)
+PARSER_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 # Warnings know their code by this name. One filter on it stays in place: `warnings.catch_warnings` changes the whole
 # process for a while, and what another thread warns of meanwhile would be lost.
@@ -33,7 +31,7 @@ def literal(raw: str) -> Any:
     """The value of a literal; None where this Python refuses it (an integer of 10,000 digits, ``0777``)."""
     try:
         return ast.literal_eval(parse(raw, "eval"))
-    except REFUSALS:
+    except PARSER_ERRORS:
         return None
 
 
@@ -46,7 +44,7 @@ def _hushed() -> bool:
 # A name of one letter that nothing binds (U+01C3): what it stands for is unknown, as what a magic returns is.
 _UNKNOWN = "\u01c3"
 # Python above a cell that is indented as a whole, which IPython allows.
-OPENING = "if 1:\n"
+INDENT_HEADER = "if 1:\n"
 _HIDDEN = re.compile(r"[^\r\n]")
 # In one way only: a "\r\n" that might be two ends of lines is tried as both, and so are all the others with it.
 _NEWLINE = r"(?:\r\n|\r(?!\n)|\n)"
@@ -82,7 +80,7 @@ class _Line(NamedTuple):
     command: int
 
 
-def neutral(text: str, databricks: bool = False) -> str:
+def neutralised(text: str, databricks: bool = False) -> str:
     """The cell as Python, of the same length and with the same lines; one in another language becomes white space."""
     magic = _CELL_MAGIC.match(text)
     if (magic and magic[1] not in _PYTHON_CELLS) or (databricks and _DATABRICKS.match(text)):
@@ -137,7 +135,7 @@ def _comment(command: str) -> str:
 def _is_python(text: str) -> bool:
     try:
         parse(text)
-    except REFUSALS:
+    except PARSER_ERRORS:
         return False
     return True
 

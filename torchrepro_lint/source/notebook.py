@@ -1,4 +1,4 @@
-"""A notebook as one program: its code cells in order, and edits of the program as edits of cells."""
+"""A notebook as one program: its code cells joined in order, and edits of the program mapped to edits of cells."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from torchrepro_lint.source.ipython import OPENING, is_indented, neutral
+from torchrepro_lint.source.ipython import INDENT_HEADER, is_indented, neutralised
 from torchrepro_lint.source.notebook_json import RawCell, read_cells
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Span, apply_edits
 
 _JOINT = "\n"
 # Before a cell that is indented as a whole; what is written and what is parsed have to be equally long.
-_OPENING_JOINT = f"\n{OPENING}"
-_BLANK_JOINT = "\n" + " " * (len(OPENING) - 1) + "\n"
+_OPENING_JOINT = f"\n{INDENT_HEADER}"
+_BLANK_JOINT = "\n" + " " * (len(INDENT_HEADER) - 1) + "\n"
 
 
 class Notebook(NamedTuple):
@@ -37,7 +37,7 @@ def read_notebook(raw: str) -> Notebook:
     return _join(sources, found.databricks)
 
 
-def edited(notebook: Notebook, edits: Iterable[Edit]) -> Notebook:
+def notebook_with_edits(notebook: Notebook, edits: Iterable[Edit]) -> Notebook:
     """The notebook with edits made, each of which lies in one cell, as those of ``fitted`` do."""
     changes: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -53,7 +53,7 @@ def edited(notebook: Notebook, edits: Iterable[Edit]) -> Notebook:
     return _join(sources, notebook.databricks)
 
 
-def fitted(notebook: Notebook, fix: Fix) -> Fix | None:
+def fit_to_cells(notebook: Notebook, fix: Fix) -> Fix | None:
     """A fix whose edits each lie in one cell and leave what is not Python alone; None where that cannot be."""
     edits = [_fit(notebook, edit) for edit in fix.edits]
     return None if None in edits else fix._replace(edits=tuple(edit for edit in edits if edit is not None))
@@ -64,7 +64,7 @@ def _join(sources: Iterable[tuple[int, str, tuple[int, ...]]], databricks: bool)
     parts: list[tuple[str, str]] = []
     length = 0
     for number, source, rows in sources:
-        python = neutral(source, databricks)
+        python = neutralised(source, databricks)
         joint = (_BLANK_JOINT, _OPENING_JOINT) if is_indented(python) else (_JOINT * bool(cells),) * 2
         start = length + len(joint[0])
         length = start + len(source)

@@ -1,7 +1,4 @@
-"""Where the code cells of a notebook stand in its JSON, and what their sources are.
-
-New texts for cells of a notebook's JSON, in which every other byte stays.
-"""
+"""Code cells in a notebook's JSON: where their sources stand, and how to replace them so that every other byte stays."""
 
 from __future__ import annotations
 
@@ -150,7 +147,7 @@ def _locate(
     return found
 
 
-def rewritten(raw: str, texts: Mapping[int, str]) -> str:
+def replace_sources(raw: str, texts: Mapping[int, str]) -> str:
     """A notebook's JSON with new texts for cells by their number.
 
     The lines of a cell that stay are spelt as they were; new ones are spelt as the file spells letters beyond ASCII.

@@ -1,4 +1,4 @@
-"""The comments that suppress findings: flake8's ``# noqa`` and our own ``# torchrepro: ignore[...]``."""
+"""Suppression comments: flake8's ``# noqa`` and our own ``# torchrepro: ignore[...]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.source.text import LARGEST, Lines, Span
+from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS, Lines, Span
 
 _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask
@@ -55,7 +55,7 @@ def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
     """All suppressions of a file, in the order of their comments; without ``noqa`` those of our own kind. A text that is
     too large to be analysed has none.
     """
-    if len(lines.text) > LARGEST or not _ANY.search(lines.text):
+    if len(lines.text) > MAX_ANALYSED_CHARACTERS or not _ANY.search(lines.text):
         return ()
     tokens = tuple(_tokens(lines.text))
     ranges = joined_rows(lines, tokens)
@@ -70,7 +70,7 @@ def joined_rows(lines: Lines, tokens: Iterable[tokenize.TokenInfo] | None = None
     to be analysed each row is one line.
     """
     found = {row: (row, row) for row in range(1, len(lines) + 1)}
-    if len(lines.text) > LARGEST:
+    if len(lines.text) > MAX_ANALYSED_CHARACTERS:
         return found
     first, last = len(lines) + 1, 0
     for token in _tokens(lines.text) if tokens is None else tokens:

@@ -1,7 +1,4 @@
-"""Spans of a text, the edits that change it, and where an offset lies.
-
-Several fixes at once: which of them fit together, and where an offset lies afterwards.
-"""
+"""Spans, line index and edits of a text: offsets to rows and columns, which fixes fit together, and where an offset lies after them."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 # So many characters of a text are analysed; what is read of it may take two hundred times as many bytes of memory.
-LARGEST = 10_000_000
+MAX_ANALYSED_CHARACTERS = 10_000_000
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -182,7 +179,7 @@ def merge(fixes: Iterable[tuple[str, Fix]]) -> Merged:
     return Merged({path: tuple(sorted(edits[path])) for path in sorted(edits)}, tuple(taken))
 
 
-def touched(path: str, fix: Fix) -> tuple[str, ...]:
+def changed_files(path: str, fix: Fix) -> tuple[str, ...]:
     """The files that a fix changes, in order; ``path`` is that of its finding."""
     return tuple(each for each, _ in _by_path(path, fix))
 
@@ -194,7 +191,7 @@ def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, tuple[Fix, ...]]:
     return apply_edits(text, merged.edits.get("", ())), tuple(given[number] for number in merged.taken)
 
 
-def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+def join_insertions(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     """Edits in order, those that insert at one place as one: what was written first comes first."""
     merged: dict[Span, str] = {}
     for edit in edits:
@@ -202,7 +199,7 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     return tuple(Edit(place, merged[place]) for place in sorted(merged))
 
 
-def moved(offset: int, edits: Iterable[Edit]) -> tuple[int, int]:
+def map_offset(offset: int, edits: Iterable[Edit]) -> tuple[int, int]:
     """Where an offset lies after edits: before and behind what is written at that very place."""
     before = behind = offset
     for edit in edits:

@@ -1,10 +1,20 @@
-"""Syntax trees: the same facts are collected from Python's own ``ast`` and from libcst.
+"""The syntax of one file: parsing, lowering to our own syntax tree, scopes, definitions, use-def, control flow, events.
 
-libcst takes any Python from 3.0 on, whatever runs this, keeps every character, and is the reference. It also costs ten
-times as much: 55 microseconds a line where ``ast`` needs 6, four fifths of a run. So ``ast`` is asked first, and libcst
-where ``ast`` cannot parse a text or cannot be trusted with it: syntax newer than the Python that runs, a mistake, a
-literal that this Python refuses. All that is said of a mistake comes from libcst's side.
+- ``parse_module``, ``ParseError`` of ``parse``: the syntax tree of a text
+- ``SyntaxTree``, ``ModuleSummary``, ``Expression``, ``Statement``, ``Function``, ``Class`` and the nodes of ``nodes``: the tree
+- ``span``, ``split_name``, ``path_of``, ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``nodes``: spans, qualified names, parameters
+- ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
+- ``assignments``, ``mutation_sites``, ``attribute_stores``, ``unpacking_index`` of ``definitions``: where variables get their values
+- ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
+- ``control_flow_position``, ``preceding_statements``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, dominators, constant tests
+- ``events``, ``Event``, ``Guard``, ``event_key`` of ``events``: events in evaluation order
+- ``summarise``, ``identifiers_of``, ``option_of``, ``Option`` of ``summary``: what linking asks of every file
+- ``encode_tree``, ``decode_tree``, ``fully_decoded`` of ``file_encoding``: a tree as text whose parts are decoded on demand
+- ``pickled``, ``unpickled``, ``summary_json``, ``summary_from`` of ``serialization``: trees between processes, summaries as JSON
 
-A ``SyntaxTree`` answers what the one collector asks of a parsed text, in the terms of ``facts``. What ``ast`` does not keep,
-parentheses, the pieces of adjacent strings and where an f-string's values stand, is read from the text between the nodes.
+Both Python's own ``ast`` and libcst are lowered to the same tree. libcst reads any Python from 3.0 on, whatever Python runs this, loses no
+character, and is the reference; but it takes 55 microseconds a line where ``ast`` takes 6. So ``ast`` is asked first, and libcst where
+``ast`` cannot parse a text or cannot be trusted with it: syntax newer than the running Python, a syntax error, a literal that this
+Python refuses. Messages about syntax errors always come from libcst's side. What ``ast`` does not keep (parentheses, the pieces of
+adjacent strings, where the values in an f-string stand) is read from the text between its nodes.
 """

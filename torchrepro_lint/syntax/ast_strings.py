@@ -1,6 +1,6 @@
-"""Where the nodes of ``ast`` stand: lines and columns in bytes of UTF-8 to offsets in code points.
+"""Lowering of the strings of ``ast``, and the spans of its nodes: lines and UTF-8 byte columns to offsets in code points.
 
-Strings of ``ast``, whose pieces and places it does not keep, → the expressions of ``facts``.
+``ast`` does not keep the pieces of adjacent strings, nor (before Python 3.12) where the values in an f-string stand; both are read from the text.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import accumulate, chain
 from typing import Any, Protocol, TypeAlias, cast
 
 from torchrepro_lint.source import ipython
-from torchrepro_lint.syntax.lowering_rules import LONGEST_CHAIN, LONGEST_TEXT, joined
+from torchrepro_lint.syntax.lowering_rules import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
 from torchrepro_lint.syntax.nodes import Constant, Expression, Operation
-from torchrepro_lint.syntax.scope_builder import Convert, Lowering, Untrusted
+from torchrepro_lint.syntax.scope_builder import Convert, Lowering, UnreliableTree
 from torchrepro_lint.syntax.scopes import Scope
-from torchrepro_lint.syntax.serialization import SHARED, numbers
-from torchrepro_lint.syntax.tokens import Field, Part, Piece, pieces
+from torchrepro_lint.syntax.serialization import SHARED_LIMIT, shared_numbers
+from torchrepro_lint.syntax.tokens import FStringPart, ReplacementField, StringLiteral, string_literals
 
 # The line ends of the Python tokenizer.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
@@ -44,8 +44,8 @@ class Columns:
         # The first entry stands for a line 0.
         starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
         most = base + len(text) + 1
-        own = [*range(most + 1)] if SHARED <= most < _MOST else range(most + 1)
-        self.numbers: Sequence[int] = numbers() if most < SHARED else own
+        own = [*range(most + 1)] if SHARED_LIMIT <= most < _MOST else range(most + 1)
+        self.numbers: Sequence[int] = shared_numbers() if most < SHARED_LIMIT else own
         self.span = _narrow(starts, self.numbers) if self.narrow else _wide(starts, self.numbers, lines)
 
 
@@ -97,24 +97,24 @@ class _Movable(Protocol):
         """From now on the nodes are those of a part of the text with these columns."""
         ...
 
-    def converter(self, collector: Lowering) -> Convert:
+    def converter(self, lowering: Lowering) -> Convert:
         """What converts expressions that stand there."""
         ...
 
 
-def string(collector: Lowering, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
+def string(lowering: Lowering, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
     """The strings side by side that make up a span; ``value`` is that of them all, None where one is an f-string."""
-    if value is not None and _is_plain(collector.tree.text, value, start, end):
+    if value is not None and _is_plain(lowering.tree.text, value, start, end):
         return _constant(value, start, end)
-    found = list(pieces(collector.tree.text, start, end))
-    if value is not None and (len(found) == 1 or end - start <= LONGEST_TEXT):
+    found = list(string_literals(lowering.tree.text, start, end))
+    if value is not None and (len(found) == 1 or end - start <= MAX_TEXT_LENGTH):
         return _constant(value, start, end)
-    if value is None and len(found) > LONGEST_CHAIN:
-        raise Untrusted
-    records = [_piece(collector, scope, piece) for piece in found]
+    if value is None and len(found) > MAX_CHAIN_LENGTH:
+        raise UnreliableTree
+    records = [_piece(lowering, scope, piece) for piece in found]
     whole = records.pop()
     for piece, made in zip(reversed(found[:-1]), reversed(records), strict=True):
-        whole = joined(made, whole, piece.start, end)
+        whole = concatenated_strings(made, whole, piece.start, end)
     return whole
 
 
@@ -129,48 +129,48 @@ def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
 
 
 def _constant(value: str | bytes, start: int, end: int) -> Expression:
-    return Operation(start, end, "f", ()) if end - start > LONGEST_TEXT else Constant(start, end, value)
+    return Operation(start, end, "f", ()) if end - start > MAX_TEXT_LENGTH else Constant(start, end, value)
 
 
-def _piece(collector: Lowering, scope: Scope, piece: Piece) -> Expression:
+def _piece(lowering: Lowering, scope: Scope, piece: StringLiteral) -> Expression:
     start, end, parts = piece
     if parts is not None:
-        return Operation(start, end, "f", tuple(_parts(collector, scope, parts, start)))
-    if end - start > LONGEST_TEXT:
+        return Operation(start, end, "f", tuple(_parts(lowering, scope, parts, start)))
+    if end - start > MAX_TEXT_LENGTH:
         return Operation(start, end, "f", ())
-    return Constant(start, end, ipython.literal(collector.tree.text[start:end]))
+    return Constant(start, end, ipython.literal(lowering.tree.text[start:end]))
 
 
-def _parts(collector: Lowering, scope: Scope, parts: tuple[Part, ...], start: int) -> Iterator[Expression]:
+def _parts(lowering: Lowering, scope: Scope, parts: tuple[FStringPart, ...], start: int) -> Iterator[Expression]:
     for part in parts:
         if isinstance(part, str):
             yield Constant(start, start, part)
         else:
-            yield _value(collector, scope, part)
-            yield from _parts(collector, scope, part.format, start)
+            yield _value(lowering, scope, part)
+            yield from _parts(lowering, scope, part.format, start)
 
 
-def _value(collector: Lowering, scope: Scope, field: Field) -> Expression:
+def _value(lowering: Lowering, scope: Scope, field: ReplacementField) -> Expression:
     """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
-    source = collector.tree.text[field.start : field.end]
+    source = lowering.tree.text[field.start : field.end]
     node, columns = _parsed(f"({source}\n)", field.start - 1)
     if columns.span(node)[0] < field.start:  # a tuple, which the parentheses became part of
         stripped = source.strip()
         node, columns = _parsed(stripped, field.end - len(source.lstrip()))
-    tree = cast("_Movable", collector.tree)
-    outside = tree.columns, collector.convert
+    tree = cast("_Movable", lowering.tree)
+    outside = tree.columns, lowering.convert
     tree.stand(columns)
-    collector.convert = tree.converter(collector)
+    lowering.convert = tree.converter(lowering)
     try:
-        return collector.convert(scope, node)
+        return lowering.convert(scope, node)
     finally:
         tree.stand(outside[0])
-        collector.convert = outside[1]
+        lowering.convert = outside[1]
 
 
 def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
     """An expression that stands at an offset, and where its nodes do."""
     try:
         return ipython.parse(source, "eval").body, Columns(source, base)
-    except ipython.REFUSALS as error:
-        raise Untrusted from error
+    except ipython.PARSER_ERRORS as error:
+        raise UnreliableTree from error

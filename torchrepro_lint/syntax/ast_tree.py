@@ -1,4 +1,4 @@
-"""The tree of Python's own parser: ten times as fast as libcst's, for what the Python that runs can read."""
+"""The tree of Python's own parser: ten times as fast as libcst's, for what the running Python can read."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.source import ipython
 from torchrepro_lint.syntax import lowering_rules, scope_builder
-from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, other, quick
+from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.ast_strings import Columns
-from torchrepro_lint.syntax.nodes import Arg, Leave, Statement
+from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement
 from torchrepro_lint.syntax.scope_builder import (
+    ComprehensionClause,
     Convert,
-    For,
     Lowering,
     Node,
     Parameter,
-    SyntaxTree,
+    ParserTree,
     ToStatement,
-    Untrusted,
-    typed,
+    UnreliableTree,
+    by_node_type,
 )
 from torchrepro_lint.syntax.scopes import Imported, Scope
-from torchrepro_lint.syntax.tokens import opening, pieces, renamed, skip, trailed
+from torchrepro_lint.syntax.tokens import after_opening, end_of_trailers, has_unnormalised_names, skip, string_literals
 
 
-def _delete(collector: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
-    return Leave(start, end, "del", (deleted(collector, scope, node, end),))
+def _delete(lowering: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
+    return SimpleStatement(start, end, "del", (deleted(lowering, scope, node, end),))
 
 
 def _pass(*_: object) -> None:
@@ -34,24 +34,24 @@ def _pass(*_: object) -> None:
 
 
 _STATEMENTS: Mapping[type, ToStatement] = {
-    **typed(ast, lowering_rules.STATEMENTS),
+    **by_node_type(ast, lowering_rules.STATEMENTS),
     ast.Delete: _delete,
     **dict.fromkeys((ast.Pass, ast.Global, ast.Nonlocal), _pass),
 }
 
 
-class AstTree(SyntaxTree):
+class AstTree(ParserTree):
     """A text as the Python that runs reads it. Raises one of ``quiet.REFUSALS``, or Untrusted."""
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = typed(ast, scope_builder.BINDERS)
-    blocks = typed(ast, scope_builder.BLOCKS)
+    binders = by_node_type(ast, scope_builder.BINDERS)
+    blocks = by_node_type(ast, scope_builder.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:
-        if not text.isascii() and (renamed(text) or text.startswith("\ufeff")):
-            raise Untrusted
+        if not text.isascii() and (has_unnormalised_names(text) or text.startswith("\ufeff")):
+            raise UnreliableTree
         self.text = text
         self.module = ipython.parse(text)
         self.stand(Columns(text))
@@ -61,8 +61,8 @@ class AstTree(SyntaxTree):
         """From now on the nodes are those of the text, or a part of it, with these columns."""
         self.columns, self.span = columns, columns.span
 
-    def converter(self, collector: Lowering) -> Convert:
-        return quick(collector, self.columns) if self.columns.narrow else super().converter(collector)
+    def converter(self, lowering: Lowering) -> Convert:
+        return fast_converter(lowering, self.columns) if self.columns.narrow else super().converter(lowering)
 
     def body(self, block: Node) -> Sequence[Node]:
         found: Sequence[Node] = block if isinstance(block, list) else block.body
@@ -161,29 +161,29 @@ class AstTree(SyntaxTree):
     def returns(self, node: ast.FunctionDef) -> Node | None:
         return node.returns
 
-    def bases(self, collector: Lowering, scope: Scope, node: ast.ClassDef) -> Iterable[Arg]:
+    def bases(self, lowering: Lowering, scope: Scope, node: ast.ClassDef) -> Iterable[Arg]:
         if not node.bases and not node.keywords:
             return ()
         at = skip(self.text, self.span(node)[0] + len("class")) + len(node.name)
         if parameters := getattr(node, "type_params", ()):
             end = self.span(parameters[-1])[1]
-            at = skip(self.text, trailed(self.text, end, len(self.text)))
+            at = skip(self.text, end_of_trailers(self.text, end, len(self.text)))
             if not self.text.startswith("]", at):
-                raise Untrusted
+                raise UnreliableTree
             at += 1
-        return arguments(collector, scope, node.bases, node.keywords, opening(self.text, at))
+        return arguments(lowering, scope, node.bases, node.keywords, after_opening(self.text, at))
 
     def quoted(self, annotation: Node) -> str | None:
         value = annotation.value if type(annotation) is ast.Constant else None
         if not isinstance(value, str):
             return None
         start, end = self.span(annotation)
-        if end - start > len(value) + 2 and len(list(pieces(self.text, start, end))) > 1:
+        if end - start > len(value) + 2 and len(list(string_literals(self.text, start, end))) > 1:
             return None
         return value
 
-    def loops(self, comprehension: Node) -> Iterator[For]:
-        return (For(clause.target, clause.iter, clause.ifs) for clause in comprehension.generators)
+    def loops(self, comprehension: Node) -> Iterator[ComprehensionClause]:
+        return (ComprehensionClause(clause.target, clause.iter, clause.ifs) for clause in comprehension.generators)
 
     def compared(self, comparison: ast.Compare) -> Iterator[tuple[str, Node]]:
         return zip((SIGNS[type(operator)] for operator in comparison.ops), comparison.comparators, strict=True)

@@ -1,8 +1,7 @@
-"""Which statements of a function have run before a place in it.
+"""Control-flow positions, dominators and path conditions: where a statement stands, what has run before it, which tests are constant.
 
-Where in a file a statement stands: its function, and the blocks around it.
-
-Tests that are decided before the program runs: constants, ``__main__``, ``TYPE_CHECKING``, torch's version.
+Control flow is structured, so all of this is read from the nesting of blocks. Constant tests are literals, ``__name__ == "__main__"``,
+``TYPE_CHECKING``, and comparisons of torch's version.
 """
 
 from __future__ import annotations
@@ -17,69 +16,69 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Comprehension,
     Constant,
-    Define,
+    DefinitionStatement,
     Expression,
-    Facts,
+    FrozenRecord,
     Function,
     If,
     Loop,
     Operation,
     Ref,
-    Small,
     Statement,
+    SyntaxTree,
     Try,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, statements, within
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
 
 
-class Ran(Small, frozen=True):
+class PrecedingStatement(FrozenRecord, frozen=True):
     """A statement; ``certain`` says that it has run whenever the place is reached."""
 
     statement: Statement
     certain: bool
 
 
-def ran_before(body: tuple[Statement, ...], offset: int) -> Sequence[Ran]:
+def preceding_statements(body: tuple[Statement, ...], offset: int) -> Sequence[PrecedingStatement]:
     """The statements of a body that may have run before the one at ``offset``, in the order of the text.
 
     Of the branches around the place only its own counts; of a loop around it all may have run, in an earlier round. A
     statement around the place comes before its blocks: its header has run.
     """
-    found: list[Ran] = []
+    found: list[PrecedingStatement] = []
     _add_before(body, offset, found)
     return found
 
 
-def _add_before(body: tuple[Statement, ...], offset: int, found: list[Ran]) -> None:
+def _add_before(body: tuple[Statement, ...], offset: int, found: list[PrecedingStatement]) -> None:
     for statement in body:
         if statement.start > offset:
             return
         inner = blocks(statement)
         if offset >= statement.end:
-            found.append(Ran(statement, True))
+            found.append(PrecedingStatement(statement, True))
             _add_inside(inner, isinstance(statement, With), found)
             continue
         if inner:
-            found.append(Ran(statement, True))
+            found.append(PrecedingStatement(statement, True))
         if isinstance(statement, Loop):
-            found += (Ran(each, False) for each in statements(statement.body) if each.start > offset)
+            found += (PrecedingStatement(each, False) for each in statements(statement.body) if each.start > offset)
         for block in inner:
             if block and block[0].start <= offset < block[-1].end:
                 _add_before(block, offset, found)
             elif isinstance(statement, Try):
-                found += (Ran(each, False) for each in statements(block) if each.end <= offset)
+                found += (PrecedingStatement(each, False) for each in statements(block) if each.end <= offset)
 
 
-def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: list[Ran]) -> None:
+def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: list[PrecedingStatement]) -> None:
     """What a statement that is over may have run in its blocks."""
     for block in inner:
         for each in block:
-            found.append(Ran(each, certain))
+            found.append(PrecedingStatement(each, certain))
             _add_inside(blocks(each), certain and isinstance(each, With), found)
 
 
-class Spot(NamedTuple):
+class BlockPosition(NamedTuple):
     """A statement in its block; ``around`` is the statement whose block that is, None for the body of the function."""
 
     block: tuple[Statement, ...]
@@ -96,11 +95,11 @@ class Spot(NamedTuple):
         return self.block[: self.at]
 
 
-class Level(NamedTuple):
+class ControlFlowPosition(NamedTuple):
     """A function of a file (None: its top level) and the spots that lead to a statement in it, outermost first."""
 
     function: Function | None
-    spots: tuple[Spot, ...]
+    spots: tuple[BlockPosition, ...]
 
     @property
     def body(self) -> tuple[Statement, ...]:
@@ -113,14 +112,14 @@ class Level(NamedTuple):
             yield from spot.before
 
 
-def level_of(facts: Facts, offset: int) -> Level | None:
+def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition | None:
     """The function and the spots of the innermost statement at an offset; None in a class body or a lambda's file part."""
     function = function_at(facts, offset)
     spots = tuple(_spots(function.body if function else facts.body, offset, None))
-    return Level(function, spots) if spots else None
+    return ControlFlowPosition(function, spots) if spots else None
 
 
-def function_at(facts: Facts, offset: int) -> Function | None:
+def function_at(facts: SyntaxTree, offset: int) -> Function | None:
     """The innermost ``def`` whose body holds an offset."""
     around = [
         each
@@ -130,20 +129,20 @@ def function_at(facts: Facts, offset: int) -> Function | None:
     return max(around, key=lambda each: each.start, default=None)
 
 
-def in_loop(level: Level) -> bool:
+def in_loop(level: ControlFlowPosition) -> bool:
     """Whether a statement is run more than once each time that its function is, as far as blocks tell."""
     return any(isinstance(spot.around, Loop) for spot in level.spots)
 
 
-def hidden(level: Level, offset: int) -> frozenset[str]:
+def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[str]:
     """The words that comprehensions around an offset in the innermost statement bind: a variable outside is not seen there."""
     return frozenset(
-        last_word(target)
+        last_identifier(target)
         for expression in expressions(level.spots[-1].statement)
-        for each in within(expression)
+        for each in subexpressions(expression)
         if isinstance(each, Comprehension) and each.start <= offset < each.end
         for clause in each.clauses
-        for target in within(clause.target)
+        for target in subexpressions(clause.target)
     )
 
 
@@ -152,17 +151,17 @@ def is_elif(text: str, statement: Statement) -> bool:
     return isinstance(statement, If) and text.startswith("elif", statement.start)
 
 
-def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[Spot]:
+def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[BlockPosition]:
     for at, statement in enumerate(body):
         if statement.start <= offset < statement.end:
-            yield Spot(body, at, around)
-            if not isinstance(statement, Define):
+            yield BlockPosition(body, at, around)
+            if not isinstance(statement, DefinitionStatement):
                 for block in blocks(statement):
                     yield from _spots(block, offset, statement)
             return
 
 
-class Setting(NamedTuple):
+class StaticContext(NamedTuple):
     """What a body runs in: whether its module is the one that is started, the target torch (empty: not known), and the
     words of properties, whose reading runs code.
     """
@@ -172,7 +171,7 @@ class Setting(NamedTuple):
     properties: frozenset[str] = frozenset()
 
 
-def constant_truth(test: Expression, setting: Setting) -> bool | None:
+def constant_truth(test: Expression, setting: StaticContext) -> bool | None:
     """Whether a test is always true or always false; None where that is not known."""
     match test:
         case Constant(value=value):

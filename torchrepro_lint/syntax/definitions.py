@@ -1,10 +1,7 @@
-"""Where the variables of a file get their values: the statement, and the part of a value that it binds.
+"""Definitions: the statements that give a variable its value, with destructuring, and in-place updates of dictionaries and lists.
 
-What the statements of a file do to dictionaries and lists that variables hold: entries set, merged, dropped, items added.
-
-What statements store, and where.
-
-Which part of a value an assignment gives to a variable.
+A definition names the part of a value that a variable gets; a mutation site, the entry or item that is set, merged, dropped or added. A
+place that is stored to is a name, an attribute or an element.
 """
 
 from __future__ import annotations
@@ -20,20 +17,20 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
-    Facts,
-    Leave,
+    FrozenRecord,
     Loop,
     Operation,
     Ref,
-    Small,
+    SimpleStatement,
     Statement,
     Subscript,
+    SyntaxTree,
     With,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 
-class Assignment(Small, frozen=True):
+class Assignment(FrozenRecord, frozen=True):
     """A statement that binds a variable, and to what. An element is a ``Subscript``: with its place in an unpacking, and
     without indices for any of them, as in a loop.
     """
@@ -45,7 +42,7 @@ class Assignment(Small, frozen=True):
 Assignments: TypeAlias = dict[str, list[Assignment]]
 
 
-def assignments(facts: Facts) -> Assignments:
+def assignments(facts: SyntaxTree) -> Assignments:
     """What all variables of a file are given, by name (``:f.<locals>.x``), in the order of the text."""
     found: Assignments = {}
     for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
@@ -55,7 +52,7 @@ def assignments(facts: Facts) -> Assignments:
     return found
 
 
-def set_attributes(facts: Facts) -> Iterator[tuple[Ref, Expression]]:
+def attribute_stores(facts: SyntaxTree) -> Iterator[tuple[Ref, Expression]]:
     """What is set as an attribute of an object other than ``self``: the object, with the attribute, and what it gets."""
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
@@ -82,7 +79,7 @@ def _bindings(statement: Statement) -> Iterator[tuple[str, Expression]]:
                 if name is not None:
                     yield from _bound(name, entered)
     for expression in expressions(statement):
-        for each in within(expression):
+        for each in subexpressions(expression):
             if isinstance(each, Comprehension):
                 for clause in each.clauses:
                     yield from _bound(clause.target, _any_of(clause.source))
@@ -126,7 +123,7 @@ _METHODS = {
 }
 
 
-class Change(NamedTuple):
+class ContainerUpdate(NamedTuple):
     """``kind`` is ``set``, ``default`` or ``drop`` of a ``key`` (None: not known), ``merge`` of what ``args`` are as those of
     ``dict``; of a list ``add`` of one item, or ``join`` of the items of another.
     """
@@ -137,59 +134,62 @@ class Change(NamedTuple):
     args: tuple[Arg, ...] = ()
 
 
-class Mutation(NamedTuple):
+class MutationSite(NamedTuple):
     """A change, and the statement that makes it."""
 
     statement: Statement
-    change: Change
+    change: ContainerUpdate
 
 
 # By the holder: a name of the file (``:f.<locals>.x``) and the attributes read from it.
-Mutations: TypeAlias = dict[tuple[str, tuple[str, ...]], list[Mutation]]
+MutationSites: TypeAlias = dict[tuple[str, tuple[str, ...]], list[MutationSite]]
 
 
-def mutations(facts: Facts) -> Mutations:
+def mutation_sites(facts: SyntaxTree) -> MutationSites:
     """The mutations in a file, in the order of the text."""
-    found: Mutations = {}
+    found: MutationSites = {}
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
             for holder, change in _changes(statement):
                 for root in holder.roots:
-                    found.setdefault((root, holder.path), []).append(Mutation(statement, change))
+                    found.setdefault((root, holder.path), []).append(MutationSite(statement, change))
     return found
 
 
-def _changes(statement: Statement) -> Iterator[tuple[Ref, Change]]:
+def _changes(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
     """What a statement does itself, without its blocks."""
     if isinstance(statement, Assign) and statement.value is not None:
         for target in statement.targets:
             if isinstance(target, Subscript) and isinstance(target.value, Ref):
-                yield target.value, Change("set", _key(target.indices), statement.value)
+                yield target.value, ContainerUpdate("set", _key(target.indices), statement.value)
             elif statement.op in ("|=", "+=") and isinstance(target, Ref):
                 arg = Arg(statement.value.start, statement.value.end, None, "", statement.value)
-                yield target, Change("merge" if statement.op == "|=" else "join", None, statement.value, (arg,))
-    if isinstance(statement, Leave) and statement.kind == "del":
+                yield (
+                    target,
+                    ContainerUpdate("merge" if statement.op == "|=" else "join", None, statement.value, (arg,)),
+                )
+    if isinstance(statement, SimpleStatement) and statement.kind == "del":
         for value in statement.values:
             for each in value.items if isinstance(value, Collection) else (value,):
                 if isinstance(each, Subscript) and isinstance(each.value, Ref):
-                    yield each.value, Change("drop", _key(each.indices))
+                    yield each.value, ContainerUpdate("drop", _key(each.indices))
     for expression in expressions(statement):
-        for part in within(expression):
+        for part in subexpressions(expression):
             if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
                 yield from _by_method(part, part.func)
 
 
-def _by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, Change]]:
+def _by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:
     kind = _METHODS.get(func.path[-1])
     holder = func._replace(path=func.path[:-1])
     if kind == "merge":
-        yield holder, Change("merge", None, None, call.args)
+        yield holder, ContainerUpdate("merge", None, None, call.args)
     elif kind in ("add", "join") and call.args:
-        yield holder, Change(kind, None, call.args[-1].value)
+        yield holder, ContainerUpdate(kind, None, call.args[-1].value)
     elif kind in ("default", "drop") and call.args:
         value = call.args[1].value if len(call.args) > 1 else None
         if kind == "drop" or value is not None:
-            yield holder, Change(kind, _key((call.args[0].value,)), value)
+            yield holder, ContainerUpdate(kind, _key((call.args[0].value,)), value)
 
 
 def _key(indices: tuple[Expression, ...]) -> str | None:
@@ -199,7 +199,7 @@ def _key(indices: tuple[Expression, ...]) -> str | None:
     return None
 
 
-def stored(statement: Statement) -> tuple[Expression, ...]:
+def header_targets(statement: Statement) -> tuple[Expression, ...]:
     """What the head of a loop or of a ``with`` assigns to."""
     match statement:
         case Loop(target=target) if target is not None:
@@ -209,7 +209,7 @@ def stored(statement: Statement) -> tuple[Expression, ...]:
     return ()
 
 
-def places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
+def stored_places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
     """The attributes and items that an assignment changes, each with its part of the value."""
     match target:
         case Subscript():
@@ -220,10 +220,12 @@ def places(target: Expression, value: Expression | None) -> Iterator[tuple[Expre
             whole = isinstance(value, Collection) and len(value.items) == len(items)
             for index, item in enumerate(items):
                 if item is not None:
-                    yield from places(item, value.items[index] if whole and isinstance(value, Collection) else None)
+                    yield from stored_places(
+                        item, value.items[index] if whole and isinstance(value, Collection) else None
+                    )
 
 
-def position(body: Iterable[Statement], root: str, value: Expression) -> int | None:
+def unpacking_index(body: Iterable[Statement], root: str, value: Expression) -> int | None:
     """The position at which a variable stands where a body takes a value apart: 0 for ``net`` in ``net, step = build()``.
 
     None where the variable gets the value in another way, or stands behind a star.

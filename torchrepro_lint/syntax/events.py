@@ -1,38 +1,38 @@
-"""What happens when a function runs, with what surrounds it.
+"""Events in evaluation order: the calls, iterations, imports, subscripts and stores of one body, each with its path condition.
 
-What running a function does, in evaluation order: calls, iterations, imports, subscripts, with what surrounds them.
+Branches that a constant test rules out have no events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.syntax.control_flow import Setting, constant_truth
-from torchrepro_lint.syntax.definitions import places, stored
+from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth
+from torchrepro_lint.syntax.definitions import header_targets, stored_places
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
     Comprehension,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
+    ExpressionStatement,
+    FrozenRecord,
     If,
     Import,
-    Leave,
     Loop,
     Operation,
     Ref,
-    Small,
+    SimpleStatement,
     Statement,
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, parts
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of
 
 
-class Guard(Small, frozen=True):
+class Guard(FrozenRecord, frozen=True):
     """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
 
     ``certain`` says that whatever comes after the ``if`` has been in this branch: the other one raises or leaves.
@@ -43,7 +43,7 @@ class Guard(Small, frozen=True):
     certain: bool = False
 
 
-class Event(Small, frozen=True):
+class Event(FrozenRecord, frozen=True):
     """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
     ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
 
@@ -58,24 +58,24 @@ class Event(Small, frozen=True):
     given: Expression | None = None
 
 
-def mark(event: Event) -> tuple[str, int]:
+def event_key(event: Event) -> tuple[str, int]:
     """What tells an event from the others of a project, as long as its facts stay. The event itself does not: it may be worked
     out more than once.
     """
     return event.kind, id(event.statement if event.value is None else event.value)
 
 
-def events(body: tuple[Statement, ...], setting: Setting) -> tuple[Event, ...]:
+def events(body: tuple[Statement, ...], setting: StaticContext) -> tuple[Event, ...]:
     """The events of a body. Branches that a constant test rules out are not there."""
-    watching = _Watching(setting)
+    watching = _EventExtractor(setting)
     watching.body(body, ())
     return tuple(watching.found)
 
 
-class _Watching:
+class _EventExtractor:
     """Goes over bodies and notes what happens; a list of its own, since every expression of a project comes by here."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: StaticContext) -> None:
         self._setting = setting
         self._properties = setting.properties
         self.found: list[Event] = []
@@ -102,17 +102,17 @@ class _Watching:
                 self._assign(statement, guards)
                 continue
             inner = self._own(statement, guards)
-            if isinstance(statement, Leave) and statement.kind in ("return", "raise", "break", "continue"):
+            if isinstance(statement, SimpleStatement) and statement.kind in ("return", "raise", "break", "continue"):
                 return  # what follows in this block never runs
             if isinstance(statement, Loop) and statement.target is not None:
                 for each in _iterated(statement.source):
                     self._note("iterate", each, statement, guards)
-            if kind is not Do and kind is not Leave:
+            if kind is not ExpressionStatement and kind is not SimpleStatement:
                 self._blocks(statement, inner)
 
     def _own(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """What a statement does itself; returns the guards that what is inside it stands in."""
-        targets = [id(each) for each in stored(statement)]
+        targets = [id(each) for each in header_targets(statement)]
         inner = guards
         for expression in expressions(statement):
             if id(expression) in targets:
@@ -134,7 +134,7 @@ class _Watching:
             look = self._target if statement.op in ("=", ":") else self._expression
             look(target, statement, guards)
         for target in targets if value is not None else ():
-            for place, given in places(target, value):
+            for place, given in stored_places(target, value):
                 self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
@@ -157,7 +157,7 @@ class _Watching:
                     self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
                 if truth is not True and orelse:
                     self.body(orelse, (*guards, Guard("else", test, _leaves(then))))
-            case Define(body=definitions):
+            case DefinitionStatement(body=definitions):
                 self.body(definitions, guards)
             case _:
                 for block in blocks(statement):
@@ -181,7 +181,7 @@ class _Watching:
             self._expression(one, statement, (*guards, Guard("if", test)))
             self._expression(other, statement, (*guards, Guard("else", test)))
             return
-        for part in parts(expression):
+        for part in operands_of(expression):
             if type(part) is not Constant:
                 self._expression(part, statement, guards)
         if kind is Call:
@@ -203,9 +203,9 @@ class _Watching:
 def _leaves(body: tuple[Statement, ...]) -> bool:
     """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
     match body[-1:]:
-        case (Leave(kind="return" | "raise" | "continue" | "break"),):
+        case (SimpleStatement(kind="return" | "raise" | "continue" | "break"),):
             return True
-        case (Do(value=Call(func=Ref(roots=roots, path=path))),):
+        case (ExpressionStatement(value=Call(func=Ref(roots=roots, path=path))),):
             return ".".join((roots[0], *path)) in ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
     return False
 
@@ -228,5 +228,5 @@ def _iterated(source: Expression) -> Iterator[Expression]:
         case Call(func=Ref(roots=roots, path=()), args=args) if not _ALONG.isdisjoint(roots):
             for arg in args:
                 yield from _iterated(arg.value)
-        case Call(func=func, args=(first, *_)) if last_word(func) in _BARS and not first.star:
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _BARS and not first.star:
             yield from _iterated(first.value)

@@ -1,8 +1,8 @@
-"""Facts as lines of text, of which only those are read that are asked for: a link asks most files for one function.
+"""Encoding of a syntax tree as lines of text that are decoded on demand: linking asks most files for one function.
 
-The first line is about the whole file: its top level and classes, the outlines of its functions, which functions call by
-which words, and the variables outside functions. Each function has two more, for its parameters and its body; the
-variables that are assigned in it are in the latter.
+The first line is about the whole file: its top level and classes, the outlines of its functions, which functions call which
+identifiers, and the variables outside functions. Each function has two more, for its parameters and its body; the variables that are
+assigned in it are in the latter.
 """
 
 from __future__ import annotations
@@ -12,29 +12,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from torchrepro_lint.syntax.nodes import Assigned, Class, Expression, Facts, Function, Param, Statement, Summary, Values
+from torchrepro_lint.syntax.nodes import (
+    AssignedValues,
+    Class,
+    DefinitionTable,
+    Expression,
+    Function,
+    ModuleSummary,
+    Param,
+    Statement,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.serialization import Reader, Writer
-from torchrepro_lint.syntax.summary import words_of
+from torchrepro_lint.syntax.summary import identifiers_of
 
 
-def to_text(facts: Facts) -> str:
+def encode_tree(facts: SyntaxTree) -> str:
     """The text of facts without their summary, in ASCII; equal facts give equal texts, if the same records in them are one
     object.
     """
-    return _Lines(facts).text()
+    return _LineEncoder(facts).text()
 
 
-def from_text(text: str, summary: Summary) -> Facts:
+def decode_tree(text: str, summary: ModuleSummary) -> SyntaxTree:
     """The facts of a text, whose functions and variables are read when they are asked for. Raises ``ValueError`` where the
     first line is none of ``to_text``; of the others, which the pack has a signed digest of, nothing is promised.
     """
-    return cast("Facts", StoredFacts(_Stored(text), summary))
+    return cast("SyntaxTree", LazySyntaxTree(_EncodedFile(text), summary))
 
 
-class _Lines:
+class _LineEncoder:
     """The lines of a file that is being written."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: SyntaxTree) -> None:
         self._facts = facts
         self._writer = Writer()
 
@@ -65,7 +75,7 @@ class _Lines:
         writer.line = _body_line(number)
         yield [writer.all(function.body)]
 
-    def _line_of(self, name: str, values: Values, scopes: Mapping[str, int]) -> int:
+    def _line_of(self, name: str, values: AssignedValues, scopes: Mapping[str, int]) -> int:
         """The line of a variable: one of a function where its values stand there, or where it is the function's own."""
         lines = {line for _, value in values if (line := self._writer.line_of(value)) is not None}
         if not lines:
@@ -81,16 +91,16 @@ def _body_line(number: int) -> int:
     return 2 * number + 2
 
 
-def _callers(facts: Facts) -> dict[str, list[int]]:
+def _callers(facts: SyntaxTree) -> dict[str, list[int]]:
     """The bodies in which something is called by a word: 0 is the top level, others are the functions' numbers plus one."""
     found: dict[str, list[int]] = {}
     for number, body in enumerate((facts.body, *(each.body for each in facts.functions))):
-        for word in sorted(words_of(body).calls):
+        for word in sorted(identifiers_of(body).calls):
             found.setdefault(word, []).append(number)
     return found
 
 
-class _Stored:
+class _EncodedFile:
     """The lines of a file that is read, each decoded when it is first asked for."""
 
     def __init__(self, text: str) -> None:
@@ -119,7 +129,7 @@ class _Stored:
         found: tuple[Statement, ...] = self._line(_body_line(number))[0]
         return found
 
-    def assigned(self, name: str) -> Values | None:
+    def assigned(self, name: str) -> AssignedValues | None:
         """What a variable is assigned; None where it is no variable."""
         place = self.places.get(name)
         return None if place is None else self._line(place[0])[1][place[1]]
@@ -143,7 +153,7 @@ class _Stored:
         body, *values = raw
         return self._all(line, body), [self._values(line, each) for each in values]
 
-    def _values(self, line: int, values: Any) -> Values:
+    def _values(self, line: int, values: Any) -> AssignedValues:
         return tuple([(how, self._all(line, [value])[0]) for how, value in values])
 
     def _all(self, line: int, values: list[Any]) -> tuple[Any, ...]:
@@ -159,10 +169,10 @@ class _Stored:
         return self._complete[line]
 
 
-class StoredFunction(Function):
+class LazyFunction(Function):
     """A function whose parameters and body are read when they are asked for."""
 
-    stored: _Stored
+    stored: _EncodedFile
     number: int
 
     @property
@@ -182,10 +192,10 @@ class StoredFunction(Function):
         return self.stored.body_of(self.number)
 
 
-class StoredFacts:
+class LazySyntaxTree:
     """``Facts`` of which what is inside functions is read when it is asked for."""
 
-    def __init__(self, stored: _Stored, summary: Summary) -> None:
+    def __init__(self, stored: _EncodedFile, summary: ModuleSummary) -> None:
         self._stored = stored
         self.summary = summary
         self.body = stored.body
@@ -203,15 +213,15 @@ class StoredFacts:
         return tuple(self._function(number, *each) for number, each in enumerate(self._stored.outlines))
 
     def _function(self, number: int, start: int, end: int, name: str, owner: str | None, generator: bool) -> Function:
-        found: StoredFunction = StoredFunction(start, end, name, (), (), (), owner, generator, None)
+        found: LazyFunction = LazyFunction(start, end, name, (), (), (), owner, generator, None)
         found.stored = self._stored
         found.number = number
         return found
 
     @cached_property
-    def assigned(self) -> Mapping[str, Values]:
+    def assigned(self) -> Mapping[str, AssignedValues]:
         """The variables, each to be read when it is asked for."""
-        return _Variables(self._stored)
+        return _LazyDefinitionTable(self._stored)
 
     def calling(self, word: str) -> Sequence[int]:
         """See ``Facts``."""
@@ -219,15 +229,15 @@ class StoredFacts:
         return found
 
 
-class _Variables(Mapping[str, Values]):
-    def __init__(self, stored: _Stored) -> None:
+class _LazyDefinitionTable(Mapping[str, AssignedValues]):
+    def __init__(self, stored: _EncodedFile) -> None:
         self._stored = stored
 
     def get(self, name: str, default: Any = None) -> Any:
         found = self._stored.assigned(name)
         return default if found is None else found
 
-    def __getitem__(self, name: str) -> Values:
+    def __getitem__(self, name: str) -> AssignedValues:
         found = self._stored.assigned(name)
         if found is None:
             raise KeyError(name)
@@ -240,7 +250,7 @@ class _Variables(Mapping[str, Values]):
         return len(self._stored.places)
 
 
-def whole(facts: Facts) -> Facts:
+def fully_decoded(facts: SyntaxTree) -> SyntaxTree:
     """Stored facts with all that is in them read, as they were collected."""
     functions = tuple(
         Function(
@@ -256,4 +266,6 @@ def whole(facts: Facts) -> Facts:
         )
         for each in facts.functions
     )
-    return Facts(facts.body, functions, facts.classes, Assigned(facts.assigned), facts.imports_end, facts.summary)
+    return SyntaxTree(
+        facts.body, functions, facts.classes, DefinitionTable(facts.assigned), facts.imports_end, facts.summary
+    )

@@ -1,7 +1,4 @@
-"""libcst's operators → the operations of ``facts``.
-
-libcst expressions → the expressions of ``facts``: one function per node type, found by a table.
-"""
+"""Lowering of the expressions of libcst: one function per node type, in a table."""
 
 # ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
 
@@ -14,7 +11,13 @@ import libcst as cst
 
 from torchrepro_lint.source.ipython import literal
 from torchrepro_lint.syntax import lowering_rules
-from torchrepro_lint.syntax.lowering_rules import LONGEST_TEXT, called, joined, number, signed
+from torchrepro_lint.syntax.lowering_rules import (
+    MAX_TEXT_LENGTH,
+    concatenated_strings,
+    number_literal,
+    resolve_super,
+    unary_operation,
+)
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -26,33 +29,33 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scope_builder import Lowering, ToExpression, typed
+from torchrepro_lint.syntax.scope_builder import Lowering, ToExpression, by_node_type
 from torchrepro_lint.syntax.scopes import Scope
-from torchrepro_lint.syntax.tokens import opening
+from torchrepro_lint.syntax.tokens import after_opening
 
 if TYPE_CHECKING:
-    from torchrepro_lint.syntax.libcst_positions import Offsets
+    from torchrepro_lint.syntax.libcst_positions import NodeSpans
 
 
-def unary(collector: Lowering, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
-    value = collector.convert(scope, node.expression)
-    return signed(SIGNS[type(node.operator)], value, start, end)
+def unary(lowering: Lowering, scope: Scope, node: cst.UnaryOperation, start: int, end: int) -> Expression:
+    value = lowering.convert(scope, node.expression)
+    return unary_operation(SIGNS[type(node.operator)], value, start, end)
 
 
-def binary(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def binary(lowering: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
     chain = [node]
     while type(chain[-1].left) is type(node):
         chain.append(chain[-1].left)
-    value = collector.convert(scope, chain[-1].left)
+    value = lowering.convert(scope, chain[-1].left)
     for link in reversed(chain):
-        right = collector.convert(scope, link.right)
-        value = Operation(*offsets_of(collector).inner(link), SIGNS[type(link.operator)], (value, right))
+        right = lowering.convert(scope, link.right)
+        value = Operation(*offsets_of(lowering).inner(link), SIGNS[type(link.operator)], (value, right))
     return value
 
 
-def offsets_of(collector: Lowering) -> Offsets:
-    offsets: Offsets = collector.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
+def offsets_of(lowering: Lowering) -> NodeSpans:
+    offsets: NodeSpans = lowering.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
     return offsets
 
 
@@ -89,127 +92,127 @@ SIGNS: dict[type, str] = {
 }
 
 
-def _name(collector: Lowering, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
+def _name(lowering: Lowering, scope: Scope, node: cst.Name, start: int, end: int) -> Expression:
     constant = _NAMED_CONSTANTS.get(node.value, ...)
     if constant is not ...:
         return Constant(start, end, constant)
     return Ref(start, end, scope.resolve(node.value), (), end)
 
 
-def _attribute(collector: Lowering, scope: Scope, node: cst.Attribute, start: int, end: int) -> Expression:
+def _attribute(lowering: Lowering, scope: Scope, node: cst.Attribute, start: int, end: int) -> Expression:
     path: list[str] = []
     base: cst.BaseExpression = node
     while type(base) is cst.Attribute:
         path.append(base.attr.value)
         base = base.value
-    base_end = offsets_of(collector).outer(node.value)[1]
+    base_end = offsets_of(lowering).outer(node.value)[1]
     if type(base) is cst.Name and base.value not in _NAMED_CONSTANTS:
         return Ref(start, end, scope.resolve(base.value), tuple(reversed(path)), base_end)
-    return Attribute(start, end, collector.convert(scope, node.value), node.attr.value, base_end)
+    return Attribute(start, end, lowering.convert(scope, node.value), node.attr.value, base_end)
 
 
-def _call(collector: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
-    func = called(scope, collector.convert(scope, node.func))
-    open_ = opening(collector.tree.text, offsets_of(collector).outer(node.func)[1])
-    return Call(start, end, func, tuple(arguments(collector, scope, node.args)), open_)
+def _call(lowering: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
+    func = resolve_super(scope, lowering.convert(scope, node.func))
+    open_ = after_opening(lowering.tree.text, offsets_of(lowering).outer(node.func)[1])
+    return Call(start, end, func, tuple(arguments(lowering, scope, node.args)), open_)
 
 
-def arguments(collector: Lowering, scope: Scope, args: Any) -> Iterator[Arg]:
+def arguments(lowering: Lowering, scope: Scope, args: Any) -> Iterator[Arg]:
     """The records of the arguments of a call or of a class's bases."""
     for arg in args:
-        start, end = offsets_of(collector).outer(arg.value)
+        start, end = offsets_of(lowering).outer(arg.value)
         keyword = arg.keyword.value if arg.keyword else None
-        yield Arg(start, end, keyword, arg.star, collector.convert(scope, arg.value))
+        yield Arg(start, end, keyword, arg.star, lowering.convert(scope, arg.value))
 
 
-def _subscript(collector: Lowering, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
-    value = collector.convert(scope, node.value)
-    index = tuple(_index(collector, scope, element.slice) for element in node.slice)
-    return Subscript(start, end, value, index, offsets_of(collector).outer(node.value)[1])
+def _subscript(lowering: Lowering, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
+    value = lowering.convert(scope, node.value)
+    index = tuple(_index(lowering, scope, element.slice) for element in node.slice)
+    return Subscript(start, end, value, index, offsets_of(lowering).outer(node.value)[1])
 
 
-def _index(collector: Lowering, scope: Scope, node: cst.BaseSlice) -> Expression:
+def _index(lowering: Lowering, scope: Scope, node: cst.BaseSlice) -> Expression:
     if isinstance(node, cst.Index):
-        value = collector.convert(scope, node.value)
+        value = lowering.convert(scope, node.value)
         if not node.star:
             return value
-        start, end = offsets_of(collector).outer(node.value)
-        return Operation(collector.tree.text.rindex("*", 0, start), end, "*", (value,))
+        start, end = offsets_of(lowering).outer(node.value)
+        return Operation(lowering.tree.text.rindex("*", 0, start), end, "*", (value,))
     assert isinstance(node, cst.Slice)
-    bounds = [collector.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
-    start, end = offsets_of(collector).inner(node)
+    bounds = [lowering.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
+    start, end = offsets_of(lowering).inner(node)
     nothing = Constant(start, start, None)
     return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
 
 
-def _text(collector: Lowering, scope: Scope, node: cst.SimpleString, start: int, end: int) -> Expression:
+def _text(lowering: Lowering, scope: Scope, node: cst.SimpleString, start: int, end: int) -> Expression:
     raw = node.value
-    if end - start > LONGEST_TEXT:
+    if end - start > MAX_TEXT_LENGTH:
         return Operation(start, end, "f", ())
     if raw[0] in "'\"" and "\\" not in raw and raw[:3] not in ("'''", '"""'):
         return Constant(start, end, raw[1:-1])
     return Constant(start, end, literal(raw))
 
 
-def _joined(collector: Lowering, scope: Scope, node: cst.ConcatenatedString, start: int, end: int) -> Expression:
-    left = collector.convert(scope, node.left)
-    return joined(left, collector.convert(scope, node.right), start, end)
+def _joined(lowering: Lowering, scope: Scope, node: cst.ConcatenatedString, start: int, end: int) -> Expression:
+    left = lowering.convert(scope, node.left)
+    return concatenated_strings(left, lowering.convert(scope, node.right), start, end)
 
 
-def _formatted(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    return Operation(start, end, "f", tuple(_interpolated(collector, scope, node.parts, start)))
+def _formatted(lowering: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    return Operation(start, end, "f", tuple(_interpolated(lowering, scope, node.parts, start)))
 
 
-def _interpolated(collector: Lowering, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
+def _interpolated(lowering: Lowering, scope: Scope, parts: Any, start: int) -> Iterator[Expression]:
     for part in parts:
         if isinstance(part, cst.FormattedStringText):
             yield Constant(start, start, part.value)
         elif expression := getattr(part, "expression", None):
-            yield collector.convert(scope, expression)
-            yield from _interpolated(collector, scope, part.format_spec or (), start)
+            yield lowering.convert(scope, expression)
+            yield from _interpolated(lowering, scope, part.format_spec or (), start)
 
 
-def _number(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    return number(literal(node.value), start, end)
+def _number(lowering: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
+    return number_literal(literal(node.value), start, end)
 
 
-def _ellipsis(collector: Lowering, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
+def _ellipsis(lowering: Lowering, scope: Scope, node: cst.Ellipsis, start: int, end: int) -> Expression:
     return Operation(start, end, "...", ())
 
 
-def _await(collector: Lowering, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
-    return Operation(start, end, "await", (collector.convert(scope, node.expression),))
+def _await(lowering: Lowering, scope: Scope, node: cst.Await, start: int, end: int) -> Expression:
+    return Operation(start, end, "await", (lowering.convert(scope, node.expression),))
 
 
-def _yield(collector: Lowering, scope: Scope, node: cst.Yield, start: int, end: int) -> Expression:
-    collector.generators.add(scope.function().name)
+def _yield(lowering: Lowering, scope: Scope, node: cst.Yield, start: int, end: int) -> Expression:
+    lowering.generators.add(scope.function().name)
     value = node.value
     if value is None:
         return Operation(start, end, "yield", ())
     if isinstance(value, cst.From):
-        return Operation(start, end, "yield from", (collector.convert(scope, value.item),))
-    return Operation(start, end, "yield", (collector.convert(scope, value),))
+        return Operation(start, end, "yield from", (lowering.convert(scope, value.item),))
+    return Operation(start, end, "yield", (lowering.convert(scope, value),))
 
 
-def _collection(collector: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
+def _collection(lowering: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
     items: list[Expression | None] = []
     for element in node.elements:
-        value = collector.convert(scope, element.value)
+        value = lowering.convert(scope, element.value)
         if isinstance(element, cst.StarredElement):
-            value = Operation(*offsets_of(collector).inner(element), "*", (value,))
+            value = Operation(*offsets_of(lowering).inner(element), "*", (value,))
         items.append(value)
     return Collection(start, end, _KINDS[type(node)], tuple(items))
 
 
-def _dict(collector: Lowering, scope: Scope, node: cst.Dict, start: int, end: int) -> Expression:
+def _dict(lowering: Lowering, scope: Scope, node: cst.Dict, start: int, end: int) -> Expression:
     items: list[Expression | None] = []
     for element in node.elements:
-        items.append(collector.convert(scope, element.key) if isinstance(element, cst.DictElement) else None)
-        items.append(collector.convert(scope, element.value))
+        items.append(lowering.convert(scope, element.key) if isinstance(element, cst.DictElement) else None)
+        items.append(lowering.convert(scope, element.value))
     return Collection(start, end, "dict", tuple(items))
 
 
-def other(collector: Lowering, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Expression:
+def other(lowering: Lowering, scope: Scope, node: cst.CSTNode, start: int, end: int) -> Expression:
     return Operation(start, end, "?", ())
 
 
@@ -222,7 +225,7 @@ _KINDS: dict[type, str] = {
 }
 
 EXPRESSIONS: dict[type, ToExpression] = {
-    **typed(cst, lowering_rules.EXPRESSIONS),
+    **by_node_type(cst, lowering_rules.EXPRESSIONS),
     cst.Name: _name,
     cst.Attribute: _attribute,
     cst.Call: _call,

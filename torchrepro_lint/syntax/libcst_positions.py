@@ -1,8 +1,8 @@
-"""Where each libcst node stands in the text: the only file that touches libcst's private parts.
+"""Spans of libcst nodes in the text: the only module that touches libcst's private parts.
 
-libcst keeps no positions; ``PositionProvider`` gets them by generating the code again and counting lines and columns at
-every token. Counting tokens for the wanted nodes only, and turning the counts into offsets afterwards, gives the same
-spans at a seventh of the time. Where a libcst release changes those internals, ``PositionProvider`` itself is asked.
+libcst keeps no positions; its ``PositionProvider`` generates the code again and counts lines and columns at every token. Counting tokens
+for the wanted nodes only, and turning the counts into offsets afterwards, gives the same spans in a seventh of the time. Where a libcst
+release changes those internals, ``PositionProvider`` itself is asked.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from libcst._nodes.internal import CodegenState
 from torchrepro_lint.source.text import Lines
 
 
-class Unplaced(Exception):  # noqa: N818  no error of ours
+class LostSource(Exception):  # noqa: N818  no error of ours
     """libcst does not give back the text that it has read, so that nobody can say where things stand."""
 
 
-class Offsets:
+class NodeSpans:
     """The spans of the nodes of one module, by identity; the tree must outlive this."""
 
     __slots__ = ("_inner", "_outer")
@@ -142,7 +142,7 @@ class _State(CodegenState):
 _LOST = frozenset("\f\\")
 
 
-def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
+def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans:
     """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from.
 
     Raises ``Unplaced`` where the tree does not hold all of it.
@@ -158,16 +158,16 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> Offsets:
         # Blanks after the conversion in an f-string (Python 3.12) are lost, too.
         if "".join(tree.code.split()) == "".join(text.lstrip("\ufeff").split()):
             return _by_letters(tree, text)
-        raise Unplaced
+        raise LostSource
     ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
 
     def convert(spans: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
         return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}
 
-    return Offsets(convert(state.inner), convert(state.outer))
+    return NodeSpans(convert(state.inner), convert(state.outer))
 
 
-def _by_letters(tree: libcst.Module, text: str) -> Offsets:
+def _by_letters(tree: libcst.Module, text: str) -> NodeSpans:
     """The same spans where blanks are lost within lines: by how many letters that are no blanks stand before."""
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
@@ -186,7 +186,7 @@ def _by_letters(tree: libcst.Module, text: str) -> Offsets:
 
     whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
     outer = {node: range_ for node, range_ in whole.items() if getattr(node, "lpar", ())}
-    return Offsets(convert(wrapper.resolve(PositionProvider)), convert(outer))
+    return NodeSpans(convert(wrapper.resolve(PositionProvider)), convert(outer))
 
 
 def _letters(text: str) -> list[int]:
@@ -194,7 +194,7 @@ def _letters(text: str) -> list[int]:
     return [at for at, letter in enumerate(text) if not letter.isspace() and (at or letter != "\ufeff")]
 
 
-def by_provider(tree: libcst.Module, text: str) -> Offsets:
+def by_provider(tree: libcst.Module, text: str) -> NodeSpans:
     """The same spans from libcst's public providers: slow, and the yardstick of the tests."""
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
@@ -209,7 +209,7 @@ def by_provider(tree: libcst.Module, text: str) -> Offsets:
 
     inner = convert(wrapper.resolve(PositionProvider))
     whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
-    return Offsets(inner, convert({node: place for node, place in whole.items() if getattr(node, "lpar", ())}))
+    return NodeSpans(inner, convert({node: place for node, place in whole.items() if getattr(node, "lpar", ())}))
 
 
 def _lost(code: str, text: str) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""libcst's tree of a text: any Python from 3.0 on, and the reference for what other trees say."""
+"""The tree of libcst's parser: any Python from 3.0 on, and the reference for what other trees say."""
 
 from __future__ import annotations
 
@@ -14,23 +14,30 @@ from torchrepro_lint.syntax import lowering_rules, scope_builder
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
 from torchrepro_lint.syntax.libcst_positions import locate
 from torchrepro_lint.syntax.nodes import Arg
-from torchrepro_lint.syntax.scope_builder import For, Lowering, Node, Parameter, SyntaxTree, typed
+from torchrepro_lint.syntax.scope_builder import (
+    ComprehensionClause,
+    Lowering,
+    Node,
+    Parameter,
+    ParserTree,
+    by_node_type,
+)
 from torchrepro_lint.syntax.scopes import Imported, Scope
-from torchrepro_lint.syntax.tokens import renamed
+from torchrepro_lint.syntax.tokens import has_unnormalised_names
 
-_STATEMENTS = typed(cst, lowering_rules.STATEMENTS)
+_STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
 
 # Whose spans are asked for; everything else goes unrecorded.
 LOCATED: frozenset[type] = frozenset({*EXPRESSIONS, *_STATEMENTS, cst.Slice, cst.StarredElement})
 
 
-class LibcstTree(SyntaxTree):
+class LibcstTree(ParserTree):
     """A text as libcst reads it. Raises what ``libcst.parse_module`` raises."""
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = typed(cst, scope_builder.BINDERS)
-    blocks = typed(cst, scope_builder.BLOCKS)
+    binders = by_node_type(cst, scope_builder.BINDERS)
+    blocks = by_node_type(cst, scope_builder.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:
@@ -39,7 +46,7 @@ class LibcstTree(SyntaxTree):
         self.module = cst.parse_module(text)
         self.offsets = locate(self.module, text, LOCATED)
         self.span = self.offsets.inner
-        if not text.isascii() and renamed(text):
+        if not text.isascii() and has_unnormalised_names(text):
             _rename(self.module)
 
     def body(self, block: Node | None) -> Sequence[Node]:
@@ -69,7 +76,7 @@ class LibcstTree(SyntaxTree):
         try:
             if self.module.get_docstring(clean=False) is None:
                 return 0
-        except ipython.REFUSALS:
+        except ipython.PARSER_ERRORS:
             pass  # a string that Python does not take: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
@@ -135,17 +142,17 @@ class LibcstTree(SyntaxTree):
     def returns(self, node: cst.FunctionDef) -> Node | None:
         return node.returns.annotation if node.returns else None
 
-    def bases(self, collector: Lowering, scope: Scope, node: cst.ClassDef) -> Iterable[Arg]:
-        return arguments(collector, scope, (*node.bases, *node.keywords))
+    def bases(self, lowering: Lowering, scope: Scope, node: cst.ClassDef) -> Iterable[Arg]:
+        return arguments(lowering, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:
         value = ipython.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
         return value if isinstance(value, str) else None
 
-    def loops(self, comprehension: Any) -> Iterator[For]:
+    def loops(self, comprehension: Any) -> Iterator[ComprehensionClause]:
         clause = comprehension.for_in
         while clause is not None:
-            yield For(clause.target, clause.iter, [condition.test for condition in clause.ifs])
+            yield ComprehensionClause(clause.target, clause.iter, [condition.test for condition in clause.ifs])
             clause = clause.inner_for_in
 
     def compared(self, comparison: cst.Comparison) -> Iterator[tuple[str, Node]]:

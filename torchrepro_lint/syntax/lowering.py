@@ -1,4 +1,4 @@
-"""A syntax tree → ``Facts``: one walk, whichever parser made the tree."""
+"""Lowering: one walk from the tree of either parser to our own syntax tree."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import re
 from sys import intern
 
 from torchrepro_lint.syntax.nodes import (
-    Assigned,
     Class,
-    Define,
+    DefinitionStatement,
+    DefinitionTable,
     Expression,
-    Facts,
     Function,
     If,
     Import,
-    Leave,
     Operation,
     Param,
     Ref,
+    SimpleStatement,
     Statement,
+    SyntaxTree,
     Try,
 )
-from torchrepro_lint.syntax.scope_builder import Node, SyntaxTree, bind_body, bind_globals, target_words
+from torchrepro_lint.syntax.scope_builder import Node, ParserTree, bind_body, bind_globals, target_names
 from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.summary import summarise
 
@@ -29,10 +29,10 @@ _GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
 _DOTTED = re.compile(r"[\w.]+")
 
 
-class Collector:
+class TreeLowering:
     """The state of one walk. A function's body is walked where the function is defined."""
 
-    def __init__(self, tree: SyntaxTree) -> None:
+    def __init__(self, tree: ParserTree) -> None:
         self.tree = tree
         # The record of an expression, whose names are resolved in the scope.
         self.convert = tree.converter(self)
@@ -42,14 +42,14 @@ class Collector:
         self.generators: set[str] = set()
         self.stars: list[str] = []
 
-    def facts(self) -> Facts:
+    def facts(self) -> SyntaxTree:
         """The facts of the whole tree; to be asked once."""
         try:
             return self._facts()
         finally:
             del self.convert  # it holds this object, which would stay until garbage is collected
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> SyntaxTree:
         tree, scope = self.tree, Scope("module", ":", None)
         bind_body(tree, scope, tree.module)
         if "global" in tree.text and _GLOBAL.search(tree.text):
@@ -57,11 +57,11 @@ class Collector:
         body = self.body(scope, tree.module)
         functions, classes = tuple(sorted(self.functions)), tuple(sorted(self.classes))
         exports = tuple(sorted(scope.bound.items()))
-        return Facts(
+        return SyntaxTree(
             body=body,
             functions=functions,
             classes=classes,
-            assigned=Assigned(self.assigned),
+            assigned=DefinitionTable(self.assigned),
             imports_end=_imports_end(tree.docstring_end(), body),
             summary=summarise(body, functions, classes, self.assigned, exports, tuple(self.stars)),
         )
@@ -85,7 +85,7 @@ class Collector:
         if word is not None:
             self.assigned.setdefault(scope.variable(word), []).append((how, value))
         else:
-            for each in target_words(self.tree, target):
+            for each in target_names(self.tree, target):
                 self.assigned.setdefault(scope.variable(each), []).append(("[]", value))
 
     def define_function(self, scope: Scope, node: Node, start: int, end: int) -> tuple[Expression, ...]:
@@ -109,7 +109,7 @@ class Collector:
         name = scope.own(scope.numbered("<lambda>"))
         params = self._params(scope, node)
         value = self.convert(_enter(scope, name, params), node.body)
-        body: tuple[Statement, ...] = (Leave(value.start, value.end, "return", (value,)),)
+        body: tuple[Statement, ...] = (SimpleStatement(value.start, value.end, "return", (value,)),)
         self.functions.append(Function(start, end, name, params, (), body, None, False, None))
         return name
 
@@ -159,7 +159,7 @@ def _imports_end(docstring_end: int, body: tuple[Statement, ...]) -> int:
     """The end of the last import before the first definition; else of the docstring; else where the code starts."""
     end = docstring_end
     for statement in body:
-        if isinstance(statement, Define):
+        if isinstance(statement, DefinitionStatement):
             break
         if isinstance(statement, Import) or _only_imports(statement):
             end = statement.end

@@ -1,27 +1,17 @@
-"""The kind of record that a project has by the hundred thousand.
+"""The syntax tree of a file: nodes of expressions, statements and definitions, with resolved names and without a parser's objects.
 
-What one file says, as plain records: a slim syntax tree whose names are resolved.
-
-Nothing here knows a rule, torch, another file, or where the file lies: equal texts give equal facts. The records hold
-no libcst node, so they can be written to JSON and read back and kept for as long as the bytes of the file stay.
+Nothing here knows a rule, torch, another file, or where the file lies: equal texts give equal trees. The nodes are plain immutable records
+that are written to JSON, read back, and kept as long as the bytes of the file stay the same. A node is known by its identity.
 
 Names in a file
     ``:main`` is what the file itself defines, ``:Net.forward`` a method, ``:main.<locals>.x`` a local variable or
     parameter, ``torch.nn.Linear`` what an import brings in (as written, ``.utils.seed`` for a relative one),
-    ``builtins.len`` a builtin, ``:Net.<super>`` the ``super`` of a method, ``?x`` a name that nothing binds (a star import may). Linking turns them into names of
-    the project (``src/train.py:main``).
+    ``builtins.len`` a builtin, ``:Net.<super>`` the ``super`` of a method, ``?x`` a name that nothing binds (a star import may).
+    Linking turns them into qualified names of the project, ``src/train.py:main``: the path may hold colons, the rest does not.
 Order
     Bodies, operands and arguments stand in the order in which Python evaluates them.
 Offsets
     ``start`` and ``end`` count code points; an expression's own parentheses are not in its span.
-
-What the variables of a file are assigned, in little room: a project has a hundred thousand of them.
-
-What a call gives for the parameters of a function of the project.
-
-What a method gets for its first parameter, as its decorators say.
-
-Names of the project taken apart: ``path:function``, where the path may hold colons, and what follows it none.
 """
 
 from __future__ import annotations
@@ -40,27 +30,27 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Small(Struct, frozen=True, gc=False):
-    """A frozen record, equal to one of its type with equal fields, and matched by them in their order.
+class FrozenRecord(Struct, frozen=True, gc=False):
+    """An immutable record, such as a node of the syntax tree: equal to one of its type with equal fields, and matched by position.
 
-    It takes a third less memory than a named tuple and is made in a quarter of the time (``python -m benchmarks.records``). The
-    garbage collector does not look into it: nothing may be in it that leads back to it.
+    A project has hundreds of thousands. It takes a third less memory than a named tuple and a quarter of the time to create
+    (``python -m benchmarks.records``). The garbage collector skips it, so it must not contain a reference cycle.
     """
 
     def _replace(self, **changes: Any) -> Self:
-        """The record with other fields, as named tuples have it."""
+        """A copy with some fields replaced, as with named tuples."""
         return replace(self, **changes)
 
 
-def fields(of: Small) -> tuple[Any, ...]:
-    """What is in a record, in its order."""
+def fields(of: FrozenRecord) -> tuple[Any, ...]:
+    """The values of the fields of a record, in order."""
     return astuple(of)
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-class Constant(Small, frozen=True):
+class Constant(FrozenRecord, frozen=True):
     """A literal: number, string (adjacent parts joined), bytes, ``True``, ``False``, ``None`` or ``...``."""
 
     start: int
@@ -68,7 +58,7 @@ class Constant(Small, frozen=True):
     value: str | bytes | int | float | complex | bool | None
 
 
-class Ref(Small, frozen=True):
+class Ref(FrozenRecord, frozen=True):
     """A name with the attributes read from it: ``x``, ``torch.nn.Linear``, ``self.proj.weight``.
 
     ``roots`` are the names that its first word may be bound to, sorted; ``path`` are the attributes.
@@ -82,8 +72,8 @@ class Ref(Small, frozen=True):
     base_end: int
 
 
-class Attribute(Small, frozen=True):
-    """An attribute of what is not a name: ``f(x).T``."""
+class Attribute(FrozenRecord, frozen=True):
+    """An attribute of an expression that is not a name: ``f(x).T``."""
 
     start: int
     end: int
@@ -92,7 +82,7 @@ class Attribute(Small, frozen=True):
     base_end: int
 
 
-class Arg(Small, frozen=True):
+class Arg(FrozenRecord, frozen=True):
     """An argument of a call. ``star`` is ``""``, ``"*"`` or ``"**"``; ``start`` to ``end`` spans the value with its
     parentheses, but neither the keyword nor the comma.
     """
@@ -104,7 +94,7 @@ class Arg(Small, frozen=True):
     value: Expression
 
 
-class Call(Small, frozen=True):
+class Call(FrozenRecord, frozen=True):
     """``func(args)``; ``open`` is the offset after the opening parenthesis of the arguments."""
 
     start: int
@@ -114,7 +104,7 @@ class Call(Small, frozen=True):
     open: int
 
 
-class Subscript(Small, frozen=True):
+class Subscript(FrozenRecord, frozen=True):
     """``value[indices]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
 
     start: int
@@ -124,7 +114,7 @@ class Subscript(Small, frozen=True):
     base_end: int
 
 
-class Collection(Small, frozen=True):
+class Collection(FrozenRecord, frozen=True):
     """A tuple, list, set or dict display. A dict's items are keys and values in turn; ``**d`` has the key ``None``."""
 
     start: int
@@ -133,8 +123,8 @@ class Collection(Small, frozen=True):
     items: tuple[Expression | None, ...]
 
 
-class Operation(Small, frozen=True):
-    """Anything else that is made of operands: ``op`` names it.
+class Operation(FrozenRecord, frozen=True):
+    """An operation on operands, named by ``op``: every expression that has no node of its own.
 
     Binary operators and comparisons by their sign, ``and``/``or``/``not``, ``if`` (test, value, other value),
     ``await``, ``yield``, ``*`` (starred), ``f`` (f-string: its texts, placed at its start, and its values), ``:`` (slice), ``:=`` (target, value).
@@ -147,7 +137,7 @@ class Operation(Small, frozen=True):
     operands: tuple[Expression, ...]
 
 
-class Lambda(Small, frozen=True):
+class Lambda(FrozenRecord, frozen=True):
     """A lambda; ``function`` is the name of its ``Function``, whose body is one ``Return``."""
 
     start: int
@@ -155,7 +145,7 @@ class Lambda(Small, frozen=True):
     function: str
 
 
-class Clause(Small, frozen=True):
+class Clause(FrozenRecord, frozen=True):
     """``for target in source if tests`` of a comprehension."""
 
     target: Expression
@@ -163,7 +153,7 @@ class Clause(Small, frozen=True):
     tests: tuple[Expression, ...]
 
 
-class Comprehension(Small, frozen=True):
+class Comprehension(FrozenRecord, frozen=True):
     """``kind`` is ``list``, ``set``, ``dict`` or ``generator``; a dict comprehension has a key and a value."""
 
     start: int
@@ -178,15 +168,15 @@ Expression: TypeAlias = Constant | Ref | Attribute | Call | Subscript | Collecti
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-class Do(Small, frozen=True):
-    """An expression that stands as a statement."""
+class ExpressionStatement(FrozenRecord, frozen=True):
+    """An expression statement."""
 
     start: int
     end: int
     value: Expression
 
 
-class Assign(Small, frozen=True):
+class Assign(FrozenRecord, frozen=True):
     """``targets = value``, ``target op= value`` or ``target: annotation [= value]``."""
 
     start: int
@@ -197,8 +187,8 @@ class Assign(Small, frozen=True):
     annotation: Expression | None
 
 
-class Import(Small, frozen=True):
-    """An import: the modules it loads as written, and what it binds: (local name, name). A star binds ``*``."""
+class Import(FrozenRecord, frozen=True):
+    """An import statement: the modules that it loads, as written, and its bindings (local name, name). A star binds ``*``."""
 
     start: int
     end: int
@@ -206,7 +196,7 @@ class Import(Small, frozen=True):
     names: tuple[tuple[str, str], ...]
 
 
-class If(Small, frozen=True):
+class If(FrozenRecord, frozen=True):
     start: int
     end: int
     test: Expression
@@ -214,7 +204,7 @@ class If(Small, frozen=True):
     orelse: tuple[Statement, ...]
 
 
-class Loop(Small, frozen=True):
+class Loop(FrozenRecord, frozen=True):
     """``for target in source`` or, without a target, ``while source``."""
 
     start: int
@@ -225,14 +215,14 @@ class Loop(Small, frozen=True):
     orelse: tuple[Statement, ...]
 
 
-class With(Small, frozen=True):
+class With(FrozenRecord, frozen=True):
     start: int
     end: int
     items: tuple[tuple[Expression, Expression | None], ...]
     body: tuple[Statement, ...]
 
 
-class Try(Small, frozen=True):
+class Try(FrozenRecord, frozen=True):
     """Handlers are (exception types or None, body)."""
 
     start: int
@@ -243,8 +233,8 @@ class Try(Small, frozen=True):
     final: tuple[Statement, ...]
 
 
-class Match(Small, frozen=True):
-    """``match subject``: the cases' patterns are not kept, their guards and bodies are."""
+class Match(FrozenRecord, frozen=True):
+    """``match subject``: the guards and bodies of the cases, without their patterns."""
 
     start: int
     end: int
@@ -252,10 +242,10 @@ class Match(Small, frozen=True):
     cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
 
 
-class Define(Small, frozen=True):
-    """A ``def`` or ``class`` statement: where decorators, defaults and bases are evaluated and the name is bound.
+class DefinitionStatement(FrozenRecord, frozen=True):
+    """A ``def`` or ``class`` statement: it evaluates decorators, defaults and bases, and binds the name.
 
-    ``body`` is what runs there, too: a class's, empty for a function.
+    ``body`` is that of a class, which runs here, too; empty for a function.
     """
 
     start: int
@@ -265,8 +255,8 @@ class Define(Small, frozen=True):
     body: tuple[Statement, ...]
 
 
-class Leave(Small, frozen=True):
-    """``return``, ``raise``, ``assert``, ``del``, ``break`` or ``continue``, with its operands."""
+class SimpleStatement(FrozenRecord, frozen=True):
+    """A simple statement that is only a keyword and operands: ``return``, ``raise``, ``assert``, ``del``, ``break``, ``continue``."""
 
     start: int
     end: int
@@ -274,12 +264,14 @@ class Leave(Small, frozen=True):
     values: tuple[Expression, ...]
 
 
-Statement: TypeAlias = Do | Assign | Import | If | Loop | With | Try | Match | Define | Leave
+Statement: TypeAlias = (
+    ExpressionStatement | Assign | Import | If | Loop | With | Try | Match | DefinitionStatement | SimpleStatement
+)
 
 # --- definitions -----------------------------------------------------------------------------------------------------
 
 
-class Param(Small, frozen=True):
+class Param(FrozenRecord, frozen=True):
     """A parameter; ``kind`` is ``""``, ``"/"`` (positional only), ``"kw"`` (keyword only), ``"*"`` or ``"**"``."""
 
     name: str
@@ -314,25 +306,21 @@ class Class(NamedTuple):
     methods: tuple[tuple[str, str], ...]
 
 
-class Summary(NamedTuple):
-    """What a link asks of every file of a project, gathered once so that it need not look into them; words are sorted.
+class ModuleSummary(NamedTuple):
+    """The summary of a module: what linking asks of every file, gathered once so that trees need not be read. All sorted.
 
     ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
-    ``calls`` are the words by which something is called (see ``walk.called_word``), ``values`` the last words of what is
-    named without being called, ``inner`` those of attributes from which others are read, or that are of what is no name,
-    ``keywords`` those by which arguments are passed, with the literal keys of dictionaries,
-    ``decorators`` the roots and paths of what functions and classes are decorated with (of an expression, none),
-    ``partials`` those of what ``partial`` is given. ``through`` are the parameters that are called, as they are named in
-    the file. ``options`` are the words of the
-    command-line options that are declared here, ``entered`` of what ``with`` statements enter, with ``()`` where it is called,
-    ``properties`` of the methods that run when they are read. ``tables`` are
-    the variables in which a function stores its parameter, each with the outermost function that does. ``holds`` maps the
-    words of top-level variables and functions to those of what they may stand for or return (see ``walk.held_words``).
-    ``guarded`` says
-    that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
-    ``functions`` are the names of the functions outside classes and functions, ``classes`` those of all classes, in the
-    order of the file, each with its bases.
+    ``calls`` are the identifiers by which something is called (see ``visitor.callee_identifier``); ``values`` the last
+    identifiers of what is named without being called; ``inner`` the attributes from which others are read, or that belong to what is
+    no name; ``keywords`` those of arguments, and the literal string keys of dictionaries; ``decorators`` the roots and paths of
+    decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``through`` the parameters
+    that are called (higher-order calls), as they are named in the file; ``options`` the command-line options that are declared;
+    ``entered`` what ``with`` statements enter, with ``()`` where it is called; ``properties`` the methods that run when they are
+    read; ``tables`` the variables in which a function stores its parameter, each with the outermost such function.
+    ``holds`` maps top-level variables and functions to the identifiers of their possible values (see ``visitor.value_identifiers``).
+    ``guarded`` says that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
+    ``functions`` are the functions outside classes and functions, ``classes`` all classes, in the order of the file, with their bases.
     """
 
     exports: tuple[tuple[str, tuple[str, ...]], ...]
@@ -356,14 +344,14 @@ class Summary(NamedTuple):
     classes: tuple[tuple[str, tuple[Expression, ...]], ...]
 
 
-# How a variable is reached in a value (see ``Facts``), and the value; all that it is assigned.
-Values: TypeAlias = "tuple[tuple[str, Expression], ...]"
+# All values assigned to a variable: how the variable is reached in the value (see ``SyntaxTree``), and the value.
+AssignedValues: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
 
-class Facts(NamedTuple):
-    """All that is kept of a file.
+class SyntaxTree(NamedTuple):
+    """The syntax tree of a file, with its definitions and its summary.
 
-    ``assigned`` maps the name of each variable to what is assigned to it anywhere: how the variable is reached in the
+    ``assigned`` maps each variable to all values that are assigned to it anywhere: how the variable is reached in the
     value (``"="`` it is the value, ``"[]"`` an element of it, as in a loop or in unpacking, ``"with"`` entered from it,
     ``"+="`` and the like, ``"?"`` otherwise), and the value. ``imports_end`` is the offset after the last top-level
     import, or where one may be put.
@@ -372,9 +360,9 @@ class Facts(NamedTuple):
     body: tuple[Statement, ...]
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
-    assigned: Mapping[str, Values]
+    assigned: Mapping[str, AssignedValues]
     imports_end: int
-    summary: Summary
+    summary: ModuleSummary
 
     @property
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -382,43 +370,43 @@ class Facts(NamedTuple):
         return self.summary.exports
 
     def calling(self, _word: str) -> Sequence[int | None]:
-        """The bodies that may call something by a word (see ``walk.called_word``): 0 is the top level, others are the numbers
-        of functions plus one; None where nothing is known of single bodies, as here. Stored facts know it.
+        """The bodies that may call something by an identifier (see ``visitor.callee_identifier``): 0 is the top level, others are the
+        numbers of functions plus one; None where single bodies are not indexed, as here. A ``LazySyntaxTree`` has the index.
         """
         return (None,)
 
 
 def span(of: Expression | Statement | Arg | Function | Class) -> Span:
-    """The span of any record that has one."""
+    """The span of a node."""
     return Span(of.start, of.end)
 
 
-class Assigned(Mapping[str, "Values"]):
-    """The values of each variable, by its name; sorted.
+class DefinitionTable(Mapping[str, "AssignedValues"]):
+    """The definition table of a file: the values assigned to each variable, by name, sorted.
 
-    Most variables are assigned one value as it is: of these, only the value is held. Of others the row of ways and values
-    is, without a tuple for each pair.
+    It is compact, since a project has a hundred thousand variables: most are assigned one plain value, and only that is stored. Of
+    others it is a flat row of pairs.
     """
 
-    __slots__ = ("_held", "_names")
+    __slots__ = ("_names", "_rows")
 
     def __init__(self, values: Mapping[str, Sequence[tuple[str, Expression]]]) -> None:
         self._names = tuple(sorted(values))
-        self._held = tuple([_held(values[name]) for name in self._names])
+        self._rows = tuple([_row(values[name]) for name in self._names])
 
-    def __getitem__(self, name: str) -> Values:
-        found: Values | None = self.get(name)
+    def __getitem__(self, name: str) -> AssignedValues:
+        found: AssignedValues | None = self.get(name)
         if found is None:
             raise KeyError(name)
         return found
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As a dictionary's: most names that are asked for are no variables, so no error is raised on the way."""
+        """As ``dict.get``. Most names that are asked for are no variables, so no error is raised on the way."""
         at = bisect_left(self._names, name)
         if at == len(self._names) or self._names[at] != name:
             return default
-        held = self._held[at]
-        return tuple(zip(held[::2], held[1::2], strict=True)) if type(held) is tuple else (("=", held),)
+        row = self._rows[at]
+        return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -430,28 +418,28 @@ class Assigned(Mapping[str, "Values"]):
         return f"{type(self).__name__}({dict(self)!r})"
 
 
-def _held(values: Sequence[tuple[str, Expression]]) -> Any:
+def _row(values: Sequence[tuple[str, Expression]]) -> Any:
     match values:
         case [("=", value)]:
             return value
     return tuple([each for pair in values for each in pair])
 
 
-def given(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
-    """What a call passes for the parameters of a function, by their words; what stands behind a star is not known."""
+def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
+    """Argument binding without resolution: the arguments of a call by parameter name; what stands behind a star is left out."""
     words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
     placed = takewhile(lambda arg: arg.keyword is None and not arg.star, call.args)
     yield from zip(words, (arg.value for arg in placed), strict=False)
     yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
 
 
-def takes_object(function: Function) -> bool:
-    """Whether the first parameter of a function is the object, or the class, that it is a method of."""
+def takes_receiver(function: Function) -> bool:
+    """Whether the first parameter of a function is a receiver: the object, or the class, of which it is a method."""
     return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")
 
 
-def is_on_class(function: Function) -> bool:
-    """Whether a method gets its class."""
+def is_classmethod(function: Function) -> bool:
+    """Whether a function is a class method."""
     return _is_decorated(function, "builtins.classmethod")
 
 
@@ -459,20 +447,20 @@ def _is_decorated(function: Function, name: str) -> bool:
     return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
 
 
-# The files of the names that were taken apart, each the same text for all that ask: many thousand answers hold one.
+# Interned paths: many thousand answers hold the path of a qualified name.
 _paths: dict[str, str] = {}
 
 
 def path_of(name: str) -> str:
-    """The file that a name is of; a name from outside the project is given back."""
+    """The path of a qualified name; a name from outside the project is returned as it is."""
     if ":" not in name:
         return name
     path = name[: name.rfind(":")]
     return _paths.setdefault(path, path)
 
 
-def parted(name: str) -> tuple[str, str, str]:
-    """The file, the colon, and the name within the file; of a name from outside, itself and nothing else."""
+def split_name(name: str) -> tuple[str, str, str]:
+    """Split a qualified name into path, colon and the name in the file; a name from outside stays whole."""
     if ":" not in name:
         return name, "", ""
     path, colon, own = name.rpartition(":")

@@ -1,6 +1,6 @@
-"""What is nested too deeply for a parser to survive, seen before it is asked.
+"""Parsing: a source text to its syntax tree, by Python's own parser where that can be trusted, else by libcst's.
 
-source text → ``Facts``: from Python's own parser where it can be trusted, else from libcst's, or from that alone.
+Texts nested so deeply that a parser would crash or hang are refused before it is asked.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source import ipython
-from torchrepro_lint.source.text import LARGEST, Lines
+from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS, Lines
 from torchrepro_lint.syntax.ast_tree import AstTree
-from torchrepro_lint.syntax.lowering import Collector
-from torchrepro_lint.syntax.nodes import Facts
-from torchrepro_lint.syntax.scope_builder import Untrusted
+from torchrepro_lint.syntax.lowering import TreeLowering
+from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.syntax.scope_builder import UnreliableTree
 
 if TYPE_CHECKING:
     import libcst
@@ -115,7 +115,7 @@ def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
     return None
 
 
-class CollectError(Exception):
+class ParseError(Exception):
     """The text can't be analysed; ``offset`` is where."""
 
     def __init__(self, message: str, offset: int) -> None:
@@ -124,48 +124,50 @@ class CollectError(Exception):
         self.offset = offset
 
 
-def collect(text: str, parser: str = "auto") -> Facts:
+def parse_module(text: str, parser: str = "auto") -> SyntaxTree:
     """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large.
 
     ``parser`` is that of the settings: with ``libcst`` Python's own is not asked.
     """
-    if len(text) > LARGEST:
-        raise CollectError(f"too large to analyse: {len(text):,} characters, where {LARGEST:,} are the most", 0)
+    if len(text) > MAX_ANALYSED_CHARACTERS:
+        raise ParseError(
+            f"too large to analyse: {len(text):,} characters, where {MAX_ANALYSED_CHARACTERS:,} are the most", 0
+        )
     if deep := long_chain(text):
-        raise CollectError(*deep)
-    quick = collect_with_ast(text) if parser == "auto" else None
-    return quick or collect_with_libcst(text)
+        raise ParseError(*deep)
+    quick = parse_with_ast(text) if parser == "auto" else None
+    return quick or parse_with_libcst(text)
 
 
-def collect_with_ast(text: str) -> Facts | None:
+def parse_with_ast(text: str) -> SyntaxTree | None:
     """The facts as Python's own parser gives them; None where it cannot, or may not be trusted."""
     try:
-        return Collector(AstTree(text)).facts()
-    except (*ipython.REFUSALS, Untrusted, RecursionError):
+        return TreeLowering(AstTree(text)).facts()
+    except (*ipython.PARSER_ERRORS, UnreliableTree, RecursionError):
         return None
 
 
-def collect_with_libcst(text: str) -> Facts:
+def parse_with_libcst(text: str) -> SyntaxTree:
     """The facts as libcst gives them: the reference, and the source of what is said of a mistake."""
     import libcst
 
-    from torchrepro_lint.syntax.libcst_positions import Unplaced
+    from torchrepro_lint.syntax.libcst_positions import LostSource
     from torchrepro_lint.syntax.libcst_tree import LibcstTree, reason
 
     if deep := deep_brackets(text) or long_expression(text):
-        raise CollectError(*deep)
+        raise ParseError(*deep)
     try:
-        return Collector(LibcstTree(text)).facts()
+        return TreeLowering(LibcstTree(text)).facts()
     except libcst.ParserSyntaxError as error:
-        raise CollectError(reason(error), _place(error, text)) from error
+        raise ParseError(reason(error), _place(error, text)) from error
     except libcst.CSTValidationError as error:  # what its parser lets through, and Python does not
-        raise CollectError(str(error).rstrip(".").lower(), _python_s_place(Lines(text), text) or 0) from error
+        raise ParseError(str(error).rstrip(".").lower(), _python_s_place(Lines(text), text) or 0) from error
     except UnicodeEncodeError as error:
-        raise CollectError("half of a surrogate pair, which is no character", error.start) from error
-    except Unplaced as error:
-        raise CollectError("a line that goes on before the first statement", 0) from error
+        raise ParseError("half of a surrogate pair, which is no character", error.start) from error
+    except LostSource as error:
+        raise ParseError("a line that goes on before the first statement", 0) from error
     except RecursionError as error:
-        raise CollectError("nested too deeply to analyse", 0) from error
+        raise ParseError("nested too deeply to analyse", 0) from error
 
 
 def _place(error: libcst.ParserSyntaxError, text: str) -> int:
@@ -185,6 +187,6 @@ def _python_s_place(lines: Lines, text: str) -> int | None:
     except SyntaxError as exact:
         if exact.lineno:
             return lines.offset(exact.lineno, max(exact.offset or 1, 1))
-    except ipython.REFUSALS:
+    except ipython.PARSER_ERRORS:
         pass  # a NUL, or nested too deeply for Python
     return None

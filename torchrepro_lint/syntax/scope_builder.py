@@ -1,6 +1,6 @@
-"""What the collector asks of the syntax tree of a text, whichever parser made it.
+"""The binding pass of the symbol table: which names the statements of a body bind in its scope, wherever in the body they stand.
 
-Which words the statements of a body bind in its scope, wherever in the body they stand.
+``ParserTree`` is what this pass and the lowering ask of a parsed text, whichever parser made it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Node: TypeAlias = Any
 ToExpression: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Expression]"
 ToStatement: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Statement | None]"
 Convert: TypeAlias = "Callable[[Scope, Node], Expression]"
-Binder: TypeAlias = "Callable[[SyntaxTree, Scope, Node], None]"
+Binder: TypeAlias = "Callable[[ParserTree, Scope, Node], None]"
 
 
-class Untrusted(Exception):  # noqa: N818  no error: another parser is to be asked
+class UnreliableTree(Exception):  # noqa: N818  no error: another parser is to be asked
     """The tree cannot answer for its text."""
 
 
@@ -40,7 +40,7 @@ class Parameter(NamedTuple):
     default: Node | None
 
 
-class For(NamedTuple):
+class ComprehensionClause(NamedTuple):
     """``for target in source if tests`` of a comprehension."""
 
     target: Node
@@ -49,14 +49,14 @@ class For(NamedTuple):
 
 
 class Lowering(Protocol):
-    """The lowering of a tree to ``facts``, as the converters of its nodes see it: what ``collector`` does."""
+    """The lowering of a tree to ``facts``, as the converters of its nodes see it: what ``lowering`` does."""
 
     convert: Convert
     generators: set[str]
     stars: list[str]
 
     @property
-    def tree(self) -> SyntaxTree:
+    def tree(self) -> ParserTree:
         """What is lowered."""
         ...
 
@@ -87,8 +87,8 @@ class Lowering(Protocol):
         ...
 
 
-class SyntaxTree(ABC):
-    """A parsed text. Nodes are opaque to the collector, but for fields that both parsers name alike."""
+class ParserTree(ABC):
+    """A parsed text. Nodes are opaque to the lowering, but for fields that both parsers name alike."""
 
     text: str
     module: Node
@@ -104,13 +104,13 @@ class SyntaxTree(ABC):
     # The span of a node without its own parentheses.
     span: Callable[[Node], tuple[int, int]]
 
-    def converter(self, collector: Lowering) -> Convert:
-        """What converts expressions of this tree for a collector."""
+    def converter(self, lowering: Lowering) -> Convert:
+        """What converts expressions of this tree for a lowering."""
         span, converters, other = self.span, self.expressions, self.other
 
         def convert(scope: Scope, node: Node) -> Expression:
             start, end = span(node)
-            return converters.get(type(node), other)(collector, scope, node, start, end)
+            return converters.get(type(node), other)(lowering, scope, node, start, end)
 
         return convert
 
@@ -191,7 +191,7 @@ class SyntaxTree(ABC):
         """The annotation of what a function returns."""
 
     @abstractmethod
-    def bases(self, collector: Lowering, scope: Scope, node: Node) -> Iterable[Arg]:
+    def bases(self, lowering: Lowering, scope: Scope, node: Node) -> Iterable[Arg]:
         """The bases and keywords of a class, in order."""
 
     @abstractmethod
@@ -201,7 +201,7 @@ class SyntaxTree(ABC):
     # --- expressions ---
 
     @abstractmethod
-    def loops(self, comprehension: Node) -> Iterator[For]:
+    def loops(self, comprehension: Node) -> Iterator[ComprehensionClause]:
         """The ``for`` clauses of a comprehension."""
 
     @abstractmethod
@@ -209,12 +209,12 @@ class SyntaxTree(ABC):
         """The signs of a comparison, each with what stands to its right."""
 
 
-def typed(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
+def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
     """A table by type of node, from one by name; both parsers mostly use the grammar's names."""
     return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}
 
 
-def bind_body(tree: SyntaxTree, scope: Scope, block: Node) -> None:
+def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
     """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not."""
     body = tree.body(block)
     unconditional = set(map(id, body))
@@ -236,7 +236,7 @@ def bind_body(tree: SyntaxTree, scope: Scope, block: Node) -> None:
             stack.extend(reversed(list(_inner(tree, node))))
 
 
-def bind_globals(tree: SyntaxTree, module: Scope) -> None:
+def bind_globals(tree: ParserTree, module: Scope) -> None:
     """Bind in the module's scope what functions and classes anywhere in it declare ``global`` and bind."""
     stack = list(tree.body(tree.module))
     while stack:
@@ -248,30 +248,30 @@ def bind_globals(tree: SyntaxTree, module: Scope) -> None:
             stack.extend(_inner(tree, node))
 
 
-def _inner(tree: SyntaxTree, node: Node) -> Iterator[Node]:
+def _inner(tree: ParserTree, node: Node) -> Iterator[Node]:
     """The statements and clauses directly inside a statement, nested definitions left out."""
     for field in tree.blocks[type(node)]:
         yield from tree.body(getattr(node, field))
 
 
-def bind_target(tree: SyntaxTree, scope: Scope, target: Node) -> None:
+def bind_target(tree: ParserTree, scope: Scope, target: Node) -> None:
     """Bind the words of an assignment target."""
     word = tree.word(target)
-    for each in target_words(tree, target) if word is None else (word,):
+    for each in target_names(tree, target) if word is None else (word,):
         scope.bind(each)
 
 
-def target_words(tree: SyntaxTree, target: Node) -> Iterator[str]:
+def target_names(tree: ParserTree, target: Node) -> Iterator[str]:
     """The plain names in an assignment target: ``a``, ``b`` and ``c`` in ``a, (b, *c), d.e``."""
     word = tree.word(target)
     if word is not None:
         yield word
     else:
         for element, _ in tree.elements(target):
-            yield from target_words(tree, element)
+            yield from target_names(tree, element)
 
 
-def _forget(tree: SyntaxTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
+def _forget(tree: ParserTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
     """Drop what an earlier unconditional import bound to the words that a later one, or a definition, binds again."""
     defines = tree.binders[type(node)] is _bind_definition
     for word, name in [(tree.name(node), "")] if defines else import_bindings(tree.imported(node)):
@@ -281,51 +281,51 @@ def _forget(tree: SyntaxTree, scope: Scope, imported: dict[str, str], node: Node
         imported[word] = name
 
 
-def _bind_import(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_import(tree: ParserTree, scope: Scope, node: Node) -> None:
     for word, name in import_bindings(tree.imported(node)):
         scope.bind(word, name)
 
 
-def _bind_definition(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_definition(tree: ParserTree, scope: Scope, node: Node) -> None:
     scope.bind(tree.name(node))
 
 
-def _bind_assign(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_assign(tree: ParserTree, scope: Scope, node: Node) -> None:
     for target in tree.targets(node):
         bind_target(tree, scope, target)
 
 
-def _bind_one(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_one(tree: ParserTree, scope: Scope, node: Node) -> None:
     bind_target(tree, scope, node.target)
 
 
-def _bind_alias(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_alias(tree: ParserTree, scope: Scope, node: Node) -> None:
     bind_target(tree, scope, node.name)
 
 
-def _bind_with(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_with(tree: ParserTree, scope: Scope, node: Node) -> None:
     for _, target in tree.entered(node):
         if target is not None:
             bind_target(tree, scope, target)
 
 
-def _bind_handler(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_handler(tree: ParserTree, scope: Scope, node: Node) -> None:
     word = tree.caught(node)
     if word is not None:
         scope.bind(word)
 
 
-def _bind_case(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_case(tree: ParserTree, scope: Scope, node: Node) -> None:
     for word in tree.captured(node):
         scope.bind(word)
 
 
-def _bind_global(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_global(tree: ParserTree, scope: Scope, node: Node) -> None:
     for word in tree.declared(node):
         scope.redirect(word, scope.module())
 
 
-def _bind_nonlocal(tree: SyntaxTree, scope: Scope, node: Node) -> None:
+def _bind_nonlocal(tree: ParserTree, scope: Scope, node: Node) -> None:
     for word in tree.declared(node):
         owner = scope.parent
         while owner is not None and (owner.kind == "class" or word not in owner.bound):

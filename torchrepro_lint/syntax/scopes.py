@@ -1,8 +1,6 @@
-"""Which names a word of a file may stand for: Python's scopes, with every binding of a scope counted.
+"""Scopes and name resolution in one file: which names a word may stand for, and what import statements bind.
 
-A word keeps all its candidates: ``try: import cupy as np`` beside ``import numpy as np`` gives both.
-
-What import statements bind, and the modules they name.
+Every binding of a scope counts, so a word keeps all its candidates: ``try: import cupy as np`` next to ``import numpy as np`` gives both.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.query.memo_tables import words
+from torchrepro_lint.query.memo_tables import interned_names
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -41,9 +39,9 @@ class Scope:
         scope = self.redirected.get(word, self) if self.redirected else self
         known, added = scope.bound.get(word), name or f"{scope.name}{word}"
         if not known:
-            scope.bound[word] = words((added,))
+            scope.bound[word] = interned_names((added,))
         elif added not in known:
-            scope.bound[word] = words(tuple(sorted((*known, added))))
+            scope.bound[word] = interned_names(tuple(sorted((*known, added))))
 
     def unbind(self, word: str, name: str) -> None:
         """Take back that a word may stand for a name."""
@@ -74,7 +72,7 @@ class Scope:
             if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
                 return names
             scope = scope.parent
-        return _BUILTINS.get(word) or words((f"?{word}",))
+        return _BUILTINS.get(word) or interned_names((f"?{word}",))
 
     def function(self) -> Scope:
         """The nearest scope that is no comprehension: the one that a walrus binds in."""

@@ -1,13 +1,9 @@
-"""Interning of offsets: small numbers that thousands of records have alike, each once in memory.
+"""Serialization of syntax-tree nodes: compact JSON for the cache, and pickles between processes that share equal values.
 
-The records of facts to JSON and back, compactly: see ``facts_lines``, which makes lines of them.
-
-A record is a list that begins with its tag, a plain tuple one that begins with ``0``. Tuples of words, which repeat a lot,
-stand once in a table and are numbered; read back, equal ones are one object. So does a record that is at several places,
-as what is assigned is in a body, too: it is known by its line, if that is another, and by the number of records that were
-complete before it there. The commonest records have functions of their own.
-
-Values on the way from one process to another: what many records of facts have alike arrives as one object.
+A record is a list that begins with its tag, a plain tuple a list that begins with ``0``. Tuples of names, which repeat a lot, stand once
+in a table and are numbered. A record that occurs at several places, as an assigned value does, is written once, and referred to by its
+line (if that is another) and by the number of records completed before it there. The commonest records have functions of their own.
+Small offsets are interned: thousands of nodes share them. ``file_encoding`` makes lines of these lists.
 """
 
 from __future__ import annotations
@@ -22,7 +18,7 @@ from io import BytesIO
 from sys import intern
 from typing import Any
 
-from torchrepro_lint.query.memo_tables import known_words, words
+from torchrepro_lint.query.memo_tables import interned_names, known_names
 from torchrepro_lint.syntax import nodes
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -30,41 +26,47 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Constant,
+    FrozenRecord,
+    ModuleSummary,
     Operation,
     Ref,
-    Small,
     Subscript,
-    Summary,
     fields,
 )
 
 # Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
-SHARED = 1 << 17
+SHARED_LIMIT = 1 << 17
 
 
 @cache
-def numbers() -> Sequence[int]:
+def shared_numbers() -> Sequence[int]:
     """The numbers below ``SHARED``, each at its place."""
-    return [*range(SHARED)]
+    return [*range(SHARED_LIMIT)]
 
 
-def number(value: int) -> int:
+def shared_number(value: int) -> int:
     """A whole number: the same object for all that ask, if it is a likely offset."""
-    return numbers()[value] if 0 <= value < SHARED else value
+    return shared_numbers()[value] if 0 <= value < SHARED_LIMIT else value
 
 
-def ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+def make_ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
     """A reference whose offsets are shared."""
-    if end < SHARED:
-        shared = numbers()
+    if end < SHARED_LIMIT:
+        shared = shared_numbers()
         return Ref(shared[start], shared[end], roots, path, shared[base_end])
     return Ref(start, end, roots, path, base_end)
 
 
+# Short tags of records that occur often; the other tags are the names of the classes.
+_TAGS: dict[type, str] = {
+    nodes.ExpressionStatement: "Do",
+    nodes.SimpleStatement: "Leave",
+    nodes.DefinitionStatement: "Define",
+}
 _TYPES: dict[str, Any] = {
-    name: kind
+    _TAGS.get(kind, name): kind
     for name, kind in vars(nodes).items()
-    if isinstance(kind, type) and issubclass(kind, (Small, tuple)) and kind is not Small
+    if isinstance(kind, type) and issubclass(kind, (FrozenRecord, tuple)) and kind is not FrozenRecord
 }
 _PLAIN = 0
 _AGAIN = "="
@@ -72,19 +74,19 @@ _AGAIN = "="
 _SHORT = 40
 
 
-def summary_json(summary: Summary) -> Any:
+def summary_json(summary: ModuleSummary) -> Any:
     """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
     writer = Writer()
     classes = [[name, writer.all(bases)] for name, bases in summary.classes]
     return [*summary[:-1], [writer.words, classes]]
 
 
-def summary_from(value: Any) -> Summary:
+def summary_from(value: Any) -> ModuleSummary:
     """The summary that ``summary_json`` made a value of."""
     *plain, (words, classes) = value
     reader = Reader(words)
     found = [(name, reader.all(bases)) for name, bases in classes]
-    return Summary._make([*(_frozen(each) if type(each) is list else each for each in plain), tuple(found)])
+    return ModuleSummary._make([*(_frozen(each) if type(each) is list else each for each in plain), tuple(found)])
 
 
 def _frozen(value: list[Any]) -> tuple[Any, ...]:
@@ -175,7 +177,7 @@ _SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
 
 
 def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
-    return lambda to, it: [name, *to.all(fields(it) if isinstance(it, Small) else it)]
+    return lambda to, it: [name, *to.all(fields(it) if isinstance(it, FrozenRecord) else it)]
 
 
 class Reader:
@@ -215,7 +217,7 @@ class Reader:
                 self.complete.append(found)
             return found
         if kind is int:
-            return number(value)
+            return shared_number(value)
         return intern(value) if kind is str and len(value) < _SHORT else value
 
     def all(self, values: list[Any]) -> tuple[Any, ...]:
@@ -225,22 +227,22 @@ class Reader:
     def ref(self, it: Any) -> Any:
         """A reference."""
         _, start, end, roots, path, base_end = it
-        return ref(start, end, self.words(roots), self.words(path), base_end)
+        return make_ref(start, end, self.words(roots), self.words(path), base_end)
 
     def head(self, it: Any) -> tuple[int, int]:
         """The place of a record."""
-        return number(it[1]), number(it[2])
+        return shared_number(it[1]), shared_number(it[2])
 
     def call(self, it: Any) -> Call:
         """A call."""
         func = self.decoded(it[3])
-        return Call(*self.head(it), func, self.args(it[4]), number(it[5]))
+        return Call(*self.head(it), func, self.args(it[4]), shared_number(it[5]))
 
     def args(self, args: list[Any]) -> tuple[Arg, ...]:
         """The arguments of a call."""
         return tuple(
             [
-                Arg(number(start), number(end), keyword and intern(keyword), star, self.decoded(value))
+                Arg(shared_number(start), shared_number(end), keyword and intern(keyword), star, self.decoded(value))
                 for start, end, keyword, star, value in args
             ]
         )
@@ -271,7 +273,7 @@ for _name, _kind in _TYPES.items():
     _READERS.setdefault(_name, _reader_of(_kind))
 
 
-def packed(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
     """A value as bytes; raises ``RecursionError`` for one that is nested too deeply."""
     data = BytesIO()
     pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
@@ -280,25 +282,27 @@ def packed(value: Any) -> bytes:
     return data.getvalue()
 
 
-def unpacked(data: bytes) -> Any:
+def unpickled(data: bytes) -> Any:
     """The value that ``packed``, in a process of this run, was given."""
     return pickle.loads(data)  # noqa: S301
 
 
 def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
-    return ref(start, end, known_words(roots) or words(roots), known_words(path) or words(path), base_end)
+    return make_ref(
+        start, end, known_names(roots) or interned_names(roots), known_names(path) or interned_names(path), base_end
+    )
 
 
 def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
-    if end < SHARED:
-        shared = numbers()
+    if end < SHARED_LIMIT:
+        shared = shared_numbers()
         return Call(shared[start], shared[end], func, args, shared[at])
     return Call(start, end, func, args, at)
 
 
 def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
-    if end < SHARED:
-        shared = numbers()
+    if end < SHARED_LIMIT:
+        shared = shared_numbers()
         return kind(shared[start], shared[end], *rest)
     return kind(start, end, *rest)
 
@@ -312,7 +316,7 @@ _REDUCED: dict[type, Any] = {
     **{
         kind: _reduce_placed
         for kind in vars(nodes).values()
-        if isinstance(kind, type) and issubclass(kind, Small) and kind.__struct_fields__[:2] == ("start", "end")
+        if isinstance(kind, type) and issubclass(kind, FrozenRecord) and kind.__struct_fields__[:2] == ("start", "end")
     },
     Ref: lambda it: (_ref, fields(it)),
     Call: lambda it: (_call, fields(it)),

@@ -1,8 +1,6 @@
-"""Declarations of command-line options: what a call of argparse, click or absl says of the option that it declares.
+"""The summary of a module: its exports, identifiers, option declarations and class outlines, so that linking need not read its tree.
 
-The words that the statements of a file hold, gathered in one walk in no order.
-
-One walk over what was collected of a file, for what a link asks of every file.
+The identifiers are gathered in one walk, in no order. Command-line options are those of argparse, click and absl.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.syntax.control_flow import Setting, is_main_test
+from torchrepro_lint.syntax.control_flow import StaticContext, is_main_test
 from torchrepro_lint.syntax.events import events
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -22,25 +20,32 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
+    ExpressionStatement,
     Function,
     If,
     Import,
-    Leave,
     Loop,
     Match,
+    ModuleSummary,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
-    Summary,
     Try,
     With,
-    takes_object,
+    takes_receiver,
 )
-from torchrepro_lint.syntax.visitor import called_word, held_words, last_word, returned, statements, within
+from torchrepro_lint.syntax.visitor import (
+    callee_identifier,
+    last_identifier,
+    returned_values,
+    statements,
+    subexpressions,
+    value_identifiers,
+)
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _NONE = Constant(0, 0, None)
@@ -144,10 +149,10 @@ def _literals(choices: Expression | None) -> Iterator[Constant]:
 
 
 # The roots and the path of a reference.
-Named: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+DottedName: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-class Words:
+class IdentifierCollector:
     """What ``Summary`` has of the statements that were added; ``stored`` are the assignments of a name to an item."""
 
     def __init__(self) -> None:
@@ -156,7 +161,7 @@ class Words:
         self.keywords: set[str] = set()
         self.options: set[str] = set()
         self.entered: set[str] = set()
-        self.partials: set[Named] = set()
+        self.partials: set[DottedName] = set()
         self.through: set[str] = set()
         self.inner: set[str] = set()
         self.stored: list[Assign] = []
@@ -188,10 +193,10 @@ class Words:
     def call(self, call: Call) -> Iterable[Expression]:
         """Note a call; what is in it, without a mere name that it calls."""
         func, args = call.func, call.args
-        word = called_word(func)
+        word = callee_identifier(func)
         self.calls.add(word)
         if word == "partial" and args and not args[0].star:
-            self.partials.add(named(args[0].value))
+            self.partials.add(dotted_name(args[0].value))
         if option := declared_word(call):
             self.options.add(option)
         found: list[Expression] = []
@@ -223,7 +228,9 @@ class Words:
         """The elements, sources and tests of a comprehension. Its variables are no words of the file, their attributes are."""
         for clause in it.clauses:
             if type(clause.target) is not Ref or clause.target.path:
-                self.inner.update(word for each in within(clause.target) if type(each) is Ref for word in each.path)
+                self.inner.update(
+                    word for each in subexpressions(clause.target) if type(each) is Ref for word in each.path
+                )
         return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
 
     def assign(self, it: Assign) -> Iterable[Expression | None]:
@@ -238,17 +245,17 @@ class Words:
         return ()
 
 
-def words_of(body: Iterable[Statement]) -> Words:
+def identifiers_of(body: Iterable[Statement]) -> IdentifierCollector:
     """The words of all that running a body evaluates, the bodies of classes in it included."""
-    words, left = Words(), [body]
+    words, left = IdentifierCollector(), [body]
     while left:
         some = left.pop()
         words.add(some)
-        left += (each.body for each in statements(some) if type(each) is Define and each.body)
+        left += (each.body for each in statements(some) if type(each) is DefinitionStatement and each.body)
     return words
 
 
-def named(expression: Expression) -> Named:
+def dotted_name(expression: Expression) -> DottedName:
     """The roots and the path of a reference, of anything else none."""
     return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
 
@@ -259,38 +266,40 @@ def has_word(words: tuple[str, ...], word: str) -> bool:
     return at < len(words) and words[at] == word
 
 
-def _with(to: Words, it: With) -> Iterable[Any]:
-    to.entered.update(f"{last_word(each.func)}()" if type(each) is Call else last_word(each) for each, _ in it.items)
+def _with(to: IdentifierCollector, it: With) -> Iterable[Any]:
+    to.entered.update(
+        f"{last_identifier(each.func)}()" if type(each) is Call else last_identifier(each) for each, _ in it.items
+    )
     return (*(each for item in it.items for each in item), *it.body)
 
 
-def _try(_: Words, it: Try) -> Iterable[Any]:
+def _try(_: IdentifierCollector, it: Try) -> Iterable[Any]:
     handlers = (each for kind, body in it.handlers for each in (kind, *body))
     return (*it.body, *handlers, *it.orelse, *it.final)
 
 
-def _match(_: Words, it: Match) -> Iterable[Any]:
+def _match(_: IdentifierCollector, it: Match) -> Iterable[Any]:
     return (it.subject, *(each for guard, body in it.cases for each in (guard, *body)))
 
 
 # What is in each kind of record but names; None among it stands for what is left out.
-_INSIDE: Mapping[type, Callable[[Words, Any], Iterable[Any]]] = {
-    Call: Words.call,
-    Assign: Words.assign,
+_INSIDE: Mapping[type, Callable[[IdentifierCollector, Any], Iterable[Any]]] = {
+    Call: IdentifierCollector.call,
+    Assign: IdentifierCollector.assign,
     Operation: lambda _, it: it.operands,
-    Attribute: Words.attribute,
+    Attribute: IdentifierCollector.attribute,
     Subscript: lambda _, it: (it.value, *it.indices),
-    Collection: Words.display,
-    Comprehension: Words.comprehend,
-    Do: lambda _, it: (it.value,),
+    Collection: IdentifierCollector.display,
+    Comprehension: IdentifierCollector.comprehend,
+    ExpressionStatement: lambda _, it: (it.value,),
     If: lambda _, it: (it.test, *it.body, *it.orelse),
     Loop: lambda _, it: (it.source, it.target, *it.body, *it.orelse),
-    Leave: lambda _, it: it.values,
-    Define: lambda _, it: it.values,
+    SimpleStatement: lambda _, it: it.values,
+    DefinitionStatement: lambda _, it: it.values,
     With: _with,
     Try: _try,
     Match: _match,
-    Import: Words.load,
+    Import: IdentifierCollector.load,
 }
 
 
@@ -304,9 +313,9 @@ def summarise(
     assigned: Mapping[str, Iterable[tuple[str, Expression]]],
     exports: tuple[tuple[str, tuple[str, ...]], ...],
     stars: tuple[str, ...],
-) -> Summary:
+) -> ModuleSummary:
     """The summary of a file with these bodies, variables, top-level names and star imports."""
-    words, tables = Words(), set[tuple[str, str]]()
+    words, tables = IdentifierCollector(), set[tuple[str, str]]()
     definitions: tuple[Function | Class, ...] = (*functions, *classes)
     words.add(body)
     for function in functions:
@@ -315,7 +324,7 @@ def summarise(
         tables.update(_tables(function, words.stored))
     for one in classes:
         words.add(one.body)
-    return Summary(
+    return ModuleSummary(
         exports=exports,
         stars=stars,
         imports=_in_order(words.imports),
@@ -323,7 +332,7 @@ def summarise(
         values=_in_order(words.values),
         inner=_in_order(words.inner),
         keywords=_in_order(words.keywords),
-        decorators=tuple(sorted({named(_undone(one)) for each in definitions for one in each.decorators})),
+        decorators=tuple(sorted({dotted_name(_undone(one)) for each in definitions for one in each.decorators})),
         partials=tuple(sorted(words.partials)),
         through=tuple(sorted(words.through.intersection(_parameters(functions)))),
         options=_in_order(words.options),
@@ -332,7 +341,7 @@ def summarise(
         tables=tuple(sorted(tables)),
         holds=tuple(_holds(assigned, functions)),
         guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
-        acts=any(event.kind == "call" for event in events(body, Setting(main=True))),
+        acts=any(event.kind == "call" for event in events(body, StaticContext(main=True))),
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
@@ -346,7 +355,7 @@ def _in_order(words: Iterable[str]) -> tuple[str, ...]:
 def _parameters(functions: Iterable[Function]) -> Iterator[str]:
     """The parameters of functions by their names, without what a method is called on."""
     for each in functions:
-        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_object(each) :])
+        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_receiver(each) :])
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:
@@ -372,11 +381,11 @@ def _holds(
     found: dict[str, set[str]] = {}
     for name, values in assigned.items():
         if "." not in name:
-            found.setdefault(name[1:], set()).update(word for _, value in values for word in held_words(value))
+            found.setdefault(name[1:], set()).update(word for _, value in values for word in value_identifiers(value))
     for each in functions:
         if "." not in each.name:
             found.setdefault(each.name[1:], set()).update(
-                word for value in returned(each.body) for word in held_words(value)
+                word for value in returned_values(each.body) for word in value_identifiers(value)
             )
     for word, words in sorted(found.items()):
         if words:

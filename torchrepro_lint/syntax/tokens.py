@@ -1,8 +1,6 @@
-"""What stands between the nodes of a text: parentheses, commas, comments and white space; no strings.
+"""Tokens between the nodes of a text that ``ast`` does not keep: parentheses, commas, comments, pieces of strings, f-string fields.
 
-The pieces of adjacent strings, and the values inside f-strings, read from the text.
-
-Names that Python reads otherwise than they are written: it takes all of them in their NFKC form.
+It also finds the names that Python reads otherwise than they are written: it takes names in their NFKC form.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.syntax.scope_builder import Untrusted
+from torchrepro_lint.syntax.scope_builder import UnreliableTree
 
 # White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
 _BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
@@ -31,27 +29,27 @@ def skip(text: str, at: int) -> int:
     return found.end()
 
 
-def closed(text: str, at: int) -> int:
+def end_of_parentheses(text: str, at: int) -> int:
     """The end of the closing parentheses that follow; ``at`` where there are none."""
     found = _CLOSED.match(text, at)
     assert found is not None
     return found.end()
 
 
-def trailed(text: str, at: int, end: int) -> int:
+def end_of_trailers(text: str, at: int, end: int) -> int:
     """The end of the closing parentheses and commas that follow, before ``end``."""
     found = _TRAILED.match(text, at, end)
     assert found is not None
     return found.end()
 
 
-def opening(text: str, at: int) -> int:
+def after_opening(text: str, at: int) -> int:
     """The offset after the opening parenthesis that follows, closing ones passed over; -1 where none does."""
     found = _OPENING_BRACKET.match(text, at)
     return found.end() if found is not None else -1
 
 
-def around(text: str, before: int, start: int, end: int) -> tuple[int, int]:
+def with_parentheses(text: str, before: int, start: int, end: int) -> tuple[int, int]:
     """The span of an expression with its own parentheses; only those after ``before`` can be its own."""
     if text.find("(", before, start) < 0:
         return start, end
@@ -66,7 +64,9 @@ def encloses(text: str, start: int, first: tuple[int, int]) -> bool:
     if first[0] == start:
         return False
     opened = sum(1 for match in _OPENED.finditer(text, start, first[0]) if match[1])
-    return opened > sum(1 for match in _CLOSING.finditer(text, first[1], closed(text, first[1])) if match[1])
+    return opened > sum(
+        1 for match in _CLOSING.finditer(text, first[1], end_of_parentheses(text, first[1])) if match[1]
+    )
 
 
 def _nth_closing(text: str, at: int, count: int) -> int:
@@ -78,23 +78,23 @@ def _nth_closing(text: str, at: int, count: int) -> int:
     return -1
 
 
-class Field(NamedTuple):
+class ReplacementField(NamedTuple):
     """What stands between the braces of an f-string: the span of the expression, and the parts of the format."""
 
     start: int
     end: int
-    format: tuple[Part, ...]
+    format: tuple[FStringPart, ...]
 
 
-Part: TypeAlias = "str | Field"
+FStringPart: TypeAlias = "str | ReplacementField"
 
 
-class Piece(NamedTuple):
+class StringLiteral(NamedTuple):
     """One string of several that stand side by side; ``parts`` are those of an f-string, as written, else None."""
 
     start: int
     end: int
-    parts: tuple[Part, ...] | None
+    parts: tuple[FStringPart, ...] | None
 
 
 _QUOTES = ("'", '"', "'''", '"""')
@@ -121,31 +121,31 @@ _RAW_TEXT = {quote: re.compile(_runs(rf"[^{{}}\\{quote[0]}]", _BRACES, quote)) f
 _TEXT = {quote: re.compile(_runs(rf"[^{{}}\\{quote[0]}]", rf"\\N{{[^}}]*}}|{_BRACES}", quote)) for quote in _QUOTES}
 
 
-def pieces(text: str, start: int, end: int) -> Iterator[Piece]:
+def string_literals(text: str, start: int, end: int) -> Iterator[StringLiteral]:
     """The strings that stand side by side in a span. Raises Untrusted where it holds anything else."""
     at = start
     while at < end:
         opening = _OPENING_QUOTE.match(text, at)
         if opening is None:
-            raise Untrusted
+            raise UnreliableTree
         prefix, quote = opening[1].lower(), opening[2]
         parts, stop = _string(text, opening.end(), prefix, quote)
-        yield Piece(at, stop, parts)
+        yield StringLiteral(at, stop, parts)
         at = skip(text, stop)
 
 
-def _string(text: str, at: int, prefix: str, quote: str) -> tuple[tuple[Part, ...] | None, int]:
+def _string(text: str, at: int, prefix: str, quote: str) -> tuple[tuple[FStringPart, ...] | None, int]:
     """The parts of the string whose contents begin here, and where it ends."""
     if "f" in prefix:
         return _formatted(text, at, quote, raw="r" in prefix)
     plain = _PLAIN[quote].match(text, at)
     if plain is None or "t" in prefix:
-        raise Untrusted
+        raise UnreliableTree
     return None, plain.end()
 
 
-def _formatted(text: str, at: int, quote: str, *, raw: bool) -> tuple[tuple[Part, ...], int]:
-    parts: list[Part] = []
+def _formatted(text: str, at: int, quote: str, *, raw: bool) -> tuple[tuple[FStringPart, ...], int]:
+    parts: list[FStringPart] = []
     while True:
         run = (_RAW_TEXT if raw else _TEXT)[quote].match(text, at)
         assert run is not None
@@ -155,33 +155,33 @@ def _formatted(text: str, at: int, quote: str, *, raw: bool) -> tuple[tuple[Part
         if text.startswith(quote, at):
             return tuple(parts), at + len(quote)
         if not text.startswith("{", at):
-            raise Untrusted
+            raise UnreliableTree
         field, at = _field(text, at + 1)
         parts.append(field)
 
 
-def _field(text: str, start: int) -> tuple[Field, int]:
+def _field(text: str, start: int) -> tuple[ReplacementField, int]:
     """The value whose expression begins here, and the offset after its closing brace."""
     end = _expression_end(text, start)
     conversion = _CONVERSION.match(text, end)
     assert conversion is not None
     at = conversion.end()
-    parts: list[Part] = []
+    parts: list[FStringPart] = []
     if text.startswith(":", at):
         parts, at = _format(text, at + 1)
     if not text.startswith("}", at):
-        raise Untrusted
-    return Field(start, end, tuple(parts)), at + 1
+        raise UnreliableTree
+    return ReplacementField(start, end, tuple(parts)), at + 1
 
 
-def _format(text: str, at: int) -> tuple[list[Part], int]:
+def _format(text: str, at: int) -> tuple[list[FStringPart], int]:
     """The parts of a format up to the closing brace: here every opening one begins a value."""
-    parts: list[Part] = []
+    parts: list[FStringPart] = []
     while True:
         run = _FORMAT.match(text, at)
         assert run is not None
         if run[0].endswith("\\N"):
-            raise Untrusted
+            raise UnreliableTree
         if run[0]:
             parts.append(run[0])
         at = run.end()
@@ -210,7 +210,7 @@ def _expression_end(text: str, at: int) -> int:
             depth -= found in "])}"
         elif len(found) == 1:
             return stop.start()
-    raise Untrusted
+    raise UnreliableTree
 
 
 # A name, and what may be: of the marks that stand in names, none is a letter to regular expressions.
@@ -222,7 +222,7 @@ _NO_NAMES = re.compile(
 )
 
 
-def renamed(text: str) -> bool:
+def has_unnormalised_names(text: str) -> bool:
     """Whether a word of a text may be called otherwise in its tree; words of comments and plain strings do not count."""
     return _holds_renamed(text) and _holds_renamed(_NO_NAMES.sub(_code, text))
 

@@ -1,4 +1,7 @@
-"""Where each expression of a file stands: what it is an operand of, its statement, and the blocks around that."""
+"""Use-def index of a file: where each expression stands, the uses of each name, and the kills that end a variable's old value.
+
+A position is the operand's parent, the statement, and the blocks around it; the index is built in one walk.
+"""
 
 from __future__ import annotations
 
@@ -11,34 +14,34 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
-    Facts,
+    ExpressionStatement,
+    FrozenRecord,
     If,
     Lambda,
-    Leave,
     Loop,
     Operation,
     Ref,
-    Small,
+    SimpleStatement,
     Statement,
     Subscript,
+    SyntaxTree,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, parts
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 
-class Block(Small, frozen=True):
+class Block(FrozenRecord, frozen=True):
     """One of the bodies of a statement; of the function itself where ``owner`` is None.
 
-    ``leaves`` is how its last statement leaves it for good: ``return``, ``raise``, ``continue``, ``break`` or empty.
+    ``exit_kind`` is how its last statement leaves it for good: ``return``, ``raise``, ``continue``, ``break`` or empty.
     """
 
     owner: Statement | None
     number: int
     end: int
-    leaves: str
+    exit_kind: str
 
     @property
     def key(self) -> tuple[int, int]:
@@ -46,7 +49,7 @@ class Block(Small, frozen=True):
         return (id(self.owner) if self.owner is not None else 0, self.number)
 
 
-class Spot(Small, frozen=True):
+class ExpressionPosition(FrozenRecord, frozen=True):
     """Where an expression stands. ``parent`` is what it is an operand of, None where it is the statement's own.
 
     ``function`` is the name of the function around (``:`` at the top level and in class bodies), ``blocks`` the blocks
@@ -60,7 +63,7 @@ class Spot(Small, frozen=True):
     written: bool
 
 
-class Reset(Small, frozen=True):
+class Kill(FrozenRecord, frozen=True):
     """A statement that gives a variable another value, or sorts or empties the list that it holds, from ``at`` on."""
 
     at: int
@@ -69,16 +72,16 @@ class Reset(Small, frozen=True):
     blocks: tuple[Block, ...]
 
 
-class Spots:
+class UseDefIndex:
     """The spots of a file's expressions, and its references by the names that they may start from."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._spots: dict[int, Spot] = {}
+    def __init__(self, facts: SyntaxTree) -> None:
+        self._spots: dict[int, ExpressionPosition] = {}
         # Expressions and their spots in turn: a tuple for each would take as much memory again.
         self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
-        self._resets: dict[tuple[str, tuple[str, ...]], list[Reset]] = {}
-        self._reads_that: dict[tuple[str, Hashable], list[Ref]] = {}
+        self._kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
+        self._uses_matching: dict[tuple[str, Hashable], list[Ref]] = {}
         self.lambdas: dict[str, Expression] = {}
         self._block(facts.body, ":", (), None, 0)
         for each in facts.functions:
@@ -86,33 +89,33 @@ class Spots:
         for refs in self._refs.values():
             refs.sort(key=lambda ref: (ref.start, ref.end))
 
-    def of(self, expression: Expression) -> Spot | None:
+    def of(self, expression: Expression) -> ExpressionPosition | None:
         """Where an expression of this file stands; None for one that is no part of its statements."""
         return self._spots.get(id(expression))
 
-    def items(self) -> Iterator[tuple[Expression, Spot]]:
+    def items(self) -> Iterator[tuple[Expression, ExpressionPosition]]:
         """All expressions with their spots, in the order of their statements."""
         each = iter(self._all)
         yield from zip(each, each, strict=True)
 
-    def reads(self, root: str) -> list[Ref]:
+    def uses(self, root: str) -> list[Ref]:
         """The references that may start from a name, in the order of the text."""
         return self._refs.get(root, [])
 
-    def reads_that(self, root: str, name: Hashable, fit: Callable[[Ref], bool]) -> list[Ref]:
+    def uses_matching(self, root: str, name: Hashable, fit: Callable[[Ref], bool]) -> list[Ref]:
         """Those of ``reads`` that fit, remembered by a name for what that is."""
         key = root, name
-        if key not in self._reads_that:
-            self._reads_that[key] = [ref for ref in self.reads(root) if fit(ref)]
-        return self._reads_that[key]
+        if key not in self._uses_matching:
+            self._uses_matching[key] = [ref for ref in self.uses(root) if fit(ref)]
+        return self._uses_matching[key]
 
     def roots(self) -> Iterator[str]:
         """All names that references start from, sorted."""
         yield from sorted(self._refs)
 
-    def resets(self, root: str, words: tuple[str, ...]) -> list[Reset]:
+    def kills(self, root: str, words: tuple[str, ...]) -> list[Kill]:
         """Where a variable, or an attribute of one, is given another value or another order."""
-        return self._resets.get((root, words), [])
+        return self._kills.get((root, words), [])
 
     def _block(
         self,
@@ -125,14 +128,14 @@ class Spots:
         if not body:
             return
         last = body[-1]
-        leaves = last.kind if isinstance(last, Leave) and last.kind in _LEAVING else ""
+        leaves = last.kind if isinstance(last, SimpleStatement) and last.kind in _LEAVING else ""
         inner = (*around, Block(owner, number, last.end, leaves))
         for statement in body:
             self._statement(statement, function, inner)
 
     def _statement(self, statement: Statement, function: str, around: tuple[Block, ...]) -> None:
         written = {id(target) for target in targets(statement)}
-        read, assigned = (Spot(None, statement, function, around, each) for each in (False, True))
+        read, assigned = (ExpressionPosition(None, statement, function, around, each) for each in (False, True))
         for expression in expressions(statement):
             self._expression(expression, assigned if id(expression) in written else read)
         for ref, at in _reset(statement):
@@ -140,12 +143,12 @@ class Spots:
             if isinstance(statement, Loop):
                 blocks_there = (*around, Block(statement, 0, statement.end, ""))
             for root in ref.roots:
-                self._resets.setdefault((root, ref.path), []).append(Reset(at, statement, function, blocks_there))
+                self._kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, blocks_there))
         for number, block in enumerate(blocks(statement)):
             self._block(block, function, around, statement, number)
         if isinstance(statement, If):
             self._reset_by_both(statement, function, around)
-        if isinstance(statement, Define):
+        if isinstance(statement, DefinitionStatement):
             self._block(statement.body, function, around, statement, 0)
 
     def _reset_by_both(self, statement: If, function: str, around: tuple[Block, ...]) -> None:
@@ -155,15 +158,15 @@ class Spots:
             for body in blocks(statement)
         ]
         leaves = [
-            any(isinstance(each, Leave) and each.kind in ("return", "raise") for each in body)
+            any(isinstance(each, SimpleStatement) and each.kind in ("return", "raise") for each in body)
             for body in blocks(statement)
         ]
         one, other = found
         for key in sorted(one | other if leaves[0] != leaves[1] else one & other):
             if (key in one or leaves[0]) and (key in other or leaves[1]):
-                self._resets.setdefault(key, []).append(Reset(statement.start, statement, function, around))
+                self._kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
 
-    def _expression(self, expression: Expression, spot: Spot) -> None:
+    def _expression(self, expression: Expression, spot: ExpressionPosition) -> None:
         self._spots[id(expression)] = spot
         self._all += (expression, spot)
         if type(expression) is Ref:
@@ -173,17 +176,23 @@ class Spots:
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
             return
-        read = Spot(expression, spot.statement, spot.function, spot.blocks, False)
-        below = Spot(expression, spot.statement, spot.function, spot.blocks, True) if spot.written else read
+        read = ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, False)
+        below = (
+            ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True) if spot.written else read
+        )
         if isinstance(expression, Comprehension):
             for clause in expression.clauses:
-                self._expression(clause.target, Spot(expression, spot.statement, spot.function, spot.blocks, True))
+                self._expression(
+                    clause.target, ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True)
+                )
         if isinstance(expression, Operation) and expression.op == ":=":
-            self._expression(expression.operands[0], Spot(expression, spot.statement, spot.function, spot.blocks, True))
+            self._expression(
+                expression.operands[0], ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True)
+            )
             self._expression(expression.operands[1], read)
             return
         display = isinstance(expression, (Collection, Operation))
-        for part in parts(expression):
+        for part in operands_of(expression):
             self._expression(part, below if display else read)
 
 
@@ -198,7 +207,7 @@ def targets(statement: Statement) -> Iterator[Expression]:
             yield from (target for _, target in items if target is not None)
 
 
-def bound(target: Expression) -> Iterator[Ref]:
+def bound_references(target: Expression) -> Iterator[Ref]:
     """The references that a target binds: those in tuples and behind a star, too."""
     match target:
         case Ref():
@@ -206,9 +215,9 @@ def bound(target: Expression) -> Iterator[Ref]:
         case Collection(kind="tuple" | "list", items=items):
             for item in items:
                 if item is not None:
-                    yield from bound(item)
+                    yield from bound_references(item)
         case Operation(op="*", operands=(inner,)):
-            yield from bound(inner)
+            yield from bound_references(inner)
 
 
 _LEAVING = frozenset({"return", "raise", "continue", "break"})
@@ -226,16 +235,18 @@ def _reset(statement: Statement) -> Iterator[tuple[Ref, int]]:
                     ):
                         yield whole, statement.start
                     case _:
-                        yield from ((ref, statement.start) for ref in bound(target))
+                        yield from ((ref, statement.start) for ref in bound_references(target))
         case Loop(target=target, source=source) if target is not None:
-            yield from ((ref, source.end) for ref in bound(target))
+            yield from ((ref, source.end) for ref in bound_references(target))
         case With(items=items):
-            yield from ((ref, value.end) for value, target in items if target is not None for ref in bound(target))
-        case Do(value=Call(func=Ref(path=(*words, word)) as func)) if word in _RESETTING:
+            yield from (
+                (ref, value.end) for value, target in items if target is not None for ref in bound_references(target)
+            )
+        case ExpressionStatement(value=Call(func=Ref(path=(*words, word)) as func)) if word in _RESETTING:
             yield func._replace(path=tuple(words)), statement.start
-        case Do(value=Call(func=Ref(path=(*words, "sort_values" | "sort_index")) as func, args=args)) if any(
-            arg.keyword == "inplace" for arg in args
-        ):
+        case ExpressionStatement(
+            value=Call(func=Ref(path=(*words, "sort_values" | "sort_index")) as func, args=args)
+        ) if any(arg.keyword == "inplace" for arg in args):
             yield func._replace(path=tuple(words)), statement.start
-        case Leave(kind="del", values=values):
-            yield from ((ref, statement.start) for value in values for ref in bound(value))
+        case SimpleStatement(kind="del", values=values):
+            yield from ((ref, statement.start) for value in values for ref in bound_references(value))

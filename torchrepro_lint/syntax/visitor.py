@@ -1,4 +1,4 @@
-"""Walks over the records of ``facts``: statements, expressions and calls, in evaluation order."""
+"""Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the identifiers that they name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
-    Facts,
+    ExpressionStatement,
     Function,
     If,
-    Leave,
     Loop,
     Match,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
+    SyntaxTree,
     Try,
     With,
 )
@@ -38,28 +38,28 @@ def blocks(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     return inside(statement) if inside else ()
 
 
-def bodies(facts: Facts) -> tuple[tuple[Statement, ...], ...]:
-    """All bodies of a file: its top level, its functions', its classes'."""
+def bodies(facts: SyntaxTree) -> tuple[tuple[Statement, ...], ...]:
+    """All bodies of a file: its top level, then those of its functions and classes."""
     return (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes))
 
 
-def last_word(named: Expression) -> str:
-    """The last word of what is named: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
+def last_identifier(named: Expression) -> str:
+    """The last identifier of a name: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
     if type(named) is Ref:  # no `match`: this is asked of every name of every file
         return named.path[-1] if named.path else intern(named.roots[0].rpartition(".")[2].lstrip(":?"))
     return named.name if type(named) is Attribute else ""
 
 
-def called_word(func: Expression) -> str:
-    """The word by which something is called: the last one, for a method of a base class as ``<super>.step``."""
+def callee_identifier(func: Expression) -> str:
+    """The identifier by which a callee is called: the last one; ``<super>.step`` for a method of a base class."""
     if type(func) is Attribute and type(func.value) is Call and type(func.value.func) is Ref:
         root = func.value.func.roots[0]
         if root.endswith(".<super>"):
             return f"<super>.{func.name}"
-    return last_word(func)
+    return last_identifier(func)
 
 
-# What gives back, or stands for, what it is handed first.
+# Calls that return, or stand for, their first argument.
 _TRANSPARENT = frozenset(
     {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}
     | {"DataParallel", "DistributedDataParallel", "convert_sync_batchnorm"}
@@ -67,36 +67,36 @@ _TRANSPARENT = frozenset(
 _CHOICES = frozenset({"if", "or", "and", ":=", "await", "*", "yield"})
 
 
-def held_words(value: Expression) -> Iterator[str]:
-    """The last words of what a value may stand for, or hold: of names, of what is called to make it, of what is in it."""
+def value_identifiers(value: Expression) -> Iterator[str]:
+    """The last identifiers of what a value may be or contain: of names, of callees whose result it is, of its elements."""
     match value:
         case Ref() | Attribute():
-            yield last_word(value)
+            yield last_identifier(value)
         case Call(func=func, args=args):
-            yield last_word(func)
-            if args and last_word(func) in _TRANSPARENT:
-                yield from held_words(args[0].value)
-            if len(args) > 1 and last_word(func) == "getattr" and isinstance(args[1].value, Constant):
+            yield last_identifier(func)
+            if args and last_identifier(func) in _TRANSPARENT:
+                yield from value_identifiers(args[0].value)
+            if len(args) > 1 and last_identifier(func) == "getattr" and isinstance(args[1].value, Constant):
                 yield str(args[1].value.value)
         case Subscript(value=inner):
-            yield from held_words(inner)
+            yield from value_identifiers(inner)
         case Collection() | Comprehension():
-            for each in parts(value):
-                yield from held_words(each)
+            for each in operands_of(value):
+                yield from value_identifiers(each)
         case Operation(op=op, operands=operands) if op in _CHOICES:
             for each in operands:
-                yield from held_words(each)
+                yield from value_identifiers(each)
 
 
-def returned(body: Iterable[Statement]) -> Iterator[Expression]:
-    """What a function with this body returns."""
+def returned_values(body: Iterable[Statement]) -> Iterator[Expression]:
+    """The values that a body returns."""
     for statement in statements(body):
-        if isinstance(statement, Leave) and statement.kind == "return":
+        if isinstance(statement, SimpleStatement) and statement.kind == "return":
             yield from statement.values
 
 
 def statements(body: Iterable[Statement]) -> Sequence[Statement]:
-    """All statements of a body, nested blocks included; definitions' own bodies are other functions' business."""
+    """All statements of a body with those of nested blocks, but not the bodies of definitions."""
     found: list[Statement] = []
     _add_statements(body, found)
     return found
@@ -110,18 +110,18 @@ def _add_statements(body: Iterable[Statement], found: list[Statement]) -> None:
 
 
 def expressions(statement: Statement) -> Sequence[Expression]:
-    """What a statement evaluates itself, not its blocks, in order."""
+    """The expressions that a statement evaluates itself, without its blocks, in order."""
     own = _EXPRESSIONS.get(type(statement))
     return own(statement) if own else ()
 
 
-def parts(expression: Expression) -> Sequence[Expression]:
+def operands_of(expression: Expression) -> Sequence[Expression]:
     """The direct operands of an expression, in evaluation order."""
     own = _PARTS.get(type(expression))
     return own(expression) if own else ()
 
 
-def within(expression: Expression) -> Sequence[Expression]:
+def subexpressions(expression: Expression) -> Sequence[Expression]:
     """An expression and all below it, operands before what uses them. Lambdas are not entered."""
     found: list[Expression] = []
     _add_within(expression, found)
@@ -136,7 +136,7 @@ def _add_within(expression: Expression, found: list[Expression]) -> None:
 
 
 def instance_assignments(function: Function) -> Iterator[tuple[str, str, Expression]]:
-    """What a method assigns to attributes of its first parameter: (attribute, how, value)."""
+    """The attributes of its first parameter that a method assigns: (attribute, how, value)."""
     if not function.params:
         return
     own = f"{function.name}.<locals>.{function.params[0].name}"
@@ -147,7 +147,7 @@ def instance_assignments(function: Function) -> Iterator[tuple[str, str, Express
 
 
 def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
-    """How a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
+    """The annotations with which a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
     own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.annotation is not None:
@@ -169,17 +169,17 @@ def _attribute_pairs(own: str, target: Expression, op: str, value: Expression) -
                 yield from _attribute_pairs(own, item, "=" if picked else "[]", picked or value)
 
 
-def _assigned(statement: Assign) -> tuple[Expression, ...]:
+def _assignment_operands(statement: Assign) -> tuple[Expression, ...]:
     return statement.targets if statement.value is None else (statement.value, *statement.targets)
 
 
-def _gone_over(clauses: Iterable[Clause]) -> Iterator[Expression]:
+def _clause_operands(clauses: Iterable[Clause]) -> Iterator[Expression]:
     for clause in clauses:
         yield clause.source
         yield from clause.tests
 
 
-# By kinds of records, which are what most of a run goes over; lists, since a generator for each costs more than they do.
+# Tables by node type. Most of a run is spent here: each function returns a sequence, since generators cost more.
 _BLOCKS: dict[type[Statement], Callable[[Any], tuple[tuple[Statement, ...], ...]]] = {
     If: lambda each: (each.body, each.orelse),
     Loop: lambda each: (each.body, each.orelse),
@@ -188,15 +188,15 @@ _BLOCKS: dict[type[Statement], Callable[[Any], tuple[tuple[Statement, ...], ...]
     Match: lambda each: tuple([body for _, body in each.cases]),
 }
 _EXPRESSIONS: dict[type[Statement], Callable[[Any], Sequence[Expression]]] = {
-    Do: lambda each: (each.value,),
-    Assign: _assigned,
+    ExpressionStatement: lambda each: (each.value,),
+    Assign: _assignment_operands,
     If: lambda each: (each.test,),
     Loop: lambda each: (each.source,) if each.target is None else (each.source, each.target),
     With: lambda each: [one for item in each.items for one in item if one is not None],
     Try: lambda each: [kind for kind, _ in each.handlers if kind is not None],
     Match: lambda each: [each.subject, *[guard for guard, _ in each.cases if guard is not None]],
-    Define: lambda each: each.values,
-    Leave: lambda each: each.values,
+    DefinitionStatement: lambda each: each.values,
+    SimpleStatement: lambda each: each.values,
 }
 _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
     Call: lambda each: [each.func, *[arg.value for arg in each.args]],
@@ -204,7 +204,7 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
     Operation: lambda each: each.operands,
     Subscript: lambda each: (each.value, *each.indices),
     Collection: lambda each: [item for item in each.items if item is not None],
-    Comprehension: lambda each: [*_gone_over(each.clauses), *each.elements],
+    Comprehension: lambda each: [*_clause_operands(each.clauses), *each.elements],
 }
 
 

@@ -1,4 +1,7 @@
-"""Which statements make a model whose weights are all replaced before it is used: what it draws is thrown away."""
+"""Dead initialisation: statements that make a model whose weights are all replaced before it is used.
+
+The random numbers that they draw have no effect.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.syntax.events import Event, Guard
-from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, Do, Function, Ref, Statement, path_of
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
+    Call,
+    Constant,
+    ExpressionStatement,
+    Function,
+    Ref,
+    Statement,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -17,14 +30,14 @@ if TYPE_CHECKING:
 # What functions of a project are called that load the weights of a model.
 _LOADING = re.compile(r"(?i).*(load|restore|resume).*")
 # A variable, or an attribute of one: ``self.net``.
-_Held = tuple[tuple[str, ...], tuple[str, ...]]
-_Loads = dict[_Held, set[tuple[Guard, ...]]]
+_ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
+_Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 
 
-def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[int]:
-    """The statements of a function or module (``name``, its events ``found``), by identity."""
+def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[int]:
+    """The dead initialisations of a function or module (``name``, its events ``found``): statements by identity."""
     loads: _Loads = {}
-    used: set[_Held] = set()
+    used: set[_ModelPlace] = set()
     own = set(_own_weights(found))
     for event in found:
         match event.value:
@@ -33,18 +46,18 @@ def replaced(names: Names, cache: EventCache, name: str, found: tuple[Event, ...
         if event.kind == "call" and isinstance(event.value, Call):
             for held in _loaded_by(names, cache, path_of(name), event.value):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_doubtful(event.guards))
+                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
     for event in found if loads else ():
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
             for target in statement.targets:
                 loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
-                if loaded and _always(loaded, _doubtful(event.guards)):
+                if loaded and _always(loaded, _uncertain_guards(event.guards)):
                     yield id(statement)
 
 
-def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[_Held, tuple[str, ...]]]:
-    """``weights = model.state_dict()``, into which others are put as far as they fit: the model, and the variable."""
+def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[_ModelPlace, tuple[str, ...]]]:
+    """``weights = model.state_dict()``, which other weights are merged into where they fit: the model, and the variable."""
     for event in found:
         match event.value, event.statement:
             case Call(func=Ref(roots=roots, path=(*path, "state_dict"))) as value, Assign(targets=targets) as statement:
@@ -56,8 +69,8 @@ def _given_variables(call: Call) -> Iterator[tuple[str, ...]]:
     yield from (arg.value.roots for arg in call.args if isinstance(arg.value, Ref) and not arg.value.path)
 
 
-def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_Held]:
-    """What holds models whose weights a call replaces, itself or in the function of the project that it calls."""
+def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_ModelPlace]:
+    """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
     if (held := _loaded_here(call)) is not None:
         yield held
     elif isinstance(call.func, Ref) and _LOADING.fullmatch((*call.func.roots, *call.func.path)[-1].rpartition(".")[2]):
@@ -65,7 +78,7 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
-def _loaded_here(call: Call) -> _Held | None:
+def _loaded_here(call: Call) -> _ModelPlace | None:
     """``model.load_state_dict(weights)``, all of them."""
     match call:
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
@@ -75,7 +88,7 @@ def _loaded_here(call: Call) -> _Held | None:
     return None
 
 
-def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Held | None:
+def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _ModelPlace | None:
     """``self.net.load_state_dict(weights)`` in a method, where the constructor makes nothing else."""
     match call:
         case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
@@ -90,17 +103,17 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _He
 def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
     """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
     makers = names.methods(owner, "__init__")[:1]
-    if [each for each in names.ancestry(owner) if ":" in each] != [owner] or names.heirs_of(owner):
+    if [each for each in names.ancestry(owner) if ":" in each] != [owner] or names.subclasses(owner):
         return False
     return all(names.functions(each) for each in makers) and all(
-        _keeps(event.statement, word) or _is_of_base(event.statement)
+        _assigns_attribute(event.statement, word) or _is_of_base(event.statement)
         for each in makers
         for event in cache.of(each)
         if event.kind == "call"
     )
 
 
-def _keeps(statement: Statement, word: str) -> bool:
+def _assigns_attribute(statement: Statement, word: str) -> bool:
     """``self.word = ...``."""
     return isinstance(statement, Assign) and all(
         isinstance(target, Ref) and target.path == (word,) and target.roots[0].endswith(".self")
@@ -111,9 +124,9 @@ def _keeps(statement: Statement, word: str) -> bool:
 def _is_of_base(statement: Statement) -> bool:
     """``super().__init__()``."""
     return (
-        isinstance(statement, Do)
+        isinstance(statement, ExpressionStatement)
         and isinstance(statement.value, Call)
-        and (last_word(statement.value.func) == "__init__" and not statement.value.args)
+        and (last_identifier(statement.value.func) == "__init__" and not statement.value.args)
     )
 
 
@@ -121,25 +134,25 @@ def _is_strict(arg: Arg) -> bool:
     return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
 
 
-def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Held]:
-    """What a call passes for what a function of the project loads always."""
+def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
+    """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
     kept = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
                 if held is not None and kept.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_doubtful(event.guards))
+                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
     always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
-    found: list[_Held] = []
+    found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = {param.name for param in function.params if (f"{own}.<locals>.{param.name}",) in always}
         found += _given(function, call, wanted)
     return found
 
 
-def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_Held]:
+def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_ModelPlace]:
     assert isinstance(call.func, Ref)
     words = [param.name for param in function.params]
     if function.owner and words and words.pop(0) in wanted and len(call.func.path) == 1:
@@ -150,7 +163,7 @@ def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_Held]:
             yield arg.value.roots, arg.value.path
 
 
-def _doubtful(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
     return tuple(guard for guard in guards if not guard.certain and guard.kind != "with")
 
 

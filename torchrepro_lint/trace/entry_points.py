@@ -1,4 +1,4 @@
-"""Where a run starts: ``__main__`` blocks, scripts, command-line functions, and what settings and pyproject name."""
+"""Entry points: ``__main__`` blocks, scripts, command-line functions, and what settings and pyproject.toml name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.config.discovery import globs
-from torchrepro_lint.query.memo_tables import Latest
+from torchrepro_lint.config.discovery import glob_matcher
+from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.decoding import is_notebook
-from torchrepro_lint.syntax.nodes import Call, Expression, Facts, Function, Ref, path_of
+from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree, path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.query.memo_tables import Kept
+    from torchrepro_lint.query.memo_tables import MemoTable
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -22,7 +22,7 @@ _WORDS = frozenset({"command", "group", "callback"})
 
 
 class Entry(NamedTuple):
-    """A place where a run starts: a module that is executed, or (``function``) a function that is called.
+    """An entry point: a module that is executed, or (``function``) a function that is called.
 
     ``before`` are the functions that run first: a command's groups and callbacks.
     """
@@ -44,8 +44,8 @@ class EntryPoints:
         names: Names,
         scripts: Sequence[str],
         started: Sequence[str],
-        found: Kept[str, tuple[Entry, ...]],
-        imports: Kept[tuple[()], dict[str, list[tuple[str, str]]]],
+        found: MemoTable[str, tuple[Entry, ...]],
+        imports: MemoTable[tuple[()], dict[str, list[tuple[str, str]]]],
     ) -> None:
         self._names = names
         self._found = found
@@ -77,7 +77,7 @@ class EntryPoints:
 
     @cached_property
     def _started(self) -> frozenset[str]:
-        return frozenset(filter(globs(self._globs), self._names.modules.files))
+        return frozenset(filter(glob_matcher(self._globs), self._names.modules.files))
 
     @cached_property
     def _named(self) -> dict[str, list[Entry]]:
@@ -97,7 +97,7 @@ class EntryPoints:
 
     def _find_imports(self) -> dict[str, list[tuple[str, str]]]:
         """The imports of all files that are no tests, by the last word of what they load: a file, and what it writes."""
-        self._names.modules.reads.see_word("imports", "")
+        self._names.modules.reads.record_word("imports", "")
         found: dict[str, list[tuple[str, str]]] = {}
         for path, facts in self._names.modules.files.items():
             for module in () if is_test(path, facts) else facts.summary.imports:
@@ -105,7 +105,7 @@ class EntryPoints:
         return found
 
 
-def is_test(path: str, facts: Facts) -> bool:
+def is_test(path: str, facts: SyntaxTree) -> bool:
     """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts.
 
     Nothing runs a notebook as a test because of its name.
@@ -120,7 +120,7 @@ def is_test(path: str, facts: Facts) -> bool:
     return False
 
 
-def _is_script(path: str, facts: Facts, imported: Callable[[], bool]) -> bool:
+def _is_script(path: str, facts: SyntaxTree, imported: Callable[[], bool]) -> bool:
     if is_test(path, facts):
         return False
     if facts.summary.guarded:
@@ -132,7 +132,7 @@ def _is_script(path: str, facts: Facts, imported: Callable[[], bool]) -> bool:
 def _may_expose(names: Names, path: str) -> bool:
     """Whether a decorator of a file may be a command line's, as far as can be told without a look inside."""
     for roots, words in names.modules.files[path].summary.decorators:
-        found = names.outlined(path, roots, words)
+        found = names.names_from_summary(path, roots, words)
         if found is None or any(map(_is_exposing, found)):
             return True
     return False
@@ -178,7 +178,7 @@ def _before(names: Names, path: str, function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _callbacks(facts: Facts) -> dict[tuple[str, ...], list[str]]:
+def _callbacks(facts: SyntaxTree) -> dict[tuple[str, ...], list[str]]:
     """The functions that ``@app.callback()`` decorates, by the application."""
     found: dict[tuple[str, ...], list[str]] = {}
     for each in facts.functions:
@@ -188,7 +188,7 @@ def _callbacks(facts: Facts) -> dict[tuple[str, ...], list[str]]:
     return found
 
 
-_CALLBACKS = Latest(_callbacks)
+_CALLBACKS = SingleEntryMemo(_callbacks)
 
 
 def _named(names: Names, script: str) -> Iterator[Entry]:

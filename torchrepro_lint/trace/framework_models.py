@@ -1,6 +1,6 @@
-"""What calls of libraries do with a program, and which of its functions they run.
+"""Framework models: which of a program's callables a library call runs, and what else it does with the program.
 
-What is read of a loader's dataset: ``loader.dataset.resample``.
+The models are rows of the catalogue. Attributes of a loader's dataset (``loader.dataset.resample``) are modelled in code.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import frameworks
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_kinds
-from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.source.globs import starred
+from torchrepro_lint.source.globs import wildcard_expression
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Ref, Subscript
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Framework
+    from torchrepro_lint.catalogue.rows import FrameworkModel
 
 
-def rows_of(names: Iterable[str]) -> Iterator[Framework]:
-    """The rows about what a call may call."""
+def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
+    """The rows about the names that a call may call."""
     for name in names:
         if ":" not in name:
             yield from rows_named(name)
 
 
 @lru_cache(maxsize=1 << 14)
-def rows_named(name: str) -> tuple[Framework, ...]:
+def rows_named(name: str) -> tuple[FrameworkModel, ...]:
     """The rows about one name."""
     return frameworks().of(_given(name.removesuffix("().__init__")))
 
@@ -41,21 +41,21 @@ def _given(name: str) -> str:
     made, _, rest = name.partition("().")
     kinds = [row.gives for row in frameworks().of(made) if row.gives] if rest else []
     owner = f"{name.partition('.')[0]}.{kinds[0]}" if kinds else made
-    return plain(f"{owner}.{rest}".removesuffix("."))
+    return without_calls(f"{owner}.{rest}".removesuffix("."))
 
 
-def keeps(names: Iterable[str]) -> bool:
-    """Whether what a call is handed is called some time afterwards."""
+def stores_callables(names: Iterable[str]) -> bool:
+    """Whether a call stores its callable arguments, to be called later."""
     return any(row.keeps for row in rows_of(names))
 
 
 def calls_method(names: Iterable[str], word: str) -> bool:
-    """Whether a call runs a method of what it is handed, or called on, whose name this is."""
+    """Whether a call runs a method of this name on its arguments or its receiver."""
     return any(_words(pattern).fullmatch(word) for row in rows_of(names) for pattern in row.calls)
 
 
-def matters(names: Iterable[str]) -> bool:
-    """Whether a call trains or measures."""
+def trains_or_measures(names: Iterable[str]) -> bool:
+    """Whether a call trains or evaluates a model."""
     return any(row.matters for row in rows_of(names))
 
 
@@ -63,13 +63,13 @@ def accelerates(names: Iterable[str], call: Call) -> bool:
     """Whether a call may put work on an accelerator by itself."""
     return any(
         row.accelerates is not None
-        and evaluate(row.accelerates, row.spelling, arguments(row.spelling, call)) is not Truth.FAILS
+        and evaluate(row.accelerates, row.signature, argument_reader(row.signature, call)) is not Truth.FAILS
         for row in rows_of(names)
     )
 
 
-class Handed(NamedTuple):
-    """A call by which a library gets the program's objects: its file, and the classes on whose objects it is called."""
+class LibraryCall(NamedTuple):
+    """A library call: its file, the names that it calls, and the classes that its receiver may have."""
 
     path: str
     call: Call
@@ -77,10 +77,10 @@ class Handed(NamedTuple):
     receivers: tuple[str, ...]
 
 
-def run_by(names: Names, handed: Handed) -> Iterator[str]:
-    """What a library runs of what it is handed, in order: functions, classes (to make an object), methods."""
+def callbacks(names: Names, handed: LibraryCall) -> Iterator[str]:
+    """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
     for row in rows_of(handed.names):
-        argument = arguments(row.spelling, handed.call)
+        argument = argument_reader(row.signature, handed.call)
         given = [value for word in row.runs if (value := argument(word)) is not None]
         made = [name for value in given for name in names.names(handed.path, value) if ":" in name]
         yield from made
@@ -90,24 +90,26 @@ def run_by(names: Names, handed: Handed) -> Iterator[str]:
                 yield from names.methods_like(owner, _words(pattern))
 
 
-def _owners(names: Names, handed: Handed) -> Iterator[str]:
-    """The project's classes of the objects that a call is handed, and that what it is called on was made with."""
+def _owners(names: Names, handed: LibraryCall) -> Iterator[str]:
+    """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
     calls = [(handed.path, handed.call)]
     receiver = receiver_of(handed.call.func)
     if receiver is not None:
-        calls += ((file, made) for file, made in names.made(handed.path, receiver) if isinstance(made, Call))
+        calls += (
+            (file, made) for file, made in names.values_through_calls(handed.path, receiver) if isinstance(made, Call)
+        )
     for path, call in calls:
-        for value in handed_values(call):
+        for value in passed_values(call):
             yield from (name[:-2] for name in names.names(path, value) if ":" in name and name.endswith("()"))
 
 
-def handed_values(call: Call) -> Iterator[Expression]:
-    """The values that a call passes, those in lists, dictionaries and comprehensions among them."""
-    yield from values_in([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
+def passed_values(call: Call) -> Iterator[Expression]:
+    """The values that a call passes, including the elements of lists, dictionaries and comprehensions."""
+    yield from flattened_values([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
 
 
-def values_in(given: Iterable[Expression]) -> Iterator[Expression]:
-    """Values, and instead of lists, dictionaries and comprehensions those in them."""
+def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
+    """Values, with lists, dictionaries and comprehensions replaced by their elements."""
     queue = list(given)
     while queue:
         value = queue.pop(0)
@@ -123,7 +125,7 @@ def values_in(given: Iterable[Expression]) -> Iterator[Expression]:
 
 
 def receiver_of(expression: Expression) -> Expression | None:
-    """``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
+    """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
     match expression:
         case Subscript(value=value) | Attribute(value=value):
             return value
@@ -134,20 +136,20 @@ def receiver_of(expression: Expression) -> Expression | None:
 
 @lru_cache(maxsize=256)
 def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(starred(pattern, r"\w*", count()))
+    return re.compile(wildcard_expression(pattern, r"\w*", count()))
 
 
 _WORD = "dataset"
 
 
-def through_loader(names: Names, path: str, read: Ref) -> tuple[str, ...]:
-    """What a reference means that goes through the dataset of a loader which the project makes; nothing for another."""
+def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
+    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
     if _WORD not in read.path[:-1]:
         return ()
     at = read.path.index(_WORD)
     loader = read._replace(path=read.path[:at])
     found: set[str] = set()
-    for file, made in names.made(path, loader):
+    for file, made in names.values_through_calls(path, loader):
         for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
             for name in names.names(file, dataset):
                 found.update(names.follow(name, read.path[at + 1 :]) if ":" in name else ())
@@ -155,7 +157,7 @@ def through_loader(names: Names, path: str, read: Ref) -> tuple[str, ...]:
 
 
 def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
-    """What a call that makes a loader is given to load from."""
+    """The dataset arguments of a call that makes a loader."""
     for name in names.names(path, made.func):
         if (kind := loader_kinds().get(name)) is not None and kind.dataset:
             place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else -1

@@ -1,14 +1,7 @@
-"""What happens in a run, and the way there from its entry point.
+"""Trace events, the call path to each, and the memo tables that the traces of a project share.
 
-Whether a place of a program runs more than once: in a loop, for each epoch, batch or sample.
-
-What a run does from where it imports a module until that has run, for other runs that come to the same import.
-
-Programs of one project import much the same modules, and after an edit they do so again.
-
-What the runs of a file's commands have in common: its top level, run once for all of them.
-
-Memo tables of traces: what runs have found of events and functions, and the parts of traces that runs have in common.
+Programs of one project import much the same modules. So a trace keeps a fragment for each import, which other traces replay, and the
+commands of one file share the trace of its top level as a prefix. The memo tables also outlive an edit.
 """
 
 from __future__ import annotations
@@ -17,30 +10,30 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from torchrepro_lint.query.memo_tables import Kept, Reads, Recent
-from torchrepro_lint.syntax.control_flow import Level, in_loop, level_of
+from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.events import Event, Guard
-from torchrepro_lint.syntax.nodes import Call, Comprehension, Small, Statement, fields
-from torchrepro_lint.syntax.visitor import expressions, within
+from torchrepro_lint.syntax.nodes import Call, Comprehension, FrozenRecord, Statement, fields
+from torchrepro_lint.syntax.visitor import expressions, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
-class CallFrame(Small, frozen=True):
-    """One step of the way from an entry point: the event of a file that enters the function ``into``."""
+class CallFrame(FrozenRecord, frozen=True):
+    """A frame of a call path: the event of a file that enters the function ``into``."""
 
     path: str
     event: Event
     into: str
 
 
-class Action(Small, frozen=True):
-    """An event, and what its call, iterated or indexed value may stand for (of an item that is set, what it is an item of).
+class ResolvedEvent(FrozenRecord, frozen=True):
+    """An event with the names that its call, iterated or indexed value may stand for (for a set item: its container's names).
 
-    ``assumed`` says that the names are what the calls of the project pass for parameters, and so may not be all.
-    ``mode`` is ``worker`` inside what a loader's workers run, ``loaded`` inside the construction of a model whose
-    weights are all replaced afterwards, else empty. ``function`` is where it happens.
+    ``assumed``: the names are what the calls of the project pass for parameters, and may be incomplete. ``mode`` is ``worker`` in
+    code that a loader's workers run, ``loaded`` in the construction of a model whose weights are all replaced later, else empty.
+    ``function`` is the function that contains the event.
     """
 
     path: str
@@ -51,96 +44,97 @@ class Action(Small, frozen=True):
     mode: str
 
 
-class Happening(Small, frozen=True):
-    """An action of a run, and the way to it. Programs that import the same modules have millions of these between them, and
-    of the actions a few: so they are apart.
+class TraceEvent(FrozenRecord, frozen=True):
+    """A trace event: a resolved event, and the call path that leads to it.
+
+    The resolved event is a flyweight: the traces of a project have millions of trace events, but few resolved events.
     """
 
-    action: Action
-    way: tuple[CallFrame, ...]
+    resolved: ResolvedEvent
+    call_path: tuple[CallFrame, ...]
 
     @property
     def path(self) -> str:
-        """The file in which it happens."""
-        return self.action.path
+        """The file that contains the event."""
+        return self.resolved.path
 
     @property
     def function(self) -> str:
-        """The function in which it happens."""
-        return self.action.function
+        """The function that contains the event."""
+        return self.resolved.function
 
     @property
     def event(self) -> Event:
-        """What happens."""
-        return self.action.event
+        """The event itself."""
+        return self.resolved.event
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What that may stand for."""
-        return self.action.names
+        """The names that the event's value may stand for."""
+        return self.resolved.names
 
     @property
     def assumed(self) -> bool:
-        """Whether it may stand for more."""
-        return self.action.assumed
+        """Whether the names may be incomplete."""
+        return self.resolved.assumed
 
     @property
     def mode(self) -> str:
-        """In which mode it happens."""
-        return self.action.mode
+        """The mode in which the event runs."""
+        return self.resolved.mode
 
 
-def guards(happening: Happening) -> tuple[Guard, ...]:
-    """All that surrounds a happening, from the entry point on."""
-    return (*(guard for step in happening.way for guard in step.event.guards), *happening.event.guards)
+def guards(trace_event: TraceEvent) -> tuple[Guard, ...]:
+    """All that surrounds a trace_event, from the entry point on."""
+    return (*(guard for step in trace_event.call_path for guard in step.event.guards), *trace_event.event.guards)
 
 
-class Target(Small, frozen=True):
-    """A function that is entered: in which mode, and on an object of which class (empty: the one that defines it)."""
+class Target(FrozenRecord, frozen=True):
+    """A call target: a function, the mode it runs in, and the class of its receiver (empty: the class that defines it)."""
 
     function: str
     mode: str
     receiver: str = ""
 
 
-class Waiting(NamedTuple):
-    """Functions that will be entered later, by the way that leads to where they were handed over."""
+class DeferredCall(NamedTuple):
+    """Functions that were passed or stored and are entered later, with the call path to where that happened."""
 
-    way: tuple[CallFrame, ...]
+    call_path: tuple[CallFrame, ...]
     step: CallFrame
     targets: list[Target]
 
 
-_OFTEN = re.compile(
+_REPEATED_FUNCTION = re.compile(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
     r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
 )
-# Callers of callers are looked at so many times.
-_DEPTH = 5
+# The callers of callers are followed to this depth.
+_MAX_CALLER_DEPTH = 5
 
 
 def runs_often(project: ProgramIndex, path: str, call: Call) -> bool:
-    """Whether a call of a file runs more than once in a run, as far as loops, names and the calls of the project tell."""
-    level = level_of(project.files[path], call.start)
-    return level is None or _often(project, path, level, call, _DEPTH)
+    """Whether a call may run more than once in a trace, judged by loops, function names and callers."""
+    level = control_flow_position(project.files[path], call.start)
+    return level is None or _repeats(project, path, level, call, _MAX_CALLER_DEPTH)
 
 
-def function_runs_often(project: ProgramIndex, path: str, level: Level) -> bool:
-    """Whether the function of a level runs more than once in a run; the level's own loops do not count."""
-    return _is_repeated(project, path, level, _DEPTH)
+def function_runs_often(project: ProgramIndex, path: str, level: ControlFlowPosition) -> bool:
+    """Whether the function around a control-flow position runs more than once in a trace; loops inside it do not count."""
+    return _is_repeated(project, path, level, _MAX_CALLER_DEPTH)
 
 
-def _often(project: ProgramIndex, path: str, level: Level, call: Call, depth: int) -> bool:
+def _repeats(project: ProgramIndex, path: str, level: ControlFlowPosition, call: Call, depth: int) -> bool:
     if in_loop(level) or _in_comprehension(level.spots[-1].statement, call):
         return True
     return _is_repeated(project, path, level, depth)
 
 
-def _is_repeated(project: ProgramIndex, path: str, level: Level, depth: int) -> bool:
+def _is_repeated(project: ProgramIndex, path: str, level: ControlFlowPosition, depth: int) -> bool:
     if level.function is None or depth == 0:
         return False
     word = level.function.name.rpartition(".")[2].lstrip(":")
-    if _OFTEN.fullmatch(word):
+    if _REPEATED_FUNCTION.fullmatch(word):
         return True
     names = [f"{path}{level.function.name}"]
     if word == "__init__" and level.function.owner:
@@ -150,8 +144,8 @@ def _is_repeated(project: ProgramIndex, path: str, level: Level, depth: int) -> 
 
 def _site_repeats(project: ProgramIndex, name: str, depth: int) -> bool:
     for path, site in project.sites_of(name):
-        level = level_of(project.files[path], site.call.start)
-        if level is not None and _often(project, path, level, site.call, depth - 1):
+        level = control_flow_position(project.files[path], site.call.start)
+        if level is not None and _repeats(project, path, level, site.call, depth - 1):
             return True
     return False
 
@@ -160,120 +154,119 @@ def _in_comprehension(statement: Statement, call: Call) -> bool:
     return any(
         isinstance(each, Comprehension) and any(element.start <= call.start < element.end for element in each.elements)
         for expression in expressions(statement)
-        for each in within(expression)
+        for each in subexpressions(expression)
     )
 
 
-class Entered(Small, frozen=True):
-    """A function that is entered, and from where: a function, and which of its events."""
+class CallEdge(FrozenRecord, frozen=True):
+    """A call edge of a trace: a function, its caller, and the event of the caller that enters it."""
 
     function: str
     caller: str
     event: Event
 
 
-class Stretch(NamedTuple):
-    """A part of a run in which nothing waits when it begins.
+class TraceFragment(NamedTuple):
+    """A trace fragment: what an import does, for replay in other traces; no call is deferred where it begins.
 
-    ``asked`` are the targets that it came to, ``known`` those of them that had been entered before: in a run of which the same
-    is true it goes the same way. ``way`` leads to where it begins, and ``seen`` are the targets that it enters first.
+    ``asked`` are the targets that the fragment comes to, ``known`` those of them that had been entered before. Another trace in which
+    the same targets have been entered would do the same. ``call_path`` leads to its start; ``seen`` are the targets that it enters.
     """
 
     asked: frozenset[Target]
     known: frozenset[Target]
-    way: tuple[CallFrame, ...]
-    happenings: tuple[Happening, ...]
-    entered: tuple[Entered, ...]
+    call_path: tuple[CallFrame, ...]
+    trace_events: tuple[TraceEvent, ...]
+    entered: tuple[CallEdge, ...]
     seen: tuple[Target, ...]
-    waiting: tuple[tuple[int | str, Waiting], ...]
+    waiting: tuple[tuple[int | str, DeferredCall], ...]
 
     def fits(self, seen: Collection[Target]) -> bool:
-        """Whether it goes the same way where these targets have been entered."""
+        """Whether a trace that has entered these targets would do the same."""
         return all((each in seen) is (each in self.known) for each in self.asked)
 
-    def happens(self, way: tuple[CallFrame, ...]) -> Iterator[Happening]:
-        """Its happenings where another way leads to its beginning."""
-        start, ways = len(self.way), dict[int, tuple[CallFrame, ...]]()
-        for each in self.happenings:
-            old = each.way
+    def events_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[TraceEvent]:
+        """Its trace events, where another call path leads to its start."""
+        start, ways = len(self.call_path), dict[int, tuple[CallFrame, ...]]()
+        for each in self.trace_events:
+            old = each.call_path
             new = ways.get(id(old))
             if new is None:
-                new = ways[id(old)] = (*way, *old[start:])
-            yield Happening(each.action, new)
+                new = ways[id(old)] = (*call_path, *old[start:])
+            yield TraceEvent(each.resolved, new)
 
-    def waits(self, way: tuple[CallFrame, ...]) -> Iterator[tuple[int | str, Waiting]]:
-        """What is left waiting, likewise."""
+    def deferred_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[tuple[int | str, DeferredCall]]:
+        """The calls that it leaves deferred, likewise."""
         for key, each in self.waiting:
-            yield key, each._replace(way=(*way, *each.way[len(self.way) :]))
+            yield key, each._replace(call_path=(*call_path, *each.call_path[len(self.call_path) :]))
 
 
 _Answer = TypeVar("_Answer")
 
 
-class Beginning:
-    """The happenings with which several runs begin, and what was worked out from them alone, or with the runs."""
+class SharedPrefix:
+    """The shared prefix of several traces: its events, and answers that were computed from them."""
 
-    def __init__(self, happenings: Sequence[Happening] = ()) -> None:
-        self.happenings = tuple(happenings)
+    def __init__(self, happenings: Sequence[TraceEvent] = ()) -> None:
+        self.trace_events = tuple(happenings)
         self.known: dict[str, Any] = {}
 
 
-class Begun(Protocol):
-    """A trace that begins as others do."""
+class PrefixedTrace(Protocol):
+    """A trace with a prefix that other traces share."""
 
     @property
-    def beginning(self) -> Beginning:
-        """What it has in common with them."""
+    def prefix(self) -> SharedPrefix:
+        """The shared prefix."""
         ...
 
     @property
-    def happenings(self) -> Sequence[Happening]:
-        """All its events, those of the beginning first."""
+    def trace_events(self) -> Sequence[TraceEvent]:
+        """All its events, those of the prefix first."""
         ...
 
 
-def in_parts(
-    run: Begun,
+def prefix_and_rest(
+    run: PrefixedTrace,
     name: str,
-    compute: Callable[[int, Sequence[Happening]], _Answer],
+    compute: Callable[[int, Sequence[TraceEvent]], _Answer],
     kept: dict[str, Any] | None = None,
 ) -> tuple[_Answer, ...]:
-    """What ``compute`` makes of happenings, of which the first has an order: of those that the run begins with as others
-    do, remembered by the name, and of its own.
+    """The results of ``compute(index of the first event, events)`` for a trace's shared prefix and for the rest of its events.
 
-    A run may be kept while files change that it does not come by: what asks for more than happenings, once the run is
-    there, is remembered in what is ``kept`` for one project.
+    The prefix's result is remembered by ``name``. A trace may outlive changes of files that it does not reach, so a ``compute`` that
+    reads more than the events is remembered in ``kept``, the cache of one revision.
     """
-    begun = run.beginning
-    if not begun.happenings:
-        return (compute(0, run.happenings),)
+    begun = run.prefix
+    if not begun.trace_events:
+        return (compute(0, run.trace_events),)
     remembered = begun.known if kept is None else kept.setdefault(f"{__name__} {id(begun)}", {})
     if name not in remembered:
-        remembered[name] = compute(0, begun.happenings)
+        remembered[name] = compute(0, begun.trace_events)
     known: _Answer = remembered[name]
-    start = len(begun.happenings)
-    return known, compute(start, run.happenings[start:])
+    start = len(begun.trace_events)
+    return known, compute(start, run.trace_events[start:])
 
 
-# So many actions are one object for all runs in which they happen.
-_MOST_ACTIONS = 1 << 17
-# Of methods that run on objects of classes that inherit them, likewise.
-_MOST_ON_HEIRS = 5_000
+# The most resolved events that are interned.
+_MAX_RESOLVED_EVENTS = 1 << 17
+# The most targets that are kept of methods that run on objects of subclasses.
+_MAX_INHERITED = 5_000
 
 
-class Outcome(Small, frozen=True):
-    """What an event calls, whether that is what calls pass for parameters (see ``Happening``), whether it enters nothing of
-    the project whatever runs it, and what of the project it hands over.
+class EventTargets(FrozenRecord, frozen=True):
+    """The targets of an event: the names called, whether they are ``assumed`` (see ``ResolvedEvent``), whether the event enters
+    no function of the project in any trace, and the functions and objects of the project that it passes.
     """
 
     found: tuple[str, ...]
     assumed: bool
-    quiet: bool
-    handed: tuple[str, ...]
+    enters_nothing: bool
+    passed: tuple[str, ...]
 
 
-class Happens(Small, frozen=True):
-    """What tells the events of a project apart, as far as their outcomes differ: the file, what happens, and to what."""
+class EventKey(FrozenRecord, frozen=True):
+    """The memo key of an event's targets: its file, its kind, and the type and offsets of its value."""
 
     path: str
     kind: str
@@ -282,66 +275,68 @@ class Happens(Small, frozen=True):
     end: int
 
     @classmethod
-    def of(cls, path: str, event: Event) -> Happens:
-        """That of an event of a file."""
+    def of(cls, path: str, event: Event) -> EventKey:
+        """The key of an event of a file."""
         assert event.value is not None
         return cls(path, event.kind, type(event.value).__name__, event.value.start, event.value.end)
 
 
-class Outcomes:
-    """What runs have found of events, as a table that can be carried from one run to the next (see ``answers_json``)."""
+class EventTargetTable:
+    """The targets of events as a durable memo table, which the query store writes and restores."""
 
-    def __init__(self, kept: Kept[Happens, Outcome]) -> None:
+    def __init__(self, kept: MemoTable[EventKey, EventTargets]) -> None:
         self._kept = kept
 
-    def known(self) -> list[tuple[str, Outcome, int]]:
-        """What has been found, and from what."""
-        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._kept.known()]
+    def entries(self) -> list[tuple[str, EventTargets, int]]:
+        """The entries: keys as text, targets, and dependencies."""
+        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._kept.entries()]
 
-    def enter(self, key: str, outcome: Outcome, seen: int) -> None:
+    def restore(self, key: str, outcome: EventTargets, seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
         path, kind, value, start, end = key.rsplit("\n", 4)
-        self._kept.enter(Happens(path, kind, value, int(start), int(end)), outcome, seen)
+        self._kept.restore(EventKey(path, kind, value, int(start), int(end)), outcome, seen)
 
 
-class RunTables:
-    """What the runs of a project remember between them."""
+class TraceMemoTables:
+    """The memo tables that the traces of a project share."""
 
-    def __init__(self, reads: Reads) -> None:
-        self.outcomes: Kept[Happens, Outcome] = Kept(reads)
-        # Those of methods that run on an object of another class than their own, each with that class.
-        self.on_heirs: Kept[tuple[Happens, str], Outcome] = Kept(reads, None if reads.firm else _MOST_ON_HEIRS)
-        # What events of a kind on a name enter, by the classes of the objects that they are on: functions, each with the
-        # class of its object, and whether it waits until its result is used.
-        self.entered: Kept[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = Kept(reads)
+    def __init__(self, reads: DependencyTracker) -> None:
+        self.outcomes: MemoTable[EventKey, EventTargets] = MemoTable(reads)
+        # The targets of methods that run on an object of a subclass, by that class.
+        self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = MemoTable(
+            reads, None if reads.early_cutoff else _MAX_INHERITED
+        )
+        # The functions that an event of a kind on a name enters, by the classes of its receivers; each with the class of its object,
+        # and whether its entry is deferred until its result is used.
+        self.entered: MemoTable[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = MemoTable(reads)
 
-        # The statements (by identity) of functions and modules that make a model whose weights are all replaced; whether
-        # the module is started.
-        self.replaced: Kept[tuple[str, bool], frozenset[int]] = Kept(reads)
+        # The statements (by identity) that initialise a model whose weights are all replaced later, by function or module and
+        # by whether the module runs as ``__main__``.
+        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[int]] = MemoTable(reads)
 
         # By the identity of their events, which they hold.
-        self._actions: Recent[int, Action] = Recent(_MOST_ACTIONS)
+        self._resolved: LruTable[int, ResolvedEvent] = LruTable(_MAX_RESOLVED_EVENTS)
 
-        # What runs have done where they came to import a module.
-        self.stretches: Kept[Target, Stretch] = Kept(reads)
+        # What an import of a module does.
+        self.fragments: MemoTable[Target, TraceFragment] = MemoTable(reads)
 
-    def action(
+    def resolved_event(
         self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
-    ) -> Action:
-        """What an event of a function is in a run: one object for all runs in which it is the same."""
-        known: Action | None = self._actions.get(id(event))
+    ) -> ResolvedEvent:
+        """The interned resolved event: one object for all traces in which it is the same."""
+        known: ResolvedEvent | None = self._resolved.get(id(event))
         if (
             known is None
             or known.event is not event
             or (known.function, known.names, known.assumed, known.mode) != (function, names, assumed, mode)
         ):
-            known = self._actions[id(event)] = Action(path, function, event, names, assumed, mode)
+            known = self._resolved[id(event)] = ResolvedEvent(path, function, event, names, assumed, mode)
         return known
 
-    def drop(self, changed: int) -> None:
+    def invalidate(self, changed: int) -> None:
         """Forget what was worked out from anything that has changed."""
-        self.outcomes.drop(changed)
-        self.on_heirs.drop(changed)
-        self.entered.drop(changed)
-        self.replaced.drop(changed)
-        self.stretches.drop(changed)
+        self.outcomes.invalidate(changed)
+        self.inherited_targets.invalidate(changed)
+        self.entered.invalidate(changed)
+        self.dead_initialisations.invalidate(changed)
+        self.fragments.invalidate(changed)

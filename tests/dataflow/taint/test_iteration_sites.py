@@ -8,10 +8,10 @@ import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint.dataflow import taint
-from torchrepro_lint.dataflow.taint.prefilter import goings
-from torchrepro_lint.dataflow.taint.sources import may_take, set_orders
-from torchrepro_lint.syntax.nodes import Facts
-from torchrepro_lint.syntax.use_def import Spots
+from torchrepro_lint.dataflow.taint.prefilter import iteration_sites
+from torchrepro_lint.dataflow.taint.sources import may_iterate, set_orders
+from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.syntax.use_def import UseDefIndex
 
 FILES = sorted(Path(taint.__file__).parent.glob("*.py"))
 
@@ -37,9 +37,9 @@ def ag():
 """
 
 
-def _left_out(facts: Facts) -> list[str]:
-    among = {id(each) for each in goings(facts)}
-    return [str(node) for node, spot in Spots(facts).items() if may_take(node, spot) and id(node) not in among]
+def _left_out(facts: SyntaxTree) -> list[str]:
+    among = {id(each) for each in iteration_sites(facts)}
+    return [str(node) for node, spot in UseDefIndex(facts).items() if may_iterate(node, spot) and id(node) not in among]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -49,7 +49,12 @@ def test_nothing_of_our_own_files_is_left_out(path: Path) -> None:
 
 def test_nothing_that_goes_along_anything_is_left_out() -> None:
     facts = facts_of(TAKEN)
-    taken = {root for node, spot in Spots(facts).items() if may_take(node, spot) for root in getattr(node, "roots", ())}
+    taken = {
+        root
+        for node, spot in UseDefIndex(facts).items()
+        if may_iterate(node, spot)
+        for root in getattr(node, "roots", ())
+    }
     words = {root.rpartition(".")[2].lstrip(":?") for root in taken}
     assert words == {*"begkmnoprtwxz", "aa", "ab", "ac", "ad", "af", "ah", "ak", "al", "am", "ao"}
     assert not _left_out(facts)
@@ -57,5 +62,5 @@ def test_nothing_that_goes_along_anything_is_left_out() -> None:
 
 def test_a_file_without_sets_has_no_spots_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     project = project_of({"a.py": "import torch\n\nfor x in list(y):\n    print(x)\n"})
-    monkeypatch.setattr(Spots, "__init__", None)
+    monkeypatch.setattr(UseDefIndex, "__init__", None)
     assert not list(set_orders(project, "a.py"))

@@ -9,7 +9,7 @@ import pytest
 from one_file import project_of
 from page_examples import examples
 from torchrepro_lint.dataflow.taint import prefilter
-from torchrepro_lint.dataflow.taint.prefilter import Barren, goings, may_be_set
+from torchrepro_lint.dataflow.taint.prefilter import NonSets, iteration_sites, may_be_set
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import Expression
 
@@ -66,16 +66,16 @@ PROMISES = [
 
 
 def _gone_along(project: Project) -> list[tuple[str, Expression]]:
-    return [(path, each) for path in sorted(project.files) for each in goings(project.files[path])]
+    return [(path, each) for path in sorted(project.files) for each in iteration_sites(project.files[path])]
 
 
 def _check(project: Project) -> None:
     """Whatever is asked first."""
     asked = _gone_along(project)
-    known, again = Barren(project.resolver), Barren(project.resolver)
-    said = [known.holds(*each) for each in asked]
-    assert said == [again.holds(*each) for each in reversed(asked)][::-1]
-    assert said == [known.holds(*each) for each in asked]
+    known, again = NonSets(project.resolver), NonSets(project.resolver)
+    said = [known.is_never_set(*each) for each in asked]
+    assert said == [again.is_never_set(*each) for each in reversed(asked)][::-1]
+    assert said == [known.is_never_set(*each) for each in asked]
     assert not any(none and may_be_set(project.resolver, *each) for none, each in zip(said, asked, strict=True))
 
 
@@ -84,15 +84,15 @@ def test_a_set_is_found_by_each_way_and_a_list_is_none(files: dict[str, str]) ->
     for text, none in (("{1, 2}", False), ("[1, 2]", True)):
         project = project_of({path: each.replace("{}", text) for path, each in files.items()})
         _check(project)
-        known = Barren(project.resolver)
-        assert all(known.holds(*each) for each in _gone_along(project)) is none
+        known = NonSets(project.resolver)
+        assert all(known.is_never_set(*each) for each in _gone_along(project)) is none
 
 
 @pytest.mark.parametrize("text", PROMISES)
 def test_what_is_declared_to_be_a_set_may_be_one(text: str) -> None:
     project = project_of({"a.py": text})
     _check(project)
-    assert not all(project.orders.barren.holds(*each) for each in _gone_along(project))
+    assert not all(project.taint.non_sets.is_never_set(*each) for each in _gone_along(project))
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
@@ -104,9 +104,9 @@ def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
 @pytest.mark.parametrize("most", ["_MOST_VALUES", "_MOST_STEPS"])
 def test_what_has_too_many_values_may_be_anything(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     project = project_of({"a.py": "".join(f"y = [{number}]\n" for number in range(9)) + "for x in y: f(x)\n"})
-    assert all(Barren(project.resolver).holds(*each) for each in _gone_along(project))
+    assert all(NonSets(project.resolver).is_never_set(*each) for each in _gone_along(project))
     monkeypatch.setattr(prefilter, most, 8)
-    assert not any(Barren(project.resolver).holds(*each) for each in _gone_along(project))
+    assert not any(NonSets(project.resolver).is_never_set(*each) for each in _gone_along(project))
 
 
 def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPat
     project = project_of({"a.py": text})
     first, second = sorted(_gone_along(project), key=lambda each: each[1].start)
     monkeypatch.setattr(prefilter, "_MOST_STEPS", 1)
-    known = Barren(project.resolver)
-    assert not known.holds(*first)
-    assert not known.holds(*second)
-    assert Barren(project.resolver).holds(*second)
+    known = NonSets(project.resolver)
+    assert not known.is_never_set(*first)
+    assert not known.is_never_set(*second)
+    assert NonSets(project.resolver).is_never_set(*second)

@@ -10,10 +10,10 @@ import pytest
 from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
-from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import Expression
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, within
+from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 # Values that grow from round to round, and circles between functions, loops and attributes.
 _CIRCLES = """
@@ -74,14 +74,14 @@ def _asked(text: str) -> list[Expression]:
         for body in bodies(project.files[NAME])
         for statement in statements(body)
         for expression in expressions(statement)
-        for each in within(expression)
+        for each in subexpressions(expression)
     ]
     return list({(each.start, each.end): each for each in found}.values())
 
 
-def _answers(text: str, order: list[int]) -> dict[int, What]:
-    kinds, asked = kinds_of(project_of({NAME: text})), _asked(text)
-    return {number: kinds.of(NAME, asked[number])._replace(made=None) for number in order}
+def _answers(text: str, order: list[int]) -> dict[int, AbstractValue]:
+    kinds, asked = type_inference(project_of({NAME: text})), _asked(text)
+    return {number: kinds.of(NAME, asked[number])._replace(constructor_call=None) for number in order}
 
 
 @pytest.mark.parametrize("title", sorted(_ALL))
@@ -99,7 +99,7 @@ def test_a_question_that_leads_too_deep_has_no_answer_and_does_no_harm(capfd: py
     calls = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(40))
     text = f"{calls}def f40(x):\n    return {{1}}\nf0(1)\n{{2}}\n"
     project = project_of({NAME: text})
-    kinds, (deep, plain) = kinds_of(project), [each.value for each in project.files[NAME].body[-2:]]  # type: ignore[union-attr]
+    kinds, (deep, plain) = type_inference(project), [each.value for each in project.files[NAME].body[-2:]]  # type: ignore[union-attr]
     limit = sys.getrecursionlimit()
     depth = len(_frames())
     sys.setrecursionlimit(depth + 45)

@@ -13,7 +13,7 @@ torch = installed.torch()
 from agreement import Recorder, contradiction, texts_of  # noqa: E402  it needs torch
 from one_file import project_of  # noqa: E402
 from torch_runs import RUNS  # noqa: E402
-from torchrepro_lint.dataflow.types.lattice import What  # noqa: E402
+from torchrepro_lint.dataflow.types.lattice import AbstractValue  # noqa: E402
 
 _ROOT = Path(torch.__file__).parent.parent
 _OWN = Path(__file__).parents[2] / "torch_runs.py"
@@ -41,22 +41,22 @@ def test_what_runs_contradicts_nothing_that_is_said(title: str) -> None:
 @pytest.mark.parametrize(
     ("said", "value", "wrong"),
     [
-        (What("tensor", dtype="int64", family="integer"), torch.ones(1), "is torch.float32"),
-        (What("tensor", low=2, high=2), torch.ones(1), "has 1 dimensions"),
-        (What("tensor", low=1, high=1, sizes=(3,)), torch.ones(2), "has the sizes (2,)"),
-        (What("tensor", grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
-        (What(grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
-        (What("tensor", layout="contiguous"), torch.ones(2, 3).t(), "is not contiguous"),
-        (What("parameter"), torch.ones(1), "is no parameter"),
-        (What("list", items=(What("int"), What("str"))), [1, 2], "[1] is a int"),
-        (What("list", of=What("nothing")), [1], "[0] is there"),
-        (What("int", value=3), 4, "is 4"),
-        (What("set"), [1], "is a list"),
-        (What("set"), None, ""),
-        (What(), object(), ""),
-        (What("tensor", low=1, high=None, sizes=None, family="floating"), torch.ones(2, 2), ""),
-        (What("float"), 1, ""),
+        (AbstractValue("tensor", dtype="int64", family="integer"), torch.ones(1), "is torch.float32"),
+        (AbstractValue("tensor", min_ndim=2, max_ndim=2), torch.ones(1), "has 1 dimensions"),
+        (AbstractValue("tensor", min_ndim=1, max_ndim=1, sizes=(3,)), torch.ones(2), "has the sizes (2,)"),
+        (AbstractValue("tensor", grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
+        (AbstractValue(grad=False), torch.ones(1, requires_grad=True), "needs a gradient"),
+        (AbstractValue("tensor", layout="contiguous"), torch.ones(2, 3).t(), "is not contiguous"),
+        (AbstractValue("parameter"), torch.ones(1), "is no parameter"),
+        (AbstractValue("list", items=(AbstractValue("int"), AbstractValue("str"))), [1, 2], "[1] is a int"),
+        (AbstractValue("list", contents=AbstractValue("nothing")), [1], "[0] is there"),
+        (AbstractValue("int", value=3), 4, "is 4"),
+        (AbstractValue("set"), [1], "is a list"),
+        (AbstractValue("set"), None, ""),
+        (AbstractValue(), object(), ""),
+        (AbstractValue("tensor", min_ndim=1, max_ndim=None, sizes=None, family="floating"), torch.ones(2, 2), ""),
+        (AbstractValue("float"), 1, ""),
     ],
 )
-def test_a_contradiction_is_seen(said: What, value: object, wrong: str) -> None:
+def test_a_contradiction_is_seen(said: AbstractValue, value: object, wrong: str) -> None:
     assert contradiction(said, value) == wrong

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from one_file import NAME, project_of
-from torchrepro_lint.dataflow.types.tensors import Tensors
-from torchrepro_lint.syntax.nodes import Do
+from torchrepro_lint.dataflow.types.tensors import TensorFacts
+from torchrepro_lint.syntax.nodes import ExpressionStatement
 
 ASKED = ("without_gradient", "integral", "int32", "scalar", "contiguous", "unusual")
 
@@ -57,6 +57,6 @@ def test_what_is_known(expression: str, known: tuple[str, ...]) -> None:
     )
     project = project_of({NAME: source})
     statement = project.files[NAME].functions[0].body[-1]
-    assert isinstance(statement, Do)
-    tensors = Tensors(project, NAME)
+    assert isinstance(statement, ExpressionStatement)
+    tensors = TensorFacts(project, NAME)
     assert tuple(word for word in ASKED if getattr(tensors, word)(statement.value)) == known

@@ -283,9 +283,9 @@ def test_version_and_help() -> None:
 @pytest.mark.parametrize("arguments", [("--help",), ("rule",), ("rule", "TRL101")])
 def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[str, ...]) -> None:
     code = (
-        "import sys; from torchrepro_lint.cli import main\n"
+        "import sys; from torchrepro_lint.interfaces.cli.app import main\n"
         "try: main(sys.argv[1:])\n"
-        "finally: print(sorted({'libcst', 'torchrepro_lint.catalogue', 'torch'} & set(sys.modules)), file=sys.stderr)\n"
+        "finally: print(sorted({'libcst', 'torchrepro_lint.catalogue.catalogue', 'torch'} & set(sys.modules)), file=sys.stderr)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "[]\n")

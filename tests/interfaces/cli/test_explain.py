@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.catalogue.catalogue import alternatives, error_names, spellings
-from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Frame, explain, read
+from torchrepro_lint.catalogue.catalogue import alternatives, error_names, signatures
+from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Frame, explain, parse_errors
 from torchrepro_lint.source.files import documented_versions
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -63,7 +63,7 @@ def test_every_name_has_an_answer_for_every_torch(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in (CUBLAS, ATTENTION)])
 @pytest.mark.parametrize("message", ["{}", RAISED, WARNED, "RuntimeError: {}", RAISED.replace(" ", "\n", 6)])
 def test_a_name_is_found_in_what_was_printed(name: str, message: str) -> None:
-    assert read(message.format(name)).names == (name,)
+    assert parse_errors(message.format(name)).names == (name,)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,20 @@ def test_a_name_is_found_in_what_was_printed(name: str, message: str) -> None:
     ],
 )
 def test_messages_without_a_fixed_name(message: str, name: str) -> None:
-    assert read(message).names == (name,)
+    assert parse_errors(message).names == (name,)
 
 
 def test_a_log_of_many_warnings_is_read_once_for_each() -> None:
     log = "\n".join(map(WARNED.format, ("put_", "index_add_cuda_", "put_", "nothing_known")))
-    assert read(f'  File "/a/b.py", line 7, in f\n{log}')[:2] == (("put_", "index_add_cuda_"), ("nothing_known",))
-    assert read(f'  File "/a/b.py", line 7, in f\n{log}').frames == (Frame("/a/b.py", 7),)
+    assert parse_errors(f'  File "/a/b.py", line 7, in f\n{log}')[:2] == (
+        ("put_", "index_add_cuda_"),
+        ("nothing_known",),
+    )
+    assert parse_errors(f'  File "/a/b.py", line 7, in f\n{log}').frames == (Frame("/a/b.py", 7),)
 
 
 def test_a_name_within_another_is_not_taken_for_it() -> None:
-    assert read(RAISED.format("index_put_")) == ((), ("index_put_",), ())
+    assert parse_errors(RAISED.format("index_put_")) == ((), ("index_put_",), ())
 
 
 @pytest.mark.parametrize(
@@ -155,5 +158,5 @@ def test_mistakes_are_one_line(project: Maker, lint: Lint, arguments: tuple[str,
 
 def test_alternatives_are_of_operations_that_need_one() -> None:
     for one in alternatives():
-        assert set(one.operations) <= set(spellings()), one
+        assert set(one.operations) <= set(signatures()), one
         assert one.since in documented_versions(), one

@@ -16,8 +16,15 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.catalogue.catalogue import load, spellings
-from torchrepro_lint.catalogue.release_history import STATUSES, histories, history, operations_named, ranges, when
+from torchrepro_lint.catalogue.catalogue import load, signatures
+from torchrepro_lint.catalogue.release_history import (
+    STATUSES,
+    conditions_text,
+    find_operations,
+    histories,
+    history,
+    release_ranges,
+)
 from torchrepro_lint.interfaces.report.ops_html import render
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
@@ -42,19 +49,19 @@ Lint = Callable[..., Ran]
     ],
 )
 def test_an_operation_goes_by_many_names(name: str, operations: list[str]) -> None:
-    assert list(operations_named(name)) == operations
+    assert list(find_operations(name)) == operations
 
 
-@pytest.mark.parametrize("name", sorted({one.name for ones in spellings().values() for one in ones}))
+@pytest.mark.parametrize("name", sorted({one.name for ones in signatures().values() for one in ones}))
 def test_every_spelling_finds_its_operations(name: str) -> None:
-    assert set(operations_named(name)) == {op for op, ones in spellings().items() if name in {one.name for one in ones}}
+    assert set(find_operations(name)) == {op for op, ones in signatures().items() if name in {one.name for one in ones}}
 
 
 def test_an_unknown_name_suggests_near_ones(lint: Lint) -> None:
     with pytest.raises(
         UsageError, match=r"no operation 'intrpolate' .*; did you mean torch\.nn\.functional\.interpolate\?"
     ):
-        operations_named("intrpolate")
+        find_operations("intrpolate")
     assert lint("ops", "intrpolate").status == 2
     assert lint("ops", "zzzz").err == "torchrepro-lint: no operation 'zzzz' in the catalogue\n"
 
@@ -70,12 +77,12 @@ def test_a_history_says_what_each_release_says() -> None:
                 if release in case.releases
             }
             assert found == {(r.behaviour, r.devices, r.phase, r.when) for r in load(release).operation(one.operation)}
-    periods = [ranges(period.releases).split("\u2013") for period in history("torch.cumsum").periods]
+    periods = [release_ranges(period.releases).split("\u2013") for period in history("torch.cumsum").periods]
     assert periods == [["1.7", "1.12"], ["1.13", "2.5"], ["2.6", "2.15"]]
 
 
 def test_conditions_are_words() -> None:
-    said = {when(case.when) for one in histories() for period in one.periods for case in period.cases}
+    said = {conditions_text(case.when) for one in histories() for period in one.periods for case in period.cases}
     for text in said:
         assert not re.search(
             r"input\.|program\.|one_of|not_all|\(|\)$", text.replace("(torch does not say which)", "")

@@ -92,7 +92,7 @@ def test_trouble_that_is_not_of_standard_output_is_not_said_to_be(monkeypatch: p
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
-@pytest.mark.parametrize("module", ["cli", "terminal"])
+@pytest.mark.parametrize("module", ["app", "terminal"])
 def test_a_signal_that_comes_while_a_class_is_made_ends_the_run(
     project: Maker, name: str, status: int, module: str
 ) -> None:
@@ -104,7 +104,7 @@ class Name:
         os.kill(os.getpid(), signal.{name})
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "torchrepro_lint.{module}":
+        if name == "torchrepro_lint.interfaces.cli.{module}":
             type("Late", (), {{"name": Name()}})
 sys.meta_path.insert(0, Finder())
 sys.argv[1:] = ["rule"]
@@ -118,7 +118,7 @@ main()
 
 
 def test_an_error_that_no_signal_led_to_is_none() -> None:
-    from torchrepro_lint.interfaces.cli.terminal import status_of
+    from torchrepro_lint.__main__ import status_of
 
     assert status_of(ValueError("x")) is None
     circle = ValueError("x")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.interfaces.cli.check import _concerns, watch
+from torchrepro_lint.interfaces.cli.check import _may_change_report, watch
 from torchrepro_lint.source.errors import UsageError
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -56,7 +56,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
     ],
 )
 def test_what_concerns_a_run(path: str, answer: bool) -> None:
-    assert _concerns(None, os.path.abspath(path)) is answer
+    assert _may_change_report(None, os.path.abspath(path)) is answer
 
 
 def test_without_watchfiles_the_extra_is_named(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

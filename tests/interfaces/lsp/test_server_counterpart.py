@@ -11,7 +11,7 @@ pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from lsprotocol import types
 
-from torchrepro_lint.interfaces.lsp.counterpart import Counterpart
+from torchrepro_lint.interfaces.lsp.counterpart import Client
 
 
 class Silent:
@@ -36,7 +36,7 @@ class Silent:
 
 def asked(server: Silent) -> list[Any] | None:
     async def ask() -> list[Any] | None:
-        counterpart = Counterpart(server)
+        counterpart = Client(server)
         counterpart.listen()
         found = await counterpart.settings(["file:///folder"])
         await asyncio.sleep(0)

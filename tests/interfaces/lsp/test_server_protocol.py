@@ -14,7 +14,7 @@ pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from benchmarks.language_client import PATIENCE, Client
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.interfaces.lsp.messages import page
+from torchrepro_lint.interfaces.lsp.messages import rule_page
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]
@@ -234,16 +234,16 @@ def test_positions_with_emoji(encoding: str, columns: tuple[int, int, int], proj
 def test_a_page_is_shown_without_what_it_tells_tests() -> None:
     """Editors do not take a fence with more words than one for code."""
     for rule in RULES:
-        shown = page(rule.code)
+        shown = rule_page(rule.code)
         assert shown is not None
         assert re.findall(r"^```\w+ .*$", shown, re.MULTILINE) == []
         assert "# error:" not in shown
-    shown = page("TRL102")
+    shown = rule_page("TRL102")
     assert shown is not None
     assert "`data.py`:\n\n```python\n" in shown
     assert "  # TRL102\n" in shown
     assert "`train.py`, fixed (unsafe):\n\n```python\n" in shown
-    assert page("TRL998") is None
+    assert rule_page("TRL998") is None
 
 
 def test_a_large_file_of_the_project_is_read_in_the_servers_own_process(project: Project, start: Start) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
-from torchrepro_lint.interfaces.lsp.counterpart import Counterpart
+from torchrepro_lint.interfaces.lsp.counterpart import Client
 from torchrepro_lint.interfaces.lsp.service import make_server
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 
@@ -17,9 +17,9 @@ from torchrepro_lint.interfaces.lsp.workspace import Workspace
 def rests(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """One for each time."""
     found: list[None] = []
-    monkeypatch.setattr(Workspace, "rest", lambda _: found.append(None))
-    monkeypatch.setattr(Counterpart, "can", lambda _, __: False)
-    monkeypatch.setattr(Counterpart, "resolves_edits", lambda _: False)
+    monkeypatch.setattr(Workspace, "release", lambda _: found.append(None))
+    monkeypatch.setattr(Client, "supports", lambda _, __: False)
+    monkeypatch.setattr(Client, "resolves_edits", lambda _: False)
     return found
 
 
@@ -27,7 +27,7 @@ async def _ask(count: int) -> None:
     server = make_server()
     server._configured.set()
     for _ in range(count):
-        await server.asked(lambda _: None)
+        await server.answer(lambda _: None)
     await server._in_thread(lambda: None)  # what was begun before is done
 
 

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from torchrepro_lint.interfaces.lsp.documents import ENCODINGS, units
-from torchrepro_lint.interfaces.lsp.texts import Texts
+from torchrepro_lint.interfaces.lsp.documents import ENCODINGS, length_in_units
+from torchrepro_lint.interfaces.lsp.texts import OpenTexts
 
 URI = "file:///a%20b.py"
 _TEXT = st.text(st.sampled_from("ab \n\r\f\x0b\x85\u2028é\U0001f600"), max_size=12)
 
 
-def opened(text: str, encoding: str = "utf-16") -> Texts:
-    texts = Texts()
+def opened(text: str, encoding: str = "utf-16") -> OpenTexts:
+    texts = OpenTexts()
     texts.encoding = encoding
     texts.open(types.TextDocumentItem(URI, "python", 1, text))
     return texts
@@ -79,7 +79,7 @@ def test_a_uri_is_one_however_it_is_quoted() -> None:
 
 
 def test_a_cell_that_is_closed_and_opened_in_one_change_is_open() -> None:
-    texts = Texts()
+    texts = OpenTexts()
     cells = [types.NotebookCell(types.NotebookCellKind.Code, f"cell:{number}") for number in range(3)]
     texts.open_notebook(
         types.DidOpenNotebookDocumentParams(
@@ -110,4 +110,4 @@ def test_a_cell_that_is_closed_and_opened_in_one_change_is_open() -> None:
 def _place(text: str, offset: int, encoding: str) -> tuple[int, int]:
     """Row and column of an offset, counted otherwise than the server does."""
     rows = re.split(r"\r\n|\r|\n", text[:offset])
-    return len(rows) - 1, units(rows[-1], encoding)
+    return len(rows) - 1, length_in_units(rows[-1], encoding)

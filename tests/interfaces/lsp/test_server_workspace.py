@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from benchmarks.keystrokes import keystrokes
-from torchrepro_lint.domain.project import Project as LinkedProject
-from torchrepro_lint.engine.reading import Reading
-from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encoded, notebook_data
-from torchrepro_lint.interfaces.lsp.linked import Linked, Report
+from torchrepro_lint.domain.project import Project as AnalysedProject
+from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encode_text, notebook_data
+from torchrepro_lint.interfaces.lsp.linked import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.preferences import Preferences, preferences
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
-from torchrepro_lint.syntax.nodes import Facts
+from torchrepro_lint.syntax.nodes import SyntaxTree
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -47,18 +47,18 @@ class Opened:
         changes = {}
         for name, text in texts.items():
             path = self.root / f"{name}.py"
-            changes[str(path)] = Document(str(path), encoded(text), path.as_uri())
-        self.workspace.take(changes)
+            changes[str(path)] = Document(str(path), encode_text(text), path.as_uri())
+        self.workspace.update_documents(changes)
 
     def hide(self, name: str) -> None:
-        self.workspace.take({str(self.root / f"{name}.py"): None})
+        self.workspace.update_documents({str(self.root / f"{name}.py"): None})
 
-    def report(self, name: str) -> Report | None:
+    def report(self, name: str) -> FileReport | None:
         path = str(self.root / f"{name}.py")
         return self.workspace.reports([path])[path]
 
-    def home(self, name: str) -> Linked:
-        found = self.workspace.home(str(self.root / f"{name}.py"))
+    def home(self, name: str) -> LinkedProject:
+        found = self.workspace.project_of(str(self.root / f"{name}.py"))
         assert found is not None
         return found[0]
 
@@ -119,8 +119,8 @@ def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
     finally:
         gc.unfreeze()
     assert counts[1] == counts[2]
-    assert counts[1][Facts] >= 2
-    assert counts[1][LinkedProject] == 0
+    assert counts[1][SyntaxTree] >= 2
+    assert counts[1][AnalysedProject] == 0
 
 
 @pytest.mark.long
@@ -130,9 +130,9 @@ def test_two_thousand_edits_leave_nothing_behind(project: Project) -> None:
         counts = [_after(opened, TRAIN, 500, seed) for seed in (1, 2, 3, 4)]
     finally:
         gc.unfreeze()
-    assert [each[LinkedProject] for each in counts] == [0] * 4
-    assert counts[1][Reading] == counts[2][Reading] == counts[3][Reading]
-    assert all(each[Facts] < 20 for each in counts)  # small caches hold some
+    assert [each[AnalysedProject] for each in counts] == [0] * 4
+    assert counts[1][ParsedFile] == counts[2][ParsedFile] == counts[3][ParsedFile]
+    assert all(each[SyntaxTree] < 20 for each in counts)  # small caches hold some
 
 
 def _after(opened: Opened, text: str, edits: int, seed: int) -> dict[type, int]:
@@ -140,13 +140,13 @@ def _after(opened: Opened, text: str, edits: int, seed: int) -> dict[type, int]:
     for one in keystrokes(text, edits, seed):
         opened.show(train=one.text)
         opened.codes("train")
-        opened.workspace.rest()
+        opened.workspace.release()
     opened.show(train=text)
     assert "TRL101" in opened.codes("train")
-    opened.workspace.rest()
+    opened.workspace.release()
     gc.unfreeze()  # what is exempt is not counted
     every = gc.get_objects()
-    return {kind: sum(type(each) is kind for each in every) for kind in (LinkedProject, Facts, Reading)}
+    return {kind: sum(type(each) is kind for each in every) for kind in (AnalysedProject, SyntaxTree, ParsedFile)}
 
 
 def test_after_any_edits_the_same_is_said_as_of_files_just_opened(project: Project) -> None:
@@ -198,10 +198,10 @@ def test_a_deleted_file_is_forgotten_and_a_new_one_found(project: Project) -> No
     opened.show(train=TRAIN)
     assert opened.codes("train") == ["TRL101"]
     (root / "model.py").unlink()
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == []
     (root / "model.py").write_text(MODEL)
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == ["TRL101"]
 
 
@@ -213,9 +213,9 @@ def test_an_open_file_that_is_renamed_is_one_file(project: Project) -> None:
     (root / "model.py").rename(root / "net.py")
     opened.hide("model")
     opened.show(net=MODEL, train=TRAIN.replace("from model", "from net"))
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == ["TRL101"]
-    home = opened.workspace.home(str(root / "train.py"))
+    home = opened.workspace.project_of(str(root / "train.py"))
     assert home is not None
     assert sorted(home[0].readings) == ["net.py", "train.py"]
 
@@ -226,10 +226,10 @@ def test_settings_that_change_on_disk_count_after_looking_again(project: Project
     opened.show(train=(root / "train.py").read_text())
     assert opened.codes("train") == ["TRL201"]
     (root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = ["TRL201"]\n')
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == []
     (root / "pyproject.toml").write_text("")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == ["TRL201"]
 
 
@@ -243,7 +243,7 @@ def test_while_settings_are_wrong_those_before_stay_in_force(project: Project) -
     assert opened.codes("train") == ["TRL204"]
     for broken in (good + "[", good + "[tool.torchrepro-lint", '[tool.torchrepro-lint]\nignore = "TRL201"\n'):
         (root / "pyproject.toml").write_text(broken)
-        opened.workspace.look_again()
+        opened.workspace.refresh()
         assert opened.codes("train") == ["TRL204"]
     assert len(opened.complaints) == 1
     assert opened.complaints[0].startswith(str(root / "pyproject.toml"))
@@ -251,14 +251,14 @@ def test_while_settings_are_wrong_those_before_stay_in_force(project: Project) -
     opened.show(train=TRAIN)
     assert opened.codes("train") == ["TRL101"]
     (root / "model.py").write_text(MODEL.replace("torch.randn(3)", "torch.ones(3)"))
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == []  # other files are still looked at
     (root / "pyproject.toml").write_text("")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     opened.show(train=text)
     assert opened.codes("train") == ["TRL201", "TRL204"]
     (root / "pyproject.toml").write_text("[")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert len(opened.complaints) == 2
 
 
@@ -268,10 +268,10 @@ def test_settings_that_are_wrong_from_the_start_are_told_once(project: Project) 
     opened.show(train=TRAIN)
     for _ in range(2):
         assert opened.findings("train") is None
-        opened.workspace.look_again()
+        opened.workspace.refresh()
     assert len(opened.complaints) == 1
     (root / "pyproject.toml").write_text("")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == ["TRL101"]
 
 
@@ -280,13 +280,13 @@ def test_nothing_is_linked_again_where_nothing_has_changed(project: Project) -> 
     opened = Opened(root)
     opened.show(train=TRAIN)
     before = opened.report("train")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     (root / "train.py").write_text(SEEDED)  # under an open file
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     opened.workspace.configure(Preferences(delay=1), {str(root): Preferences(delay=2)})
     assert opened.report("train") is before
     (root / "model.py").write_text(MODEL.replace("torch.randn(3)", "torch.ones(3)"))
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.codes("train") == []
 
 
@@ -315,7 +315,7 @@ def test_what_is_said_outlives_the_link(project: Project) -> None:
     opened.show(train=TRAIN)
     before = opened.report("train")
     try:
-        opened.workspace.rest()
+        opened.workspace.release()
         assert opened.report("train") is before
         opened.show(model=MODEL)
         assert opened.codes("model") == []
@@ -350,9 +350,9 @@ def test_a_project_is_kept_for_a_file_that_is_opened_next(project: Project) -> N
     opened.show(**{"a/train": TRAIN})
     linked = opened.home("a/train")
     opened.hide("a/train")
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     opened.show(**{"a/model": MODEL})
-    opened.workspace.look_again()
+    opened.workspace.refresh()
     assert opened.home("a/model") is linked
     assert "train.py" in linked.readings
 
@@ -452,7 +452,7 @@ def test_a_notebook_is_read_as_its_file_is(project: Project, lint: Callable[...,
     root = project({"train.ipynb": data, "pyproject.toml": ""})
     path = str(root / "train.ipynb")
     opened = Opened(root)
-    opened.workspace.take({path: Document(path, data, "notebook:", tuple(each.uri for each in cells))})
+    opened.workspace.update_documents({path: Document(path, data, "notebook:", tuple(each.uri for each in cells))})
     report = opened.workspace.reports()[path]
     assert report is not None
     found = [(one.code, str(report.reading.lines.place(one.span.start))) for one in report.checked.findings]

@@ -11,10 +11,10 @@ from overview_projects import HELPERS, STEADY, STUDY, TRAIN, cells_of, overview_
 from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
-from torchrepro_lint.interfaces.overview.comparing import causes, fixes, nothing_starts, verdict
+from torchrepro_lint.interfaces.overview.comparing import causes, fix_commands, verdict, why_no_entry_points
 from torchrepro_lint.interfaces.overview.controls import STATES, lanes
-from torchrepro_lint.interfaces.overview.gaps import KINDS
-from torchrepro_lint.interfaces.overview.uses import shifts
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
+from torchrepro_lint.interfaces.overview.uses import release_shifts
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -56,11 +56,12 @@ def test_which_command_fixes_how_many(project: Project) -> None:
     unsafe = sum(bool(item.fix and not item.fix.safe) for item in overview.findings)
     assert (safe, unsafe) == (1, 4)
     assert (
-        fixes(overview) == "torchrepro-lint --fix mends 1 of them, torchrepro-lint --fix --unsafe-fixes mends 4 more."
+        fix_commands(overview)
+        == "torchrepro-lint --fix mends 1 of them, torchrepro-lint --fix --unsafe-fixes mends 4 more."
     )
     kept = overview._replace(findings=tuple(item for item in overview.findings if not (item.fix and item.fix.safe)))
-    assert fixes(kept) == "torchrepro-lint --fix --unsafe-fixes mends 4 of them."
-    assert fixes(overview._replace(findings=())) == ""
+    assert fix_commands(kept) == "torchrepro-lint --fix --unsafe-fixes mends 4 of them."
+    assert fix_commands(overview._replace(findings=())) == ""
 
 
 def test_lanes_are_of_generators_and_switches(project: Project) -> None:
@@ -92,7 +93,7 @@ def test_operations_by_release(project: Project) -> None:
     (older,) = overview_of(project({"up.py": RESIZE}), torch="2.0").uses
     assert older.status == "raises"
     assert older.releases == use.releases
-    assert shifts([older], "2.0")[0].changes == (("raises", "deterministic", 1),)
+    assert release_shifts([older], "2.0")[0].changes == (("raises", "deterministic", 1),)
 
 
 def test_releases_agree_with_what_each_of_them_is_linted_for(project: Project) -> None:
@@ -131,7 +132,7 @@ def test_what_was_not_analysed(project: Project) -> None:
     assert any(kind == "package" and "pandas (1)" in what and "os" not in what.split() for kind, what in found)
     assert any(kind == "rule" and "TRL403" in what for kind, what in found)
     kinds = [gap.kind for gap in overview_of(place).gaps]
-    assert kinds == sorted(kinds, key=list(KINDS).index)
+    assert kinds == sorted(kinds, key=list(GAP_KINDS).index)
 
 
 def test_calls_of_what_is_not_known_are_told(project: Project) -> None:
@@ -147,9 +148,9 @@ def test_no_entry_point_is_said(project: Project) -> None:
     assert overview.entries == ()
     assert verdict(overview) == "No entry point was found whose run saves or measures anything."
     assert ("entry", "all of it") in {(gap.kind, gap.what) for gap in overview.gaps}
-    assert nothing_starts(overview).startswith("No entry point was found")
+    assert why_no_entry_points(overview).startswith("No entry point was found")
     project({"idle.py": "print('hello')\n"})
-    assert nothing_starts(overview_of(place)).startswith("1 entry point was found, and nothing in what it runs")
+    assert why_no_entry_points(overview_of(place)).startswith("1 entry point was found, and nothing in what it runs")
 
 
 def test_several_projects_are_told_apart(project: Project) -> None:

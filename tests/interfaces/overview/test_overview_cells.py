@@ -10,15 +10,15 @@ import pytest
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.interfaces.overview.comparing import verdict
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, TITLES, WORDS
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SHORT_MESSAGES, TITLES
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
 
 def test_every_rule_has_words_and_a_control() -> None:
-    assert sorted(WORDS) == [rule.code for rule in RULES if rule.code != "TRL001"]
+    assert sorted(SHORT_MESSAGES) == [rule.code for rule in RULES if rule.code != "TRL001"]
     assert set(CONTROL_OF.values()) <= set(TITLES)
-    assert sorted(set(WORDS) - set(CONTROL_OF)) == ["TRL105", "TRL106", "TRL107", "TRL110"]
+    assert sorted(set(SHORT_MESSAGES) - set(CONTROL_OF)) == ["TRL105", "TRL106", "TRL107", "TRL110"]
 
 
 def test_each_control_of_a_program_with_flaws(project: Project) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from conftest import Ran
 from html_text import Taken
-from torchrepro_lint.source.errors import HIDDEN, shown, shown_line, shown_name, told
+from torchrepro_lint.source.errors import CONTROL_CHARACTERS, escaped, escaped_line, escaped_message, escaped_path
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -38,19 +38,19 @@ SEEN = {*range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD,
 def harmless(text: str) -> bool:
     """Whether text that was printed holds nothing that a terminal or GitHub's log obeys."""
     commands = re.search(r"^\s*::|##\[", text, re.MULTILINE)
-    return commands is None and re.search(f"(?![\n])[{HIDDEN}\udc80-\udc9f]", text) is None
+    return commands is None and re.search(f"(?![\n])[{CONTROL_CHARACTERS}\udc80-\udc9f]", text) is None
 
 
 def test_all_that_unicode_hides_is_shown() -> None:
-    hidden = re.compile(f"[{HIDDEN}]")
+    hidden = re.compile(f"[{CONTROL_CHARACTERS}]")
     for number in range(sys.maxunicode + 1):
         kind = unicodedata.category(chr(number))
         wanted = kind in ("Cc", "Zl", "Zp") or (kind == "Cf" and number not in SEEN) or number in BIDI_CONTROL
         if wanted:
             assert hidden.fullmatch(chr(number)), hex(number)
-            assert shown(chr(number)).isascii()
+            assert escaped(chr(number)).isascii()
         elif kind != "Cn" and not 0xD800 <= number < 0xE000:  # a newer Unicode may name what Python does not know yet
-            assert shown(chr(number)) == chr(number)
+            assert escaped(chr(number)) == chr(number)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_all_that_unicode_hides_is_shown() -> None:
     ],
 )
 def test_shown(text: str, line: str, name: str, quoted: str) -> None:
-    assert (shown_line(text), shown_name(text), told(text)) == (line, name, quoted)
-    assert shown_line(line) == line
-    assert shown_name(name) == name
+    assert (escaped_line(text), escaped_path(text), escaped_message(text)) == (line, name, quoted)
+    assert escaped_line(line) == line
+    assert escaped_path(name) == name
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
@@ -228,7 +228,7 @@ def test_the_plugin_of_flake8_shows_messages(project: Maker, monkeypatch: pytest
         def findings(self, *_: object) -> type[Answer]:
             return Answer
 
-    monkeypatch.setattr(flake8_plugin.Plugin, "_linked", classmethod(lambda _: Session()))
+    monkeypatch.setattr(flake8_plugin.Plugin, "_shared_session", classmethod(lambda _: Session()))
     (found,) = flake8_plugin.Plugin(None, f"a{NASTY}.py", []).run()  # type: ignore[arg-type]
     assert found[2] == f"TRL101 x{SHOWN} #\\x23[error]y"
 
@@ -246,13 +246,13 @@ PATCHED = [
 @pytest.mark.parametrize("text", PATCHED)
 @pytest.mark.parametrize("tool", [False, True])
 def test_a_diff_applied_is_the_fixed_text(tmp_path: Path, text: str, tool: bool) -> None:
-    from torchrepro_lint.config.discovery import Given
-    from torchrepro_lint.engine.writing import Change
+    from torchrepro_lint.config.discovery import GivenFile
+    from torchrepro_lint.engine.writing import FileChange
     from torchrepro_lint.interfaces.report.diff import render
     from torchrepro_lint.source.decoding import Source
 
     fixed = text.replace("FLAW", "MENDED\nTWICE" if "\r" not in text else "MENDED")
-    change = Change(Given("a.py", "/a.py"), Source(text, "utf-8", False), Source(fixed, "utf-8", False))
+    change = FileChange(GivenFile("a.py", "/a.py"), Source(text, "utf-8", False), Source(fixed, "utf-8", False))
     patch = render(change)
     if not tool:
         assert applied(text, patch) == fixed

@@ -159,7 +159,7 @@ def test_every_link_leads_somewhere(project: Project) -> None:
 
 TWICE = """
 import contextlib, sys
-from torchrepro_lint.cli import main
+from torchrepro_lint.interfaces.cli.app import main
 for kind in ("html", "json"):
     with contextlib.suppress(SystemExit):
         main(["report", *sys.argv[1:], "--output-format", kind, "--no-cache", "-q"])

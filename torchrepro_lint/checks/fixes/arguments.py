@@ -1,6 +1,6 @@
-"""The text between the arguments of a call: white space, comments, line ends, commas, keywords and nothing else.
+"""Edits of a call's argument list: append, replace or remove an argument.
 
-Edits of a call's arguments. Comments, line breaks and trailing commas stay as they are.
+Comments, line breaks and trailing commas between the arguments (trivia) stay as they are.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
 _TOKEN = re.compile(r"(#[^\r\n]*)|[,=*]|\w+")
 
 
-class Gaps(NamedTuple):
-    """``before`` holds the text before each argument, from the opening parenthesis or the argument before it;
-    ``after`` is what follows the last argument. The parentheses are in none of them.
+class ArgumentTrivia(NamedTuple):
+    """The trivia of an argument list: ``before`` each argument, from the opening parenthesis or the argument before it,
+    and ``after`` the last. The parentheses are not included.
     """
 
     before: tuple[str, ...]
@@ -34,17 +34,17 @@ class Gaps(NamedTuple):
         return any(has_comment(gap) for gap in (*self.before, self.after))
 
 
-def gaps(text: str, call: Call) -> Gaps:
-    """The gaps of a call of ``text``."""
+def argument_trivia(text: str, call: Call) -> ArgumentTrivia:
+    """The trivia of a call of ``text``."""
     before, at = [], call.open
     for arg in call.args:
         before.append(text[at : arg.start])
         at = arg.end
-    return Gaps(tuple(before), text[at : call.end - 1])
+    return ArgumentTrivia(tuple(before), text[at : call.end - 1])
 
 
 def argument_span(text: str, call: Call, arg: Arg) -> Span:
-    """Where an argument stands with its keyword or stars, without its comma."""
+    """The span of an argument with its keyword or stars, without its comma."""
     at = max((other.end for other in call.args if other.end <= arg.start), default=call.open)
     for token in _TOKEN.finditer(text, at, arg.start):
         if token[1] is None and token[0] != ",":
@@ -53,49 +53,49 @@ def argument_span(text: str, call: Call, arg: Arg) -> Span:
 
 
 def has_comment(gap: str) -> bool:
-    """Whether a gap holds a comment."""
+    """Whether trivia have a comment."""
     return _COMMENT.search(gap) is not None
 
 
 def has_line_end(gap: str) -> bool:
-    """Whether a gap spans lines; a continuation by backslash does not count."""
+    """Whether trivia span lines; a continuation by backslash does not count."""
     return _LINE_END.search(_CONTINUATION.sub("", gap)) is not None
 
 
 def has_comma(gap: str) -> bool:
-    """Whether a gap holds a comma, one in a comment apart."""
+    """Whether trivia have a comma outside comments."""
     return "," in _COMMENT.sub("", gap)
 
 
-def only_layout(gap: str) -> str:
-    """A gap without commas, keywords, equal signs, stars and backslashes: comments, line ends and white space stay."""
+def comments_and_layout(gap: str) -> str:
+    """Trivia without commas, keywords, equal signs, stars and backslashes: comments, line ends and white space stay."""
     return _TOKEN.sub(lambda token: token[1] or "", _CONTINUATION.sub(" ", gap))
 
 
 def last_indent(gap: str) -> str:
-    """The last line end of a gap with the white space after it; empty where it spans no lines."""
+    """The last line end of trivia with the white space after it; empty where they span no lines."""
     found = _INDENT.findall(gap)
     return found[-1] if found else ""
 
 
 # Lines may become so long, and as long as the longest of the file, but no longer than most linters admit.
-_ROOM, _MOST = 100, 120
+_LINE_LENGTH, _LONGEST_LINE = 100, 120
 
 
 def append_argument(call: Call, text: str, argument: str) -> Edit:
     """Write one more argument (``"generator=g"``) after the others, but before a ``**kwargs`` that ends them.
 
-    Where the others stand one to a line, so does the new one, and a trailing comma stays trailing. It also gets a line of its
-    own where that of the others would become too long.
+    Where the others stand one to a line, so does the new one, and a trailing comma stays trailing. The new argument
+    also gets its own line where the line of the others would become too long.
     """
     if not call.args:
         return _only_argument(call, text, argument)
-    last, spread = call.args[-1], gaps(text, call)
-    broken = _break(call, text, len(argument))
+    last, spread = call.args[-1], argument_trivia(text, call)
+    broken = _line_break_needed(call, text, len(argument))
     double = next((arg for arg in call.args if arg.star == "**"), None)
     if double is not None:
-        return _before_double(call, text, double, argument, broken)
-    if _bare_generator(call):
+        return _before_star_star(call, text, double, argument, broken)
+    if _is_bare_generator(call):
         body = text[last.start : last.end]
         return Edit(Span(last.start, last.end), f"({body}), {argument}")
     own_line = last_indent(spread.before[-1]) if has_line_end(spread.before[-1]) else broken
@@ -117,7 +117,7 @@ def replace_argument(arg: Arg, value: str) -> Edit:
 
 
 def remove_argument(text: str, call: Call, arg: Arg) -> Edit | None:
-    """Take an argument out with its comma; None where a comment beside it would be lost."""
+    """Remove an argument with its comma; None where a comment beside it would be lost."""
     span = argument_span(text, call, arg)
     index = call.args.index(arg)
     if index + 1 < len(call.args):
@@ -127,45 +127,45 @@ def remove_argument(text: str, call: Call, arg: Arg) -> Edit | None:
         start = call.args[index - 1].end
         lost, span = text[start : span.start], Span(start, span.end)
     else:
-        comma = _comma_after(text, arg.end) + 1 if has_comma(gaps(text, call).after) else span.end
+        comma = _comma_after(text, arg.end) + 1 if has_comma(argument_trivia(text, call).after) else span.end
         lost, span = text[span.end : comma], Span(span.start, comma)
     return None if has_comment(lost) else Edit(span, "")
 
 
 def _only_argument(call: Call, text: str, argument: str) -> Edit:
-    """Between empty parentheses; comments in there stay behind it, on their own line."""
+    """Write the argument between empty parentheses; comments there stay behind it, on their own line."""
     inside = text[call.open : call.end - 1]
     if not has_comment(inside):
         return Edit(Span(call.open, call.end - 1), argument)
     return Edit(Span(call.open, call.open), argument)
 
 
-def _before_double(call: Call, text: str, double: Arg, argument: str, broken: str) -> Edit:
-    """Before ``**kwargs``, which keeps its own line."""
+def _before_star_star(call: Call, text: str, double: Arg, argument: str, broken: str) -> Edit:
+    """Write the argument before ``**kwargs``, which keeps its own line."""
     start = argument_span(text, call, double).start
-    gap = gaps(text, call).before[call.args.index(double)]
+    gap = argument_trivia(text, call).before[call.args.index(double)]
     own_line = last_indent(gap) if has_line_end(gap) else broken
     space = " " if text[start - 1] == "," else ""
     return Edit(Span(start, start), f"{space}{argument},{own_line or ' '}")
 
 
-def _break(call: Call, text: str, more: int) -> str:
-    """A line end with indentation, where the last argument's line would be too long with so many characters ``more``.
+def _line_break_needed(call: Call, text: str, more: int) -> str:
+    """A line end with indentation, where the last argument's line would become too long by ``more`` characters.
 
-    It goes below the first argument of a line, or of the call. Empty where there is room enough, or hardly more below.
+    It aligns with the first argument of a line, or of the call. Empty where there is room, or hardly more below.
     """
     lines = lines_of(text)
     start, end = lines.start_of_line(call.args[-1].end - 1), line_end(text, call.args[-1].end)
-    if end - start + len(", ") + more <= max(_ROOM, min(lines.longest, _MOST)):
+    if end - start + len(", ") + more <= max(_LINE_LENGTH, min(lines.longest, _LONGEST_LINE)):
         return ""
     inside = text[call.open : call.args[-1].start]
     if has_line_end(inside):
         return last_indent(inside)
     column = call.open - lines.start_of_line(call.open)
-    return f"{newline(text)}{' ' * column}" if column <= _ROOM // 2 else ""
+    return f"{newline(text)}{' ' * column}" if column <= _LINE_LENGTH // 2 else ""
 
 
-def _bare_generator(call: Call) -> bool:
+def _is_bare_generator(call: Call) -> bool:
     """Whether the only argument is a generator that shares the call's parentheses."""
     value = call.args[0].value
     if len(call.args) != 1 or not isinstance(value, Comprehension) or value.kind != "generator":

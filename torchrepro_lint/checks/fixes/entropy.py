@@ -1,4 +1,4 @@
-"""TRL105 and TRL106: seeds and generators that take the program's own seed, or a constant, in entropy's stead."""
+"""The fixes of TRL105 and TRL106: the program's own seed, or a constant, in place of entropy."""
 
 from __future__ import annotations
 
@@ -8,71 +8,80 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.imports import ensure_import
 from torchrepro_lint.checks.fixes.insertions import remove_statement
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at, unless_none
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at, with_fallback
 from torchrepro_lint.source.text import Edit, Fix, Span
-from torchrepro_lint.syntax.control_flow import hidden, level_of
-from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Do, Expression, Ref, Statement, span
-from torchrepro_lint.syntax.visitor import last_word, within
+from torchrepro_lint.syntax.control_flow import comprehension_names, control_flow_position
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Ref, Statement, span
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.trace import runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.resolve.program_index import CallSite
 
 _WORD = re.compile(r"\w+")
-_MODERN = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
-_FROM_ENTROPY = frozenset(_MODERN)
+_SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
+_FROM_ENTROPY = frozenset(_SEEDED_FORMS)
 # How a seed is called where it is the first parameter, by position or name: by Python's random, and by others.
 _OF_RANDOM = (None, "a", "x")
 _PARAMETERS = (None, "seed", "entropy", "key")
 
 
-def seed_here(project: Project, path: str, offset: int) -> str:
+def seed_text_at(project: Project, path: str, offset: int) -> str:
     """The seed that can be written at an offset of a file: the program's own, else a constant."""
-    level = level_of(project.files[path], offset)
+    level = control_flow_position(project.files[path], offset)
     found = seed_at(project, path, level) if level else None
-    if level is None or found is None or not hidden(level, offset).isdisjoint(_WORD.findall(found.text)):
+    if level is None or found is None or not comprehension_names(level, offset).isdisjoint(_WORD.findall(found.text)):
         return FALLBACK
     return found.text
 
 
-def fix_reseeding(project: Project, path: str, site: Site, families: tuple[str, ...]) -> Fix | None:
-    """A call that seeds from entropy: dropped where it undoes an earlier seeding or runs often, else given a seed."""
+def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | None:
+    """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
-    alone = isinstance(site.statement, Do) and site.statement.value is call
-    if alone and (_undoes(project, site, families) or runs_often(project, path, call)):
-        level = level_of(project.files[path], call.start)
-        edit = remove_statement(text, level.spots[-1], all(map(_may_go, level.spots[-1].block))) if level else None
+    alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
+    if alone and (_undoes_seeding(project, site, families) or runs_often(project, path, call)):
+        level = control_flow_position(project.files[path], call.start)
+        edit = (
+            remove_statement(text, level.spots[-1], all(map(_is_entropy_seeding, level.spots[-1].block)))
+            if level
+            else None
+        )
         return Fix("drop the seeding from entropy", (edit,), safe=False) if edit else None
-    seed = seed_here(project, path, call.start)
+    seed = seed_text_at(project, path, call.start)
     func = call.func
     word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
-    if word in _MODERN and isinstance(func, Ref) and func.roots == ("torch",):
+    if word in _SEEDED_FORMS and isinstance(func, Ref) and func.roots == ("torch",):
         if call.args or not alone:
             return None  # what it gives is used, which manual_seed gives nobody
-        return _written(f".{_MODERN[word]}({seed})", Span(func.base_end, call.end), seed)
-    return _given(text, site, seed)
+        return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed})", Span(func.base_end, call.end), seed)
+    return _pass_seed(text, site, seed)
 
 
-def _may_go(statement: Statement) -> bool:
-    """``torch.seed()`` and the like: it seeds from entropy, and its own fix may drop it."""
-    value = statement.value if isinstance(statement, Do) else None
-    return isinstance(value, Call) and not value.args and last_word(value.func) in _FROM_ENTROPY
+def _is_entropy_seeding(statement: Statement) -> bool:
+    """``torch.seed()`` and the like, which its own fix may drop."""
+    value = statement.value if isinstance(statement, ExpressionStatement) else None
+    return isinstance(value, Call) and not value.args and last_identifier(value.func) in _FROM_ENTROPY
 
 
-def fix_own_generator(text: str, site: Site, seed: str) -> Fix | None:
+def fix_own_generator(text: str, site: CallSite, seed: str) -> Fix | None:
     """``generator.seed()`` becomes ``generator.manual_seed(...)``."""
     call, func = site.call, site.call.func
-    if not isinstance(site.statement, Do) or site.statement.value is not call or not isinstance(func, Ref) or call.args:
+    if (
+        not isinstance(site.statement, ExpressionStatement)
+        or site.statement.value is not call
+        or not isinstance(func, Ref)
+        or call.args
+    ):
         return None
-    return _written(f".manual_seed({seed})", Span(func.base_end, call.end), seed) if text else None
+    return _replace_with_seed(f".manual_seed({seed})", Span(func.base_end, call.end), seed) if text else None
 
 
 def fix_value(project: Project, path: str, value: Expression, source: str) -> Fix | None:
-    """A seed that changes between runs, where it is written: in the call, or in the variable's only assignment."""
+    """Replace a seed that changes between runs where it is written: in the call, or in the variable's only assignment."""
     text = project.text(path)
     for file, made in project.values(path, value):
-        if file != path or (hashed := _hashed(project, path, made)) is None:
+        if file != path or (hashed := _only_hash_call(project, path, made)) is None:
             break
         if source.startswith("hash"):
             word, imports = ensure_import(project.files[path], text, "zlib", "", None)
@@ -85,30 +94,30 @@ def fix_value(project: Project, path: str, value: Expression, source: str) -> Fi
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
     if isinstance(place, Ref) or runs_often(project, path, _as_call(place)):
         return None
-    seed = seed_here(project, path, place.start)
+    seed = seed_text_at(project, path, place.start)
     start, end = span(place)
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place is not value:
         start, end = start - 1, end + 1
-    return _written(seed, Span(start, end), seed)
+    return _replace_with_seed(seed, Span(start, end), seed)
 
 
-def fix_generator(project: Project, path: str, site: Site) -> Fix | None:
-    """A generator of numpy's or Python's without a seed; None where a new one is made again and again."""
+def fix_generator(project: Project, path: str, site: CallSite) -> Fix | None:
+    """Seed a generator of NumPy or Python; None where it is created repeatedly."""
     if runs_often(project, path, site.call):
         return None
-    return _given(project.text(path), site, seed_here(project, path, site.call.start))
+    return _pass_seed(project.text(path), site, seed_text_at(project, path, site.call.start))
 
 
-def fix_system_random(project: Project, path: str, site: Site) -> Fix | None:
+def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | None:
     """``random.SystemRandom()`` becomes ``random.Random(...)``."""
-    func, seed = site.call.func, seed_here(project, path, site.call.start)
+    func, seed = site.call.func, seed_text_at(project, path, site.call.start)
     if runs_often(project, path, site.call) or not isinstance(func, Ref) or func.path != ("SystemRandom",):
         return None
-    return _written(f".Random({seed})", Span(func.base_end, site.call.end), seed)
+    return _replace_with_seed(f".Random({seed})", Span(func.base_end, site.call.end), seed)
 
 
-def _given(text: str, site: Site, seed: str) -> Fix | None:
-    """The call with the seed as its first argument, in the place of None or of what is always None."""
+def _pass_seed(text: str, site: CallSite, seed: str) -> Fix | None:
+    """Pass the seed as the first argument, in place of None or of a value that is always None."""
     call = site.call
     parameters = _OF_RANDOM if any(name.startswith("random.") for name in site.names) else _PARAMETERS
     if not call.args:
@@ -118,19 +127,19 @@ def _given(text: str, site: Site, seed: str) -> Fix | None:
     if first.star or len(call.args) > 1 or given or first.keyword not in parameters:
         return None
     if isinstance(first.value, Ref):
-        seed = unless_none(text[first.start : first.end], Constant(0, 0, None))
+        seed = with_fallback(text[first.start : first.end], Constant(0, 0, None))
     return Fix(f"pass {seed}", (replace_argument(first, seed),), safe=False)
 
 
-def _written(content: str, place: Span, seed: str) -> Fix:
+def _replace_with_seed(content: str, place: Span, seed: str) -> Fix:
     return Fix(f"seed with {seed}", (Edit(place, content),), safe=False)
 
 
-def _undoes(project: Project, site: Site, families: tuple[str, ...]) -> bool:
+def _undoes_seeding(project: Project, site: CallSite, families: tuple[str, ...]) -> bool:
     """Whether every program that reaches a call has seeded its families before."""
     programs = project.reaching(site.function)
     for program in programs:
-        orders = [n for n, each in enumerate(program.run.happenings) if each.event.value is site.call]
+        orders = [n for n, each in enumerate(program.run.trace_events) if each.event.value is site.call]
         for family in families:
             seeds = program.effects.seeds.get(family, ())
             if not orders or not any(seed.order < orders[0] for seed in seeds):
@@ -138,11 +147,11 @@ def _undoes(project: Project, site: Site, families: tuple[str, ...]) -> bool:
     return bool(programs) and bool(families)
 
 
-def _hashed(project: Project, path: str, value: Expression) -> Call | None:
+def _only_hash_call(project: Project, path: str, value: Expression) -> Call | None:
     """The only call of ``hash`` in a value."""
     found = [
         each
-        for each in within(value)
+        for each in subexpressions(value)
         if isinstance(each, Call) and len(each.args) == 1 and "builtins.hash" in project.names(path, each.func)
     ]
     return found[0] if len(found) == 1 else None

@@ -1,10 +1,7 @@
-"""Where a file needs generators of torch, and which it has: what each fix of the file asks again, worked out once.
+"""The fixes of TRL301 to TRL303: one seeded generator for all loaders, samplers and splits of a function.
 
-Where a function can make the one generator for all its calls that need one.
-
-TRL301 to TRL303: one seeded generator for the loaders, samplers and splits of a function, passed to each.
-
-TRL301: a function that seeds each worker, for torch before 1.9 and for datasets with a generator of their own.
+For torch before 1.9, and for datasets with a generator of their own, TRL301 also gets a function that seeds each
+worker. What several fixes of a file need is computed once.
 """
 
 from __future__ import annotations
@@ -15,20 +12,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.helpers import Helper, provide
+from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.imports import ensure_import
 from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at
 from torchrepro_lint.domain.loaders.sites import Loader
-from torchrepro_lint.domain.loaders.splits import PARAMETERS, loose_draws, random_splits
-from torchrepro_lint.source.text import Edit, Fix, joined
-from torchrepro_lint.syntax.control_flow import Level, function_at, hidden, is_elif, level_of
+from torchrepro_lint.domain.loaders.splits import SPLIT_PARAMETERS, splits_without_generator, unseeded_worker_draws
+from torchrepro_lint.source.text import Edit, Fix, join_insertions
+from torchrepro_lint.syntax.control_flow import (
+    ControlFlowPosition,
+    comprehension_names,
+    control_flow_position,
+    function_at,
+    is_elif,
+)
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Call,
     Constant,
-    Define,
+    DefinitionStatement,
     Expression,
     Function,
     Lambda,
@@ -37,7 +40,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     path_of,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_word, within
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 from torchrepro_lint.trace.trace import function_runs_often
 
 if TYPE_CHECKING:
@@ -45,115 +48,120 @@ if TYPE_CHECKING:
 
 
 KEYWORD = "generator"
-_MADE = "torch.Generator()"
+_GENERATOR_OBJECT = "torch.Generator()"
 
 
-def wanting(project: Project, path: str) -> frozenset[int]:
-    """Where the functions of a file begin that need a generator and have none."""
-    known = _answers(project)
+def functions_without_generator(project: Project, path: str) -> frozenset[int]:
+    """The starts of the functions of a file that need a generator and have none."""
+    known = _analysis(project)
     if path not in known.wanting:
-        needed = (each for found in _needing_all(project, path).values() for each in found)
-        levels = ((start, known_level(project, path, start)) for start in needed)
+        needed = (each for found in _calls_by_function(project, path).values() for each in found)
+        levels = ((start, level_at(project, path, start)) for start in needed)
         known.wanting[path] = frozenset(
             level.function.start
             for start, level in levels
             if level is not None
             and level.function is not None
-            and not visible(project, path, level, hidden(level, start))
+            and not visible_generator(project, path, level, comprehension_names(level, start))
         )
     return known.wanting[path]
 
 
-def known_level(project: Project, path: str, offset: int) -> Level | None:
-    """``level_of`` an offset of a file."""
-    known = _answers(project).levels
+def level_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
+    """The control-flow position of an offset of a file."""
+    known = _analysis(project).levels
     if (path, offset) not in known:
-        known[path, offset] = level_of(project.files[path], offset)
+        known[path, offset] = control_flow_position(project.files[path], offset)
     return known[path, offset]
 
 
-def needing(project: Project, path: str, level: Level) -> list[int]:
-    """Where the function calls what draws from a generator and is given none."""
+def calls_needing_generator(project: Project, path: str, level: ControlFlowPosition) -> list[int]:
+    """The starts of the function's calls that draw from a generator and get none."""
     function = f"{path}{level.function.name}" if level.function else f"{path}:"
-    return _needing_all(project, path).get(function, [])
+    return _calls_by_function(project, path).get(function, [])
 
 
-def _needing_all(project: Project, path: str) -> dict[str, list[int]]:
-    known = _answers(project).needing
+def _calls_by_function(project: Project, path: str) -> dict[str, list[int]]:
+    known = _analysis(project).needing
     if path not in known:
-        sites = [loader.site for loader in project.readable_loaders(path) if _needs(project, loader)]
-        sites += [site for site, _ in random_splits(project, path)]
+        sites = [loader.site for loader in project.readable_loaders(path) if _needs_generator(project, loader)]
+        sites += [site for site, _ in splits_without_generator(project, path)]
         found: dict[str, list[int]] = {}
         for site in sites:
-            if not is_left(project, path, site.call):
+            if not caller_may_pass_generator(project, path, site.call):
                 found.setdefault(site.function, []).append(site.call.start)
         known[path] = found
     return known[path]
 
 
-class _Answers(NamedTuple):
-    """What each fix of a file asks again: where each function needs generators, and which functions do, by their starts;
-    whether a value, known by its identity, is one; the levels of offsets; where in a block, known by its identity, too,
-    which variables are given one; and the module's own.
+class _GeneratorAnalysis(NamedTuple):
+    """What the fixes of a file share.
+
+    ``needing``: the calls that need a generator, by function. ``wanting``: the starts of such functions.
+    ``generators``: whether a value, by identity, is one. ``levels``: positions by offset. ``made``: the variables that
+    a block, by identity, sets to one. ``own``: the module's own.
     """
 
     needing: dict[str, dict[str, list[int]]]
     wanting: dict[str, frozenset[int]]
     generators: dict[int, bool]
-    levels: dict[tuple[str, int], Level | None]
+    levels: dict[tuple[str, int], ControlFlowPosition | None]
     made: dict[int, tuple[tuple[int, str], ...]]
     own: dict[str, tuple[str, ...]]
 
 
-def _answers(project: Project) -> _Answers:
-    found = _KNOWN.get(project)
+def _analysis(project: Project) -> _GeneratorAnalysis:
+    found = _ANALYSES.get(project)
     if found is None:
-        found = _KNOWN[project] = _Answers({}, {}, {}, {}, {}, {})
+        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {}, {})
     return found
 
 
-_KNOWN: WeakKeyDictionary[Project, _Answers] = WeakKeyDictionary()
+_ANALYSES: WeakKeyDictionary[Project, _GeneratorAnalysis] = WeakKeyDictionary()
 
 
-def _needs(project: Project, loader: Loader) -> bool:
-    return not loader.passes(KEYWORD) and (loader.shuffles or bool(loose_draws(project, loader, before=False)))
+def _needs_generator(project: Project, loader: Loader) -> bool:
+    return not loader.passes(KEYWORD) and (
+        loader.shuffles or bool(unseeded_worker_draws(project, loader, before=False))
+    )
 
 
-def visible(project: Project, path: str, level: Level, taken: frozenset[str]) -> str:
-    """A generator of torch for the CPU that the function has before, by a variable or a parameter, or the module has; by none
-    of the words that are ``taken`` for something else at the place.
+def visible_generator(project: Project, path: str, level: ControlFlowPosition, taken: frozenset[str]) -> str:
+    """A CPU generator of torch that is bound before the place: a variable, a parameter, or the module's.
+
+    Names in ``taken`` mean something else at the place and are left out.
     """
-    return next((word for word in _visible(project, path, level) if word not in taken), "")
+    return next((word for word in _visible_generators(project, path, level) if word not in taken), "")
 
 
-def _visible(project: Project, path: str, level: Level) -> Iterator[str]:
+def _visible_generators(project: Project, path: str, level: ControlFlowPosition) -> Iterator[str]:
     for spot in level.spots:
-        for at, word in _made(project, path, spot.block):
+        for at, word in _generators_assigned(project, path, spot.block):
             if at < spot.at:
                 yield word
     if level.function is None:
         return
     for param in level.function.params:
         variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
-        if _MADE in project.resolver.names_of(path, variable) and param.default is None:
+        if _GENERATOR_OBJECT in project.resolver.names_of(path, variable) and param.default is None:
             yield param.name
-    known = _answers(project).own
+    known = _analysis(project).own
     if path not in known:
-        known[path] = tuple(_own(project, path))
+        known[path] = tuple(_module_generators(project, path))
     for word in known[path]:
         if not shadowed(project.files[path], word, level.function.name):
             yield word
 
 
-def _made(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
-    """Which statements of a block give a variable a generator, and which variable."""
-    known = _answers(project).made
+def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
+    """The statements of a block that set a variable to a generator, with the variable."""
+    known = _analysis(project).made
     if id(block) not in known:  # the facts stay as long as the project
-        known[id(block)] = tuple(_find_made(project, path, block))
+        known[id(block)] = tuple(_find_generators_assigned(project, path, block))
     return known[id(block)]
 
 
-def _find_made(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
+def _find_generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
     for at, statement in enumerate(block):
         if isinstance(statement, Assign) and statement.value is not None:
             plain = (each for each in statement.targets if isinstance(each, Ref) and not each.path)
@@ -162,26 +170,28 @@ def _find_made(project: Project, path: str, block: tuple[Statement, ...]) -> Ite
                 yield at, target.roots[0].rpartition(".")[2].lstrip(":")
 
 
-def _own(project: Project, path: str) -> Iterator[str]:
-    """The variables of the module that are given nothing but a generator."""
+def _module_generators(project: Project, path: str) -> Iterator[str]:
+    """The variables of the module that are only ever set to a generator."""
     for name, values in project.files[path].assigned.items():
         if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
             yield name[1:]
 
 
 def _is_generator(project: Project, path: str, value: Expression) -> bool:
-    """``torch.Generator()``, seeded or to be seeded, but none for a device."""
-    known = _answers(project).generators
+    """``torch.Generator()``, seeded or not, but none for a device."""
+    known = _analysis(project).generators
     if id(value) not in known:  # the facts stay as long as the project
         known[id(value)] = _makes_generator(project, path, value)
     return known[id(value)]
 
 
 def _makes_generator(project: Project, path: str, value: Expression) -> bool:
-    if _MADE not in project.names(path, value):
+    if _GENERATOR_OBJECT not in project.names(path, value):
         return False
     made = [
-        each for each in within(value) if isinstance(each, Call) and "torch.Generator" in project.names(path, each.func)
+        each
+        for each in subexpressions(value)
+        if isinstance(each, Call) and "torch.Generator" in project.names(path, each.func)
     ]
     return all(not each.args or _is_cpu(each.args[0].value) for each in made)
 
@@ -190,46 +200,50 @@ def _is_cpu(value: Expression) -> bool:
     return isinstance(value, Constant) and value.value == "cpu"
 
 
-def is_left(project: Project, path: str, call: Call) -> bool:
-    """Whether whoever calls the function may pass a generator."""
+def caller_may_pass_generator(project: Project, path: str, call: Call) -> bool:
+    """Whether callers of the function may pass a generator."""
     function = function_at(project.files[path], call.start)
-    return function is not None and any(_is_open(function, arg) for arg in call.args)
+    return function is not None and any(_forwards_keywords(function, arg) for arg in call.args)
 
 
-def _is_open(function: Function, arg: Arg) -> bool:
-    """Whether an argument is the function's own ``**kwargs``: who calls it may pass a generator that way."""
+def _forwards_keywords(function: Function, arg: Arg) -> bool:
+    """Whether an argument is the function's own ``**kwargs``, by which callers may pass a generator."""
     own = {f"{function.name}.<locals>.{param.name}" for param in function.params if param.kind == "**"}
     return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
 
 
-def common(project: Project, path: str, level: Level) -> Level:
-    """The first statement of the innermost block around all calls of the function that need a generator, and around
-    ``level``, in no loop.
+def common_level(project: Project, path: str, level: ControlFlowPosition) -> ControlFlowPosition:
+    """The first statement of the innermost block, in no loop, around all calls of the function that need a generator,
+    and around ``level``.
     """
-    known = _KNOWN_PLACES.get(project)
+    known = _COMMON_LEVELS.get(project)
     if known is None:
-        known = _KNOWN_PLACES[project] = {}
+        known = _COMMON_LEVELS[project] = {}
     key = path, level.function.start if level.function else -1
     if key not in known:
-        found = (known_level(project, path, start) for start in needing(project, path, level))
+        found = (level_at(project, path, start) for start in calls_needing_generator(project, path, level))
         levels = [each for each in found if each is not None and each.function == level.function]
-        known[key] = _Place(tuple(levels), frozenset(map(id, levels)), _around(levels) if levels else level)
+        known[key] = _CommonLevel(
+            tuple(levels), frozenset(map(id, levels)), _enclosing_level(levels) if levels else level
+        )
     place = known[key]
-    return place.level if id(level) in place.known else _around((level, *place.levels))
+    return place.level if id(level) in place.known else _enclosing_level((level, *place.levels))
 
 
-class _Place(NamedTuple):
-    """The levels of a function's calls that need a generator, by their identity, too, and what is around them all."""
+class _CommonLevel(NamedTuple):
+    """The positions of a function's calls that need a generator, also by identity, and the position that encloses them
+    all.
+    """
 
-    levels: tuple[Level, ...]
+    levels: tuple[ControlFlowPosition, ...]
     known: frozenset[int]
-    level: Level
+    level: ControlFlowPosition
 
 
-_KNOWN_PLACES: WeakKeyDictionary[Project, dict[tuple[str, int], _Place]] = WeakKeyDictionary()
+_COMMON_LEVELS: WeakKeyDictionary[Project, dict[tuple[str, int], _CommonLevel]] = WeakKeyDictionary()
 
 
-def _around(levels: Iterable[Level]) -> Level:
+def _enclosing_level(levels: Iterable[ControlFlowPosition]) -> ControlFlowPosition:
     every = tuple(levels)
     first = min(every, key=lambda each: each.spots[-1].statement.start)
     depth = 1
@@ -238,66 +252,70 @@ def _around(levels: Iterable[Level]) -> Level:
         if isinstance(spot.around, Loop) or any(each.spots[depth].block is not spot.block for each in every):
             break
         depth += 1
-    return Level(first.function, first.spots[:depth])
+    return ControlFlowPosition(first.function, first.spots[:depth])
 
 
 _PLAIN = re.compile(r"[\w.]+")
 # torch's own generator, which is as good as none.
-_GLOBAL = frozenset({"torch.default_generator", "torch.random.default_generator"})
+_DEFAULT_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
 def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
-    """Pass a generator that the function has, or one that is made before the first call that needs it.
+    """Pass a generator that the function has, or one that is created before the first call that needs it.
 
-    None in a function that runs for each epoch, batch or sample, where each would give the same numbers again, and where
-    no statement can stand before the call.
+    None in a function that runs for each epoch, batch or sample, where a new generator would repeat the same numbers,
+    and where no statement can stand before the call.
     """
     found = generator_edits(project, path, call)
     return Fix("pass a seeded generator", found, safe=False) if found else None
 
 
 def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]:
-    """The edits that make a generator, where there is none, and pass it; the last one passes."""
-    level = known_level(project, path, call.start)
-    if level is None or isinstance(level.spots[-1].statement, Define) or _in_lambda(level, call):
+    """The edits that create a generator, where there is none, and pass it; the last one passes it."""
+    level = level_at(project, path, call.start)
+    if level is None or isinstance(level.spots[-1].statement, DefinitionStatement) or _in_lambda(level, call):
         return ()
     given = next((arg for arg in call.args if arg.keyword == KEYWORD), None)
-    if given is not None and isinstance(given.value, Ref) and _GLOBAL.isdisjoint(project.names(path, given.value)):
+    if (
+        given is not None
+        and isinstance(given.value, Ref)
+        and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
+    ):
         return ()  # what is handed on is made elsewhere
-    if is_left(project, path, call):
+    if caller_may_pass_generator(project, path, call):
         return ()
-    word = visible(project, path, level, hidden(level, call.start))
+    word = visible_generator(project, path, level, comprehension_names(level, call.start))
     making: tuple[Edit, ...] = ()
     if not word:
-        word, making = _generator_made(project, path, level)
+        word, making = _make_generator(project, path, level)
         if not making or function_runs_often(project, path, level):
             return ()
-    return (*making, _passing(project, path, call, word))
+    return (*making, _pass_generator(project, path, call, word))
 
 
-def _generator_made(project: Project, path: str, level: Level) -> tuple[str, tuple[Edit, ...]]:
-    """The statement that makes a generator, before the one of the function's body that needs one first."""
+def _make_generator(project: Project, path: str, level: ControlFlowPosition) -> tuple[str, tuple[Edit, ...]]:
+    """The statement that creates a generator, before the first statement of the function's body that needs one."""
     facts, text = project.files[path], project.text(path)
-    outer = common(project, path, level)
+    outer = common_level(project, path, level)
     statement_of = outer.spots[-1].statement
-    if is_elif(text, statement_of) or isinstance(statement_of, Define):
+    if is_elif(text, statement_of) or isinstance(statement_of, DefinitionStatement):
         return "", ()
     inside = level.function.name if level.function else ""
     torch, imports = ensure_import(facts, text, "torch", inside=inside, at=statement_of.start)
     word = free_name(facts, KEYWORD, inside)
     seed = seed_at(project, path, outer)
-    value = _apart(seed.text if seed else str(FALLBACK), _earlier(project, path, level))
+    value = _distinct_seed(seed.text if seed else str(FALLBACK), _generators_above(project, path, level))
     statement = f"{word} = {torch}.Generator().manual_seed({value})"
-    return word, joined((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
+    return word, join_insertions((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
 
 
-def _earlier(project: Project, path: str, level: Level) -> int:
-    """How many functions above need a generator, too: with the same seed, their loaders would go in step with this one's."""
+def _generators_above(project: Project, path: str, level: ControlFlowPosition) -> int:
+    """The number of functions above that need a generator, too: with the same seed, their loaders would draw alike."""
     own = level.function.start if level.function else -1
-    return sum(start < own for start in wanting(project, path)) if level.function else 0
+    return sum(start < own for start in functions_without_generator(project, path)) if level.function else 0
 
 
-def _apart(seed: str, number: int) -> str:
+def _distinct_seed(seed: str, number: int) -> str:
     """The seed of the second, third, … generator of a file: ``0`` and ``1``, ``args.seed`` and ``args.seed + 1``."""
     if number == 0:
         return seed
@@ -306,26 +324,26 @@ def _apart(seed: str, number: int) -> str:
     return f"{seed} + {number}" if _PLAIN.fullmatch(seed) else f"({seed}) + {number}"
 
 
-def _passing(project: Project, path: str, call: Call, word: str) -> Edit:
-    parameters = PARAMETERS.get(last_word(call.func))
+def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:
+    parameters = SPLIT_PARAMETERS.get(last_identifier(call.func))
     for at, arg in enumerate(call.args):
         here = arg.keyword is None and (parameters is None or parameters[at : at + 1] == (KEYWORD,))
-        is_global = here and not arg.star and _GLOBAL.intersection(project.names(path, arg.value))
+        is_global = here and not arg.star and _DEFAULT_GENERATORS.intersection(project.names(path, arg.value))
         if arg.keyword == KEYWORD or is_global:
             return replace_argument(arg, word)
     return append_argument(call, project.text(path), f"{KEYWORD}={word}")
 
 
-def _in_lambda(level: Level, call: Call) -> bool:
-    """Whether a call stands in a lambda, which may run again and again."""
+def _in_lambda(level: ControlFlowPosition, call: Call) -> bool:
+    """Whether a call stands in a lambda, which may run repeatedly."""
     return any(
         isinstance(each, Lambda) and each.start <= call.start < each.end
         for expression in expressions(level.spots[-1].statement)
-        for each in within(expression)
+        for each in subexpressions(expression)
     )
 
 
-_WORD = "worker_init_fn"
+_WORKER_INIT = "worker_init_fn"
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 
 SEED_WORKER = Helper(
@@ -339,7 +357,7 @@ def seed_worker(worker_id):
     modules=(_RANDOM, _NUMPY, _TORCH),
 )
 # For each generator that a dataset may own: how it is made anew, and the module for that.
-_AGAIN = {
+_REMADE = {
     "numpy.random.default_rng()": ("np.random.default_rng(torch.initial_seed())", _NUMPY),
     "numpy.random.RandomState()": ("np.random.RandomState(torch.initial_seed() % 2**32)", _NUMPY),
     "random.Random()": ("random.Random(torch.initial_seed())", _RANDOM),
@@ -347,38 +365,38 @@ _AGAIN = {
 
 
 def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> Fix | None:
-    """Pass a function that seeds each worker, and a seeded generator, from which the workers' seeds come."""
+    """Pass a function that seeds each worker, and a seeded generator, from which the workers get their seeds."""
     call, text = loader.site.call, project.text(path)
-    helper = _of_dataset(project, loader) if owns else SEED_WORKER
+    helper = _dataset_helper(project, loader) if owns else SEED_WORKER
     if helper is None:
         return None
-    given = provide(project, path, text, helper, _first(project, path, call.start))
+    given = provide_helper(project, path, text, helper, _first_caller(project, path, call.start))
     if given is None:
         return None
     word, function = given
     generator = () if loader.passes("generator") else generator_edits(project, path, call)
     if not generator and not loader.passes("generator"):
         return None
-    named = next((arg for arg in call.args if arg.keyword == _WORD), None)
-    init = replace_argument(named, word) if named else append_argument(call, text, f"{_WORD}={word}")
-    return Fix("seed each worker", _together((*function, *generator[:-1], init, *generator[-1:])), safe=False)
+    named = next((arg for arg in call.args if arg.keyword == _WORKER_INIT), None)
+    init = replace_argument(named, word) if named else append_argument(call, text, f"{_WORKER_INIT}={word}")
+    return Fix("seed each worker", _joined_edits((*function, *generator[:-1], init, *generator[-1:])), safe=False)
 
 
-def _together(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Both arguments go to one place; what is written at one place is one edit, and an import that both need is one line."""
+def _joined_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits, joined where they insert at one place; an import that two need is written once."""
     kept: list[Edit] = []
     for edit in edits:
         if not any(edit.span == each.span and _lines(edit) <= _lines(each) for each in kept):
             kept.append(edit)
-    return joined(kept)
+    return join_insertions(kept)
 
 
 def _lines(edit: Edit) -> set[str]:
     return set(edit.text.splitlines())
 
 
-def _of_dataset(project: Project, loader: Loader) -> Helper | None:
-    """For the one generator that the dataset itself owns."""
+def _dataset_helper(project: Project, loader: Loader) -> Helper | None:
+    """The helper for the one generator that the dataset itself owns."""
     found: set[tuple[str, str]] = set()
     for each in loader.values("dataset"):
         for name in project.names(each.path, each.value):
@@ -388,11 +406,11 @@ def _of_dataset(project: Project, loader: Loader) -> Helper | None:
                 for word, values in project.resolver.instance_attributes(owner).items() if ":" in owner else ():
                     for _, method, value in values:
                         kinds = project.names(path_of(method), value)
-                        found.update((word, kind) for kind in kinds if kind in _AGAIN)
+                        found.update((word, kind) for kind in kinds if kind in _REMADE)
     if len(found) != 1:
         return None
     word, kind = found.pop()
-    made, module = _AGAIN[kind]
+    made, module = _REMADE[kind]
     source = f'''\
 def seed_worker(worker_id):
     """Give the dataset of each worker a generator that is seeded from torch's."""
@@ -400,7 +418,7 @@ def seed_worker(worker_id):
     return Helper("seed_worker", source, modules=(module, _TORCH))
 
 
-def _first(project: Project, path: str, offset: int) -> int:
-    """The start of the top-level statement that may call the function first."""
-    level = level_of(project.files[path], offset)
+def _first_caller(project: Project, path: str, offset: int) -> int:
+    """The start of the first top-level statement that may call the function."""
+    level = control_flow_position(project.files[path], offset)
     return level.spots[0].statement.start if level and level.function is None else len(project.text(path))

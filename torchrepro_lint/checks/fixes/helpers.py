@@ -1,4 +1,7 @@
-"""Helper functions that fixes call: written once per file, or imported from the module of the project that has it."""
+"""Helper functions that fixes call.
+
+A helper is written once per file, or imported from the module of the project that defines it.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,19 @@ from typing import NamedTuple
 from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import, means_builtin
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, shadowed
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.source.text import Edit, joined
-from torchrepro_lint.syntax.nodes import Function, Import, Small, fields
+from torchrepro_lint.source.text import Edit, join_insertions
+from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.entry_points import is_test
 
-_PLACES = frozenset({"start", "end", "base_end", "open", "name"})
+_POSITION_FIELDS = frozenset({"start", "end", "base_end", "open", "name"})
 
 
 class Helper(NamedTuple):
-    """A function of a fix; ``source`` is its text without the last line end, and needs nothing but ``builtins`` and modules.
+    """A function that fixes call; ``source`` is its text without the last line end, which uses only ``builtins`` and
+    modules.
 
-    ``modules`` are those with the words by which the source calls them: ``("numpy", "np")``.
+    ``modules`` are those with the names by which the source calls them: ``("numpy", "np")``.
     """
 
     word: str
@@ -36,11 +40,13 @@ class Helper(NamedTuple):
         return "".join(f"import {module} as {word}\n" for module, word in self.modules) + f"{self.source}\n"
 
 
-def provide(project: Project, path: str, text: str, helper: Helper, before: int) -> tuple[str, tuple[Edit, ...]] | None:
-    """The name under which a file has a helper, and the edits that give it to the file, none where it is there.
+def provide_helper(
+    project: Project, path: str, text: str, helper: Helper, before: int
+) -> tuple[str, tuple[Edit, ...]] | None:
+    """The name under which a file has a helper, and the edits that add it; no edits where it is there.
 
-    ``before`` is the start of the first top-level statement that may call it. None where there is no room above it, or where
-    the file calls something else by the word of a builtin that it needs.
+    ``before`` is the start of the first top-level statement that may call it. None where it cannot be inserted above,
+    or where the file gives another meaning to a builtin that it needs.
     """
     facts = project.files[path]
     for function in _definitions(facts.functions, helper):
@@ -50,7 +56,7 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
     for word_here, names in facts.exports:
         if len(names) == 1 and not shadowed(facts, word_here) and _is_helper(project, path, names[0], helper):
             return word_here, ()
-    if (module := _elsewhere(project, path, helper)) is not None:
+    if (module := _module_with_helper(project, path, helper)) is not None:
         suffix = f" as {word}" if word != helper.word else ""
         imported = insert_import(facts, text, f"from {module} import {helper.word}{suffix}")
         return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
@@ -63,14 +69,14 @@ def provide(project: Project, path: str, text: str, helper: Helper, before: int)
         source = re.sub(rf"\b{short}\.", f"{found}.", source)
         imports += edits
     edit = insert_function(facts, text, source, before)
-    return (word, joined((*imports, edit))) if edit else None
+    return (word, join_insertions((*imports, edit))) if edit else None
 
 
 def _definitions(functions: Iterable[Function], helper: Helper) -> Iterator[Function]:
-    """Those of a file's functions that stand at its top level and are the helper, whatever they are called."""
+    """The top-level functions that are the helper, by content and under any name."""
     for function in functions:
         plain = "." not in function.name and not function.decorators and bool(function.body)
-        if plain and _content(function) == _wanted(helper.whole):
+        if plain and _content(function) == _content_of_source(helper.whole):
             yield function
 
 
@@ -78,11 +84,11 @@ def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
     found = [
         each for target in project.resolver.modules.resolve(path, name) for each in project.resolver.functions(target)
     ]
-    return len(found) == 1 and _content(found[0]) == _wanted(helper.whole)
+    return len(found) == 1 and _content(found[0]) == _content_of_source(helper.whole)
 
 
-def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
-    """How ``path`` imports the module that has the helper under its own name and does not lead back to ``path``."""
+def _module_with_helper(project: Project, path: str, helper: Helper) -> str | None:
+    """How ``path`` imports the module that defines the helper and does not import ``path``."""
     for other in sorted(project.files):
         facts = project.files[other]
         own = (each for each in facts.functions if each.name == f":{helper.word}")
@@ -95,13 +101,15 @@ def _elsewhere(project: Project, path: str, helper: Helper) -> str | None:
 
 
 def _can_be_imported(project: Project, path: str, other: str) -> bool:
-    """Whether importing a file starts no program, does not lead back to ``path``, and needs no tests to be there."""
+    """Whether a file is no entry point, does not import ``path``, and is no test unless ``path`` is."""
     if is_test(other, project.files[other]) and not is_test(path, project.files[path]):
         return False
-    return all(program.entry.path != other for program in project.programs) and path not in _imported(project, other)
+    return all(program.entry.path != other for program in project.programs) and path not in _files_imported(
+        project, other
+    )
 
 
-def _imported(project: Project, path: str) -> set[str]:
+def _files_imported(project: Project, path: str) -> set[str]:
     """The files that importing a file runs."""
     found, queue = {path}, [path]
     while queue:
@@ -129,22 +137,27 @@ def _import_path(project: Project, path: str, other: str) -> str | None:
 
 
 @cache
-def _wanted(source: str) -> object:
-    from torchrepro_lint.syntax.parse import collect
+def _content_of_source(source: str) -> object:
+    from torchrepro_lint.syntax.parse import parse_module
 
-    return _content(collect(source).functions[0])
+    return _content(parse_module(source).functions[0])
 
 
 def _content(function: Function) -> object:
-    """What a function says, wherever it stands and whatever its name; annotations and documentation do not count."""
-    params = tuple((param.name, param.kind, _bare(param.default, function.name)) for param in function.params)
-    return params, _bare(function.body, function.name)
+    """The content of a function without positions and name; annotations and docstrings do not count."""
+    params = tuple(
+        (param.name, param.kind, _without_positions(param.default, function.name)) for param in function.params
+    )
+    return params, _without_positions(function.body, function.name)
 
 
-def _bare(record: object, name: str) -> object:
+def _without_positions(record: object, name: str) -> object:
     if isinstance(record, tuple):
-        return tuple(_bare(each, name) for each in record)
-    if isinstance(record, Small):
+        return tuple(_without_positions(each, name) for each in record)
+    if isinstance(record, FrozenRecord):
         pairs = zip(record.__struct_fields__, fields(record), strict=True)
-        return (type(record).__name__, *(_bare(each, name) for field, each in pairs if field not in _PLACES))
+        return (
+            type(record).__name__,
+            *(_without_positions(each, name) for field, each in pairs if field not in _POSITION_FIELDS),
+        )
     return record.removeprefix(f"{name}.") if isinstance(record, str) else record

@@ -1,8 +1,7 @@
-"""The ``index_select`` calls of a module, taken apart: what is selected from, along which dimension, by which index.
+"""Rewriting of ``index_select`` calls as indexing, whose gradient torch computes in a fixed order on CUDA.
 
-A call written as a subscript, piece by piece: what is not named here keeps its text, comments and line breaks.
-
-The fix of TRL401: ``index_select`` by indexing, whose gradient torch computes in a fixed order on CUDA.
+A call becomes a subscript or a call of a helper. The text of input and index stays outside the edits, so that nested
+calls can be rewritten in the same round; comments and line breaks stay.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.arguments import (
     argument_span,
-    gaps,
+    argument_trivia,
+    comments_and_layout,
     has_comma,
     has_comment,
     has_line_end,
     last_indent,
-    only_layout,
 )
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.resolve.program_index import Site
-from torchrepro_lint.source.ipython import REFUSALS, parse
+from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.source.ipython import PARSER_ERRORS, parse
 from torchrepro_lint.source.text import Edit, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -41,18 +40,19 @@ _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Libraries whose objects are no torch tensors.
-_OTHERS = re.compile(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
+_OTHER_LIBRARIES = re.compile(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
 # Where an import fails, ``object`` takes the place of a module, and has nothing of what the module has.
-_STAND_IN = "builtins.object."
+_IMPORT_FALLBACK = "builtins.object."
 # What torch also accepts, for numpy's sake.
 ALIASES = {"axis": "dim", "self": "input"}
 
 
-class Selecting(NamedTuple):
-    """The parts of a call. ``input`` is None in the method form, where ``source`` is the receiver; ``by`` is the index.
+class IndexSelectCall(NamedTuple):
+    """The arguments of a call. ``input`` is None in the method form, where ``source`` is the receiver; ``by`` is the
+    index.
 
-    ``out`` is the buffer that is given (None where it is left out or the constant None), ``plain`` says that nothing but
-    input, dimension and index is given.
+    ``out`` is the buffer argument (None where it is left out or the constant None); ``plain``: only input, dimension
+    and index are passed.
     """
 
     call: Call
@@ -64,10 +64,10 @@ class Selecting(NamedTuple):
     plain: bool
 
 
-def selecting(project: Project, path: str, site: Site) -> Selecting | None:
-    """The parts of a call that is torch's ``index_select`` unless inference says otherwise, else None."""
+def parse_index_select(project: Project, path: str, site: CallSite) -> IndexSelectCall | None:
+    """The arguments of a call that is torch's ``index_select`` unless inference says otherwise, else None."""
     if site.names and _FUNCTIONS.issuperset(site.names):
-        return _taken_apart(site.call, None)
+        return _parse_arguments(site.call, None)
     source = _receiver(site.call)
     if source is None or isinstance(source, (Constant, Collection)):
         return None
@@ -75,11 +75,11 @@ def selecting(project: Project, path: str, site: Site) -> Selecting | None:
         return None
     if any(":" in name for name in site.names):
         return None
-    return _taken_apart(site.call, source)
+    return _parse_arguments(site.call, source)
 
 
 def _receiver(call: Call) -> Expression | None:
-    """What a method of this name is called on."""
+    """The receiver of an ``index_select`` method call."""
     match call.func:
         case Attribute(value=value, name=word) if word == _WORD:
             return value
@@ -89,10 +89,10 @@ def _receiver(call: Call) -> Expression | None:
 
 
 def _may_be_tensor(project: Project, name: str) -> bool:
-    """Whether a value of this name may be a tensor: no module, class or function, and no instance of another class."""
-    if name.startswith(_STAND_IN):
+    """Whether a value of this name may be a tensor: no module, class, function or instance of another class."""
+    if name.startswith(_IMPORT_FALLBACK):
         return True
-    if _OTHERS.fullmatch(name):
+    if _OTHER_LIBRARIES.fullmatch(name):
         return False
     made = name.removesuffix("()")
     if ":" in name:
@@ -109,8 +109,8 @@ def _is_other_class(project: Project, name: str) -> bool:
     return bool(project.resolver.classes(name)) and not _TENSORS.intersection(project.resolver.ancestry(name))
 
 
-def _taken_apart(call: Call, source: Expression | None) -> Selecting | None:
-    """None where dimension or index is not given, as other classes' methods have it."""
+def _parse_arguments(call: Call, source: Expression | None) -> IndexSelectCall | None:
+    """None where dimension or index is missing, as in methods of other classes."""
     order = ("dim", "index") if source is not None else ("input", "dim", "index")
     given: dict[str, Arg] = {}
     plain = True
@@ -130,7 +130,7 @@ def _taken_apart(call: Call, source: Expression | None) -> Selecting | None:
     if out is not None and isinstance(out.value, Constant) and out.value.value is None:
         out = None
     input_ = given["input"] if source is None else None
-    return Selecting(call, source or given["input"].value, input_, given["dim"], given["index"], out, plain)
+    return IndexSelectCall(call, source or given["input"].value, input_, given["dim"], given["index"], out, plain)
 
 
 _EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
@@ -138,8 +138,8 @@ _EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
 _PRIMARY = (Ref, Attribute, Call, Subscript, Collection, Comprehension)
 
 
-class Shape(NamedTuple):
-    """What stands around the index: ``x`` ``lead`` ``[before, wrap[0] index wrap[1], after]`` ``tail``."""
+class SubscriptShape(NamedTuple):
+    """The text around the index: ``x`` ``lead`` ``[before, wrap[0] index wrap[1], after]`` ``tail``."""
 
     before: str
     after: str
@@ -148,27 +148,29 @@ class Shape(NamedTuple):
     lead: str = ""
 
 
-def subscript(text: str, parts: Selecting, shape: Shape) -> tuple[Edit, ...]:
+def subscript_edits(text: str, parts: IndexSelectCall, shape: SubscriptShape) -> tuple[Edit, ...]:
     """The edits that turn the call into a subscript; none where a comment would be lost.
 
     Input and index are never part of an edit, so that calls nested in them can be rewritten in the same round.
     """
     if parts.input is not None and parts.input.start > parts.by.start:
-        return _reordered(text, parts, shape)
+        return _reordered_edits(text, parts, shape)
     lead = _before_bracket(text, parts)
     if lead is None:
         return ()
     edits, start, kept = lead
-    opening = Edit(Span(start, parts.by.start), f"{kept}{shape.lead}[{_inside(text, parts, shape)}{shape.wrap[0]}")
-    closing = Edit(Span(parts.by.end, parts.call.end), shape.wrap[1] + _end(text, parts, shape))
+    opening = Edit(
+        Span(start, parts.by.start), f"{kept}{shape.lead}[{_text_before_index(text, parts, shape)}{shape.wrap[0]}"
+    )
+    closing = Edit(Span(parts.by.end, parts.call.end), shape.wrap[1] + _text_after_index(text, parts, shape))
     return (*edits, opening, closing)
 
 
 def needs_parentheses(text: str, arg: Arg) -> bool:
-    """Whether an argument has to be put in parentheses before a subscript or an attribute can follow it."""
+    """Whether an argument needs parentheses before a subscript or an attribute can follow it."""
     if arg.start != arg.value.start:
         return False
-    return not is_primary(arg.value) or not _one_line(text[arg.start : arg.end])
+    return not is_primary(arg.value) or not _is_one_line(text[arg.start : arg.end])
 
 
 def is_primary(value: Expression) -> bool:
@@ -178,19 +180,21 @@ def is_primary(value: Expression) -> bool:
     return isinstance(value, _PRIMARY)
 
 
-def _one_line(source: str) -> bool:
-    """Whether an expression can stand outside brackets: no line end but in its own brackets."""
+def _is_one_line(source: str) -> bool:
+    """Whether an expression can stand outside brackets: it has line ends only inside its own."""
     if "\n" not in source and "\r" not in source:
         return True
     try:
         parse(source, "eval")
-    except REFUSALS:
+    except PARSER_ERRORS:
         return False
     return True
 
 
-def _before_bracket(text: str, parts: Selecting) -> tuple[tuple[Edit, ...], int, str] | None:
-    """The edits before the bracket, where the text between input and index starts, and what of it stays outside."""
+def _before_bracket(text: str, parts: IndexSelectCall) -> tuple[tuple[Edit, ...], int, str] | None:
+    """The edits before the bracket, the start of the text between input and index, and the part of it that stays
+    outside.
+    """
     call = parts.call
     if parts.input is not None:
         left, right = ("(", ")") if needs_parentheses(text, parts.input) else ("", "")
@@ -203,12 +207,12 @@ def _before_bracket(text: str, parts: Selecting) -> tuple[tuple[Edit, ...], int,
     return (), func.base_end, around if has_line_end(around) or "\\" in around else ""
 
 
-def _inside(text: str, parts: Selecting, shape: Shape) -> str:
-    """What stands between the bracket and the index: ``before``, and the comments and line breaks of the arguments."""
+def _text_before_index(text: str, parts: IndexSelectCall, shape: SubscriptShape) -> str:
+    """The text between the bracket and the index: ``before``, and the comments and line breaks of the arguments."""
     written, space = "", ""
-    for arg, gap in zip(parts.call.args, gaps(text, parts.call).before, strict=True):
+    for arg, gap in zip(parts.call.args, argument_trivia(text, parts.call).before, strict=True):
         if has_comment(gap):
-            written = _with_comments(written, space, only_layout(gap))
+            written = _with_comments(written, space, comments_and_layout(gap))
             space = ""
         elif not _at_line_start(written) and (written or arg is parts.call.args[0]):
             # The line break after a dimension or input that goes goes with it.
@@ -234,25 +238,29 @@ def _at_line_start(written: str) -> bool:
     return written.rstrip(" \t").endswith(("\n", "\r"))
 
 
-def _end(text: str, parts: Selecting, shape: Shape) -> str:
-    """What stands after the index: ``after``, comments and line breaks, the bracket and the tail."""
-    spread = gaps(text, parts.call)
+def _text_after_index(text: str, parts: IndexSelectCall, shape: SubscriptShape) -> str:
+    """The text after the index: ``after``, comments and line breaks, the bracket and the tail."""
+    spread = argument_trivia(text, parts.call)
     gap = "".join((*spread.before[parts.call.args.index(parts.by) + 1 :], spread.after))
     several = bool(shape.before or shape.after)
     comma = "," if several and has_line_end(spread.after) and has_comma(spread.after) else ""
-    layout = _EMPTY_LINES.sub(r"\1", only_layout(gap)).rstrip(" \t") if has_comment(gap) else last_indent(spread.after)
+    layout = (
+        _EMPTY_LINES.sub(r"\1", comments_and_layout(gap)).rstrip(" \t")
+        if has_comment(gap)
+        else last_indent(spread.after)
+    )
     if has_comment(gap):
         layout += last_indent(spread.after).lstrip("\r\n")
     after = f", {shape.after}" if shape.after else ""
     return f"{after}{comma}{layout}]{shape.tail}"
 
 
-def _reordered(text: str, parts: Selecting, shape: Shape) -> tuple[Edit, ...]:
-    """The index stands before the input: they change places, where neither can notice and no comment is between."""
+def _reordered_edits(text: str, parts: IndexSelectCall, shape: SubscriptShape) -> tuple[Edit, ...]:
+    """Swap an index that stands before the input, if neither has effects and there is no comment between."""
     assert parts.input is not None
     names = (Ref, Constant)
     calm = isinstance(parts.input.value, names) or isinstance(parts.by.value, names)
-    if gaps(text, parts.call).commented or not calm:
+    if argument_trivia(text, parts.call).commented or not calm:
         return ()
     source = text[parts.input.start : parts.input.end]
     if needs_parentheses(text, parts.input):
@@ -267,12 +275,12 @@ def _reordered(text: str, parts: Selecting, shape: Shape) -> tuple[Edit, ...]:
 _LAST, _FIRST = 4, -4
 
 
-class Wishes(NamedTuple):
-    """What the surroundings ask of the rewriting.
+class RewriteOptions(NamedTuple):
+    """Options of a rewriting.
 
-    ``flatten``: the index has no dimensions. ``long``: the target refuses its dtype in indexing. ``viewed``: the
-    result's layout matters. ``contiguous``: the input's elements lie in their order. ``scripted``: TorchScript compiles
-    the code.
+    ``flatten``: the index has no dimensions. ``long``: the target torch rejects its dtype in indexing. ``viewed``: the
+    memory layout of the result matters. ``contiguous``: the input is contiguous. ``scripted``: TorchScript compiles the
+    code.
     """
 
     flatten: bool = False
@@ -282,56 +290,58 @@ class Wishes(NamedTuple):
     scripted: bool = False
 
 
-class Rewriting(NamedTuple):
+class Rewrite(NamedTuple):
     """The edits of a call, and whether they call the helper."""
 
     edits: tuple[Edit, ...]
     helped: bool = False
 
 
-def rewrite(text: str, parts: Selecting, wishes: Wishes, helper: str) -> Rewriting | None:
-    """What replaces a call; None where nothing gives exactly the same values, or a comment would be lost.
+def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: str) -> Rewrite | None:
+    """The replacement of a call; None where nothing gives exactly the same values, or a comment would be lost.
 
-    ``helper`` is the name of the function for a dimension that is no constant.
+    ``helper`` is the name of the function for a dimension that is not constant.
     """
     if not parts.plain or parts.out is not None or not _is_tensor(parts.by.value):
         return None
     written = isinstance(parts.dim.value, Constant)  # then its text goes, with any comment in it
-    if has_comment(_called(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
+    if has_comment(_callee_text(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
         return None
-    wrap = _wrap(parts, wishes)
+    wrap = _index_wrapper(parts, wishes)
     tail = ".contiguous()" if wishes.viewed and not wishes.contiguous else ""
     match parts.dim.value:
         case Constant(value=bool()) | Constant(value=str() | None):
             return None
         case Constant(value=int(dim)) if _FIRST <= dim <= _LAST and not (wishes.scripted and dim < 0):
-            shape = Shape(*_indices(dim), wrap, tail)
+            shape = SubscriptShape(*_indices(dim), wrap, tail)
         case Constant(value=int()) | Ref() if wishes.scripted:
-            shape = _moved(text[parts.dim.start : parts.dim.end], wrap, wishes.viewed)
+            shape = _movedim_shape(text[parts.dim.start : parts.dim.end], wrap, wishes.viewed)
         case _ if wishes.scripted:
             return None
         case _:
             edits = _with_helper(text, parts, wrap, helper, tail)
-            return Rewriting(edits, helped=True) if edits else None
-    edits = subscript(text, parts, shape)
-    return Rewriting(edits) if edits else None
+            return Rewrite(edits, helped=True) if edits else None
+    edits = subscript_edits(text, parts, shape)
+    return Rewrite(edits) if edits else None
 
 
 def _is_tensor(index: Expression) -> bool:
-    """Whether an index may be a tensor: ``index_select`` takes nothing else, and indexing reads others its own way."""
+    """Whether an index may be a tensor: ``index_select`` takes nothing else, and indexing treats other values
+    differently.
+    """
     return not isinstance(index, (Collection, Comprehension, Constant, Lambda))
 
 
-def _called(text: str, parts: Selecting) -> str:
-    """The text of what is called, where it is replaced: all of it in the function form."""
+def _callee_text(text: str, parts: IndexSelectCall) -> str:
+    """The text of the callee that is replaced: all of it in the function form."""
     func = parts.call.func
     start = func.base_end if parts.input is None and isinstance(func, (Ref, Attribute)) else parts.call.start
     lead, _, name = text[start : parts.call.open].rpartition(".")
     return name if parts.input is None else lead + name
 
 
-def _wrap(parts: Selecting, wishes: Wishes) -> tuple[str, str]:
-    """What stands around the index: conversions, and parentheses where it needs them."""
+def _index_wrapper(parts: IndexSelectCall, wishes: RewriteOptions) -> tuple[str, str]:
+    """The text around the index: conversions, and parentheses where it needs them."""
     value = parts.by.value
     methods = (".long()" if wishes.long else "") + (".reshape(-1)" if wishes.flatten else "")
     bare = parts.by.start == value.start
@@ -342,19 +352,19 @@ def _wrap(parts: Selecting, wishes: Wishes) -> tuple[str, str]:
 
 
 def _indices(dim: int) -> tuple[str, str]:
-    """What stands before and after the index of a dimension."""
+    """The text before and after the index of a dimension."""
     if dim >= 0:
         return ", ".join(":" * dim), ""
     return "...", ", ".join(":" * (-dim - 1))
 
 
-def _moved(dim: str, wrap: tuple[str, str], viewed: bool) -> Shape:
-    """TorchScript takes no tensor after an ellipsis: move the dimension to the front and back."""
+def _movedim_shape(dim: str, wrap: tuple[str, str], viewed: bool) -> SubscriptShape:
+    """For TorchScript, which takes no tensor after an ellipsis: move the dimension to the front and back."""
     tail = f".movedim(0, {dim})" + (".contiguous()" if viewed else "")
-    return Shape("", "", wrap, tail, f".movedim({dim}, 0)")
+    return SubscriptShape("", "", wrap, tail, f".movedim({dim}, 0)")
 
 
-def _with_helper(text: str, parts: Selecting, wrap: tuple[str, str], helper: str, tail: str) -> tuple[Edit, ...]:
+def _with_helper(text: str, parts: IndexSelectCall, wrap: tuple[str, str], helper: str, tail: str) -> tuple[Edit, ...]:
     """The edits that call ``helper(input, dim, index)`` with the arguments as they stand."""
     call, func = parts.call, parts.call.func
     assert isinstance(func, (Ref, Attribute))

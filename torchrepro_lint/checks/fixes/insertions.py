@@ -1,8 +1,6 @@
-"""How a text is laid out: its line ends, its indentation, and lines written with room around them.
+"""Edits that insert or remove statements and functions, with the file's own line ends, indentation and blank lines.
 
-Edits that put something new into a file: a statement, a function at module level.
-
-Edits that take a statement out of a file.
+Also here: fresh names, which nothing in a file or function binds.
 """
 
 from __future__ import annotations
@@ -10,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchrepro_lint.query.memo_tables import Latest
+from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
-from torchrepro_lint.syntax.control_flow import Spot
-from torchrepro_lint.syntax.nodes import Facts, Import
+from torchrepro_lint.syntax.control_flow import BlockPosition
+from torchrepro_lint.syntax.nodes import Import, SyntaxTree
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
@@ -26,19 +24,19 @@ _DOCSTRING = re.compile(
 
 
 def newline(text: str) -> str:
-    """The line end that a text uses; the first one decides."""
+    """The line end of a text, by its first one."""
     found = _NEWLINE.search(text)
     return found[0] if found else "\n"
 
 
 def line_break(text: str, offset: int) -> str:
-    """The line end at an offset, whatever the text uses elsewhere; empty where the text ends."""
+    """The line end at an offset; empty where the text ends."""
     found = _NEWLINE.match(text, offset)
     return found[0] if found else ""
 
 
 def line_end(text: str, offset: int) -> int:
-    """The end of the line of an offset, before its line end; of the last one where a backslash joins it to others."""
+    """The end of an offset's line, without its line end; of the last line where a backslash joins several."""
     found = _NEWLINE.search(text, offset)
     while found and text[offset : found.start()].endswith("\\") and "#" not in text[offset : found.start()]:
         offset = found.end()
@@ -46,8 +44,8 @@ def line_end(text: str, offset: int) -> int:
     return found.start() if found else len(text)
 
 
-def indent_unit(facts: Facts, text: str) -> str:
-    """What a file indents by: what its first function or block whose body has its own line is indented by; else four spaces."""
+def indent_unit(facts: SyntaxTree, text: str) -> str:
+    """The indentation of a file, by its first function with a body on its own line; else four spaces."""
     lines = lines_of(text)
     for function in facts.functions:
         if function.body and "<lambda>" not in function.name.rpartition(".")[2]:
@@ -63,7 +61,7 @@ def indented(text: str, source: str, indent: str) -> str:
 
 
 def write_lines(text: str, place: int, source: str, blanks: int) -> Edit:
-    """Write lines with blank ones around them: after the line that ends at ``place``, or where the file begins."""
+    """Write lines with blank ones around them: after the line that ends at ``place``, or at the start of the file."""
     line = newline(text)
     body = source.replace("\n", line)
     below = bool(text[place:].strip())
@@ -77,7 +75,7 @@ def write_lines(text: str, place: int, source: str, blanks: int) -> Edit:
 
 
 def below_docstring(text: str) -> int:
-    """The end of the documentation string's line; without one, where the first statement's line begins."""
+    """The end of the docstring's line; without one, the start of the first statement's line."""
     header = _HEADER.match(text)
     assert header is not None
     docstring = _DOCSTRING.match(text, header.end())
@@ -85,64 +83,69 @@ def below_docstring(text: str) -> int:
 
 
 def below_comments(text: str, place: int) -> int:
-    """The end of the indented comments that follow a line: they belong to the block that ends there."""
+    """The end of the indented comments that follow a line and belong to its block."""
     found = _INDENTED_COMMENTS.match(text, place)
     return found.end() if found else place
 
 
 def comments_above(lines: Lines, start: int, indent: str) -> int:
-    """The start of the first of the comment lines, indented alike, that stand directly above a line."""
+    """The start of the first of the comment lines, of the same indentation, directly above a line."""
     row = lines.position(start).row
-    while row > 1 and lines.line(row - 1).startswith(f"{indent}#") and not _says_more(lines.line(row - 1), row - 1):
+    while (
+        row > 1
+        and lines.line(row - 1).startswith(f"{indent}#")
+        and not _is_special_comment(lines.line(row - 1), row - 1)
+    ):
         row -= 1
     return lines.offset(row)
 
 
-def _says_more(line: str, row: int) -> bool:
-    """Whether a comment is no comment: the first line of a script, an encoding, a cell of a notebook."""
+def _is_special_comment(line: str, row: int) -> bool:
+    """Whether a comment has a meaning of its own: a shebang, an encoding, a notebook cell."""
     return line.startswith("# %%") or (row <= 2 and ("coding" in line or line.startswith("#!")))
 
 
 _WORD = re.compile(r"\w+")
 # The variable of a comprehension, which may stand in others: ``:f.<locals>.<comp>.x``, at the top level ``:<locals>.<comp>.x``.
-_COMPREHENDED = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
+_COMPREHENSION_VARIABLE = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
 def free_word(text: str, word: str) -> str:
-    """A name that no word of the text is: ``word`` with as many underscores behind it as that takes."""
+    """A fresh name that is no word of the text: ``word`` with as many underscores as that takes."""
     used = set(_WORD.findall(text))
     while word in used:
         word += "_"
     return word
 
 
-def free_name(facts: Facts, word: str, inside: str) -> str:
-    """A variable that neither the top level nor a function (``inside``, empty for none) binds, ``word`` if it can be.
+def free_name(facts: SyntaxTree, word: str, inside: str) -> str:
+    """A fresh variable that neither the top level nor a function (``inside``, empty for none) binds: ``word`` if
+    possible.
 
-    It can be read everywhere in that function: no comprehension of it binds it either.
+    No comprehension of the function binds it, so that it can be read everywhere there.
     """
-    known = _BOUND.of(facts)
+    known = _BOUND_NAMES.of(facts)
     while word in known.exported or shadowed(facts, word, inside) or inside in known.comprehended.get(word, ()):
         word += "_"
     return word
 
 
-def shadowed(facts: Facts, word: str, inside: str | None = None) -> bool:
-    """Whether a function or comprehension of the file binds a word for itself; with ``inside``, one of the functions around
+def shadowed(facts: SyntaxTree, word: str, inside: str | None = None) -> bool:
+    """Whether a function or comprehension of the file binds a name locally; with ``inside``, only the functions around
     a place.
 
     ``inside`` is the name of the function there, empty for the top level.
     """
-    known = _BOUND.of(facts)
+    known = _BOUND_NAMES.of(facts)
     if inside is None and word in known.comprehended:
         return True
     scopes = known.scopes.get(word, ())
     return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
 
 
-class _Bound(NamedTuple):
-    """What a file exports, and by each word the functions that bind it for themselves, and those in whose comprehensions
-    it is bound: the name of each, empty for the top level.
+class _BoundNames(NamedTuple):
+    """The names that a file exports, and by name the functions that bind it locally and those whose comprehensions do;
+    each function by its name, empty for the top level.
     """
 
     exported: frozenset[str]
@@ -150,7 +153,7 @@ class _Bound(NamedTuple):
     comprehended: dict[str, list[str]]
 
 
-def _bound(facts: Facts) -> _Bound:
+def _bound_names(facts: SyntaxTree) -> _BoundNames:
     names = [*facts.assigned]
     names += [each.name for each in facts.functions]
     names += [each.name for each in facts.classes]
@@ -158,29 +161,29 @@ def _bound(facts: Facts) -> _Bound:
     scopes: dict[str, list[str]] = {}
     comprehended: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        if inner := _COMPREHENDED.fullmatch(name):
+        if inner := _COMPREHENSION_VARIABLE.fullmatch(name):
             comprehended.setdefault(inner["word"], []).append(inner["function"])
             continue
         scope, local, word = name.rpartition(".<locals>.")
         if local:
             scopes.setdefault(word, []).append(scope)
-    return _Bound(frozenset(word for word, _ in facts.exports), scopes, comprehended)
+    return _BoundNames(frozenset(word for word, _ in facts.exports), scopes, comprehended)
 
 
-_BOUND = Latest(_bound)
+_BOUND_NAMES = SingleEntryMemo(_bound_names)
 
 
 def insert_statement(text: str, at: int, statement: str, below_heading: bool = False) -> Edit:
-    """Write a statement on lines of its own before the one at ``at``, indented as that one is.
+    """Write a statement on its own lines before the one at ``at``, with the same indentation.
 
-    It goes above the comments that stand directly over that one, or below a single line that is the
-    heading of what follows. Where that one does not begin its line (``if x: f()``), semicolons
-    join them, and each line of it must be a simple statement.
+    It goes above the comments directly above that one, or, with ``below_heading``, below a single comment line, which
+    is the heading of what follows. Where that one does not begin its line (``if x: f()``), semicolons join them, and
+    each line of the new one must be a simple statement.
     """
     lines = lines_of(text)
     start = lines.start_of_line(at)
     indent = text[start:at]
-    if indent.strip() or _goes_on(text, start):
+    if indent.strip() or _continues_line(text, start):
         return Edit(Span(at, at), f"{_joined(statement)}; ")
     above = comments_above(lines, start, indent)
     if not below_heading or lines.position(start).row - lines.position(above).row > 1:
@@ -189,27 +192,26 @@ def insert_statement(text: str, at: int, statement: str, below_heading: bool = F
 
 
 def insert_below(text: str, statement: Span, source: str) -> Edit:
-    """Write a statement on lines of its own below another, indented as that one is; ``statement`` is that one's span.
+    """Write a statement on its own lines below another, of span ``statement``, with the same indentation.
 
-    Where more follows on the line of that one, or something stands before it, semicolons join them, and each line of
-    it must be a simple statement.
+    Where that one shares its line, semicolons join them, and each line of the new one must be a simple statement.
     """
     start = lines_of(text).start_of_line(statement.start)
     indent = text[start : statement.start]
     end = line_end(text, statement.end)
     rest = text[statement.end : end].strip()
-    if indent.strip() or _goes_on(text, start) or (rest and not rest.startswith("#")):
+    if indent.strip() or _continues_line(text, start) or (rest and not rest.startswith("#")):
         return Edit(Span(statement.end, statement.end), f"; {_joined(source)}")
     return Edit(Span(end, end), newline(text) + indented(text, source, indent))
 
 
 def _joined(statements: str) -> str:
-    """Simple statements in one line."""
+    """Join simple statements in one line."""
     return "; ".join(line for line in statements.splitlines() if line)
 
 
-def _goes_on(text: str, start: int) -> bool:
-    """Whether the line before the one at ``start`` goes on in it, by a backslash: nothing can stand between the two."""
+def _continues_line(text: str, start: int) -> bool:
+    """Whether a backslash joins the line at ``start`` to the one before: nothing can be inserted between."""
     lines = lines_of(text)
     row = lines.position(start).row
     line = lines.line(row - 1) if row > 1 else ""
@@ -217,15 +219,15 @@ def _goes_on(text: str, start: int) -> bool:
 
 
 def insert_paragraph(text: str, after: int, source: str) -> Edit:
-    """Write top-level lines with a blank one on each side below the line of an offset: the end of an import, mostly."""
+    """Write top-level lines, with a blank one on each side, below the line of an offset: mostly the end of an import."""
     return write_lines(text, line_end(text, after), source, 1)
 
 
-def insert_function(facts: Facts, text: str, source: str, before: int) -> Edit | None:
-    """Write a function with two blank lines around it below the imports that stand above ``before``.
+def insert_function(facts: SyntaxTree, text: str, source: str, before: int) -> Edit | None:
+    """Write a function, with two blank lines around it, below the imports above ``before``.
 
-    ``source`` is its text, indented by four spaces, without the last line end; ``before`` is the start of the first top-level
-    statement that may call it. None where the two share a line.
+    ``source`` is its text, indented by four spaces, without the last line end; ``before`` is the start of the first
+    top-level statement that may call it. None where the two share a line.
     """
     source = source.replace("    ", indent_unit(facts, text))
     ends = [each.end for each in facts.body if isinstance(each, Import) and each.end <= before]
@@ -234,10 +236,10 @@ def insert_function(facts: Facts, text: str, source: str, before: int) -> Edit |
     return write_lines(text, place, source, 2) if place <= before or before >= len(text) else None
 
 
-def remove_statement(text: str, spot: Spot, others: bool = False) -> Edit | None:
-    """Take a statement out with its line; ``pass`` stays where the block would be empty. None where it shares its line.
+def remove_statement(text: str, spot: BlockPosition, others: bool = False) -> Edit | None:
+    """Remove a statement with its line; ``pass`` stays where the block would be empty. None where it shares its line.
 
-    ``others`` says that other fixes may take out all the others of the block.
+    ``others`` says that other fixes may remove all other statements of the block.
     """
     statement = spot.statement
     start, end = lines_of(text).start_of_line(statement.start), line_end(text, statement.end)

@@ -1,7 +1,4 @@
-"""Seeding calls that stand together, with the switches among them.
-
-TRL104: move seeding above the statement that draws first.
-"""
+"""The fix of TRL104: move seeding calls, with the switches among them, above the statement that draws first."""
 
 from __future__ import annotations
 
@@ -13,14 +10,20 @@ from torchrepro_lint.checks.fixes.insertions import comments_above, line_end, ne
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK
 from torchrepro_lint.checks.fixes.seeding import entry_levels, entry_place, first_offset, fix_drawn, fix_start
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
-from torchrepro_lint.syntax.control_flow import Level, Spot, in_loop, is_elif, level_of
+from torchrepro_lint.syntax.control_flow import (
+    BlockPosition,
+    ControlFlowPosition,
+    control_flow_position,
+    in_loop,
+    is_elif,
+)
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
+    ExpressionStatement,
     If,
     Import,
     Loop,
@@ -28,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, statements, within
+from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.programs import Program
@@ -36,40 +39,42 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.rng.effects import Draw, Seed
 
 
-_FLAGS = "torch.backends."
+_BACKEND_FLAGS = "torch.backends."
 
 
-def last_of_block(project: Project, path: str, seeding: Statement) -> Statement:
-    """The last of the statements that follow a seeding one and only seed or set torch's switches, too."""
-    level = level_of(project.files[path], seeding.start)
+def last_seeding_statement(project: Project, path: str, seeding: Statement) -> Statement:
+    """The last of the statements after a seeding one that also only seed or set torch's flags."""
+    level = control_flow_position(project.files[path], seeding.start)
     if level is None:
         return seeding
     spot, last = level.spots[-1], seeding
     for statement in spot.block[spot.at + 1 :]:
-        if not only_seeds(project, path, statement):
+        if not is_seeding_statement(project, path, statement):
             break
         last = statement
     return last
 
 
-def only_seeds(project: Project, path: str, statement: Statement) -> bool:
-    """Whether a statement only seeds or sets torch's switches, in a branch or not."""
+def is_seeding_statement(project: Project, path: str, statement: Statement) -> bool:
+    """Whether a statement only seeds or sets torch's flags, in a branch or not."""
     match statement:
-        case Do(value=Call() as call):
+        case ExpressionStatement(value=Call() as call):
             return project.only_seeds(path, call)
         case Assign(targets=targets, value=Constant() | Ref()):
-            return all(any(name.startswith(_FLAGS) for name in project.names(path, target)) for target in targets)
+            return all(
+                any(name.startswith(_BACKEND_FLAGS) for name in project.names(path, target)) for target in targets
+            )
         case If(orelse=()):
             return any(
                 project.only_seeds(path, each.value)
                 for each in statements((statement,))
-                if isinstance(each, Do) and isinstance(each.value, Call)
-            ) and all(only_seeds(project, path, each) for block in blocks(statement) for each in block)
+                if isinstance(each, ExpressionStatement) and isinstance(each.value, Call)
+            ) and all(is_seeding_statement(project, path, each) for block in blocks(statement) for each in block)
     return False
 
 
 class _Move(NamedTuple):
-    """Lines that are cut out of a span and written at a place above it."""
+    """Lines that move from a span to a place above it."""
 
     place: int
     lines: str
@@ -82,61 +87,67 @@ _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
 def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | None:
-    """Move the seeding, with what seeds beside it, above the statement of the entry file that draws first.
+    """Move the seeding, with adjacent seeding, above the statement of the entry file that draws first.
 
-    ``late`` are the draws of all families that come before their seeders, ``draw`` is the one to settle; calls that stand
-    together move together, above the first of the draws. Where something that they use is defined in between, where they
-    stand in a loop, or where no block holds both, the program is seeded at its start instead, too. A draw that makes the
-    seed is replaced.
+    ``late`` are the draws of all families that come before their seeders; ``draw`` is the one to fix. Adjacent seeding
+    calls move together, above the first of the draws. The program is seeded at its start instead where names that the
+    calls use are bound between, where they are in a loop, or where no block holds both. A draw that makes the seed is
+    replaced.
     """
     if drawn := fix_drawn(project, program, draw):
         return drawn
     moves = {}
     for other, seed in sorted(late.values(), key=lambda each: each[0].order):
-        if (move := _move_of(project, program, other, seed)) is not None:
+        if (move := _find_move(project, program, other, seed)) is not None:
             moves[other] = move
     own = moves.get(draw)
     if own is None:
-        return _at_the_start(project, program, {family: each for family, each in late.items() if each[0] not in moves})
+        return _seed_at_start(project, program, {family: each for family, each in late.items() if each[0] not in moves})
     first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
     edits = (Edit(Span(first.place, first.place), first.lines), Edit(first.cut, ""))
     return Fix(f"seed before {draw.label} draws", edits, safe=False)
 
 
-def _at_the_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | None:
-    """Seed with the program's own seed, where it is known in time, else with the constant that seeds later, else with one."""
+def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | None:
+    """Seed with the program's own seed if it is bound in time, else with the constant of the late seeder, else with a
+    default.
+    """
     draw, seed = min(late.values(), key=lambda each: each[0].order)
-    place = entry_place(project, program, draw.happening)
+    place = entry_place(project, program, draw.trace_event)
     if place is None:
         return None
-    if place.seed.text == FALLBACK and isinstance(seed.happening.event.value, Call):
-        given = [arg.value for arg in seed.happening.event.value.args[:1]]
+    if place.seed.text == FALLBACK and isinstance(seed.trace_event.event.value, Call):
+        given = [arg.value for arg in seed.trace_event.event.value.args[:1]]
         if given and isinstance(given[0], Constant) and type(given[0].value) is int:
             place = place._replace(seed=place.seed._replace(text=str(given[0].value)))
     return fix_start(project, program.entry.path, place, list(late))
 
 
-def _move_of(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:
+def _find_move(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:
     path = program.entry.path
-    here = _parting(entry_levels(project, program, draw.happening), entry_levels(project, program, seed.happening))
+    here = _diverging_statements(
+        entry_levels(project, program, draw.trace_event), entry_levels(project, program, seed.trace_event)
+    )
     if here is None or _RESTORES.search(seed.label):
         return None
     drawing, seeding, function = here
     block = drawing.block
-    if in_loop(function) or not only_seeds(project, path, seeding.statement) or drawing.at > seeding.at:
+    if in_loop(function) or not is_seeding_statement(project, path, seeding.statement) or drawing.at > seeding.at:
         return None
     first = last = seeding.at
-    while first - 1 > drawing.at and only_seeds(project, path, block[first - 1]):
+    while first - 1 > drawing.at and is_seeding_statement(project, path, block[first - 1]):
         first -= 1
-    while last + 1 < len(block) and only_seeds(project, path, block[last + 1]):
+    while last + 1 < len(block) and is_seeding_statement(project, path, block[last + 1]):
         last += 1
     while first <= seeding.at and _bound_between(block, drawing.at, first, last):
         first += 1
     return _move(project.text(path), drawing.statement, block[first], block[last]) if first <= seeding.at else None
 
 
-def _parting(draw: list[Level], seed: list[Level]) -> tuple[Spot, Spot, Level] | None:
-    """The statements of one block that lead to the draw and to the seeding, and how that block is reached."""
+def _diverging_statements(
+    draw: list[ControlFlowPosition], seed: list[ControlFlowPosition]
+) -> tuple[BlockPosition, BlockPosition, ControlFlowPosition] | None:
+    """The statements of one block that lead to the draw and to the seeding, and the position of the block."""
     for one, other in zip(draw, seed, strict=False):
         if one.function != other.function:
             return None
@@ -144,32 +155,32 @@ def _parting(draw: list[Level], seed: list[Level]) -> tuple[Spot, Spot, Level] |
             if here.block is not there.block:
                 return None
             if here.at != there.at:
-                return here, there, Level(one.function, one.spots[: number + 1])
+                return here, there, ControlFlowPosition(one.function, one.spots[: number + 1])
     return None
 
 
 def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: int) -> bool:
-    """Whether the statements between ``place`` and ``first`` bind a name that those from ``first`` to ``last`` use.
+    """Whether the statements from ``place`` to ``first`` bind a name that those from ``first`` to ``last`` use.
 
-    A module that is imported once more does not count.
+    A repeated import of a module does not count.
     """
     used = {root for each in _references(block[first : last + 1]) for root in each.roots}
-    imported = {name for each in statements(block[:place]) if isinstance(each, Import) for name in _binds(each)}
-    bound = {name for each in statements(block[place:first]) for name in _binds(each)}
+    imported = {name for each in statements(block[:place]) if isinstance(each, Import) for name in _names_bound(each)}
+    bound = {name for each in statements(block[place:first]) for name in _names_bound(each)}
     return not used.isdisjoint(bound - imported)
 
 
 def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
     for statement in statements(body):
         for expression in expressions(statement):
-            yield from (each for each in within(expression) if isinstance(each, Ref))
+            yield from (each for each in subexpressions(expression) if isinstance(each, Ref))
 
 
-def _binds(statement: Statement) -> Iterator[str]:
-    """The names that a statement binds, as references have them; what an import binds is known by what it stands for."""
+def _names_bound(statement: Statement) -> Iterator[str]:
+    """The names that a statement binds, as references name them; for an import, the imported names."""
     if isinstance(statement, Import):
         yield from (name for _, name in statement.names)
-    if isinstance(statement, Define):
+    if isinstance(statement, DefinitionStatement):
         yield statement.name
     targets: list[Expression | None] = []
     if isinstance(statement, Assign):
@@ -179,12 +190,12 @@ def _binds(statement: Statement) -> Iterator[str]:
     if isinstance(statement, With):
         targets += [target for _, target in statement.items]
     for target in targets:
-        for each in within(target) if target is not None else ():
+        for each in subexpressions(target) if target is not None else ():
             yield from each.roots if isinstance(each, Ref) else ()
 
 
 def _move(text: str, before: Statement, first: Statement, last: Statement) -> _Move | None:
-    """Cut the lines of some statements, with the comments on them, and write them above another of the block.
+    """Move the lines of some statements, with their comments, above another statement of the block.
 
     None where they share a line with something else.
     """

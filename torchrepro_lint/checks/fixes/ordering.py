@@ -1,6 +1,6 @@
-"""The fixes of TRL502 and TRL503: ``sorted`` around what has no order of its own.
+"""The fixes of TRL502 and TRL503: ``sorted`` around a set or a directory listing.
 
-The fix of TRL503 for ``os.walk``: ``dirs.sort()`` in the loop, and its files sorted where they are gone along.
+For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and the files where they are iterated.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.imports import means_builtin
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement
-from torchrepro_lint.dataflow.taint.context import Here
-from torchrepro_lint.dataflow.taint.transfer import LISTING, effect
-from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.taint.context import TaintedValue
+from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -27,23 +27,23 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import Order
+    from torchrepro_lint.dataflow.taint.context import OrderObservation
     from torchrepro_lint.dataflow.taint.sources import Listing
-    from torchrepro_lint.dataflow.types.lattice import What
+    from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-_COMPARED = frozenset({"str", "bytes", "path"})
+_COMPARABLE_KINDS = frozenset({"str", "bytes", "path"})
 # What is built in an order that every run repeats.
-_ORDERED = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
+_ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
 _TITLE = "Sort it"
 
 
-class Sorting:
+class SortFixes:
     """The fixes of one module."""
 
     def __init__(self, context: Context) -> None:
@@ -53,7 +53,7 @@ class Sorting:
         self._spots = self._uses.spots(context.path)
 
     def listing(self, listing: Listing) -> Fix | None:
-        """``sorted(os.listdir(d))``; of entries by their names, and ``next`` over an iterator again."""
+        """``sorted(os.listdir(d))``; entries are sorted by name, and ``next`` gets an iterator again."""
         call = listing.site.call
         spot = self._spots.of(call)
         if spot is None or not self.can_write(call, "iter" if _is_next(spot) else "sorted"):
@@ -64,24 +64,24 @@ class Sorting:
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
         return Fix(_TITLE, self._around(call, spot, by_name), along)
 
-    def of_set(self, order: Order, elements: What) -> Fix | None:
-        """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they came in an order."""
+    def of_set(self, order: OrderObservation, elements: AbstractValue) -> Fix | None:
+        """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order."""
         node = order.node
         spot = self._spots.of(node)
-        if spot is None or not _wraps(order.taker, node):
+        if spot is None or not _iterates_node(order.observer, node):
             return None
-        if elements.kind in _COMPARED and self.can_write(node, "iter" if _is_next(spot) else "sorted"):
+        if elements.kind in _COMPARABLE_KINDS and self.can_write(node, "iter" if _is_next(spot) else "sorted"):
             return Fix(_TITLE, self._around(node, spot, ""), self._is_gone_along(node, spot))
         if not self.can_write(node, "dict"):
             return None
         match node:
             case Call(func=Ref(roots=("builtins.set" | "builtins.frozenset",)) as func, args=(arg,)) if not arg.star:
-                if kinds_of(self._context.project).of(self._path, arg.value).kind in _ORDERED:
+                if type_inference(self._context.project).of(self._path, arg.value).kind in _ORDERED_KINDS:
                     return Fix("Keep the order", (Edit(Span(func.start, func.end), "dict.fromkeys"),), safe=False)
         return None
 
     def can_write(self, node: Expression, also: str = "sorted") -> bool:
-        """Whether ``sorted`` and another word mean the builtins here, and the text is no part of a string."""
+        """Whether ``sorted`` and another word mean the builtins here, and the node is not inside an f-string."""
         if not all(means_builtin(self._context.project, self._path, word) for word in ("sorted", also)):
             return False
         above: Expression | None = node
@@ -92,7 +92,7 @@ class Sorting:
             above = here.parent if here else None
         return True
 
-    def _around(self, node: Expression, spot: Spot, by_name: str) -> tuple[Edit, ...]:
+    def _around(self, node: Expression, spot: ExpressionPosition, by_name: str) -> tuple[Edit, ...]:
         """``list(x)`` becomes ``sorted(x)``; everything else is put between parentheses."""
         match spot.parent:
             case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value is node:
@@ -106,8 +106,8 @@ class Sorting:
         text = self._context.lines.text[node.start : node.end]
         return (Edit(Span(node.start, node.end), f"{before}{text}{after}"),)
 
-    def _is_gone_along(self, node: Expression, spot: Spot, depth: int = 0) -> bool:
-        """Whether nothing but iteration and indexing is done with a value where it is."""
+    def _is_gone_along(self, node: Expression, spot: ExpressionPosition, depth: int = 0) -> bool:
+        """Whether a value is only iterated or indexed where it stands."""
         match spot.parent:
             case None if isinstance(spot.statement, Loop):
                 return True
@@ -121,14 +121,14 @@ class Sorting:
                 return op in ("*", "yield from", "in", "not in", "not")
             case Call(func=func) as call if func is not node:
                 names = self._context.project.names(self._path, func)
-                what = effect(names, last_word(func), isinstance(func, Ref) and bool(func.path))
+                what = argument_effect(names, last_identifier(func), isinstance(func, Ref) and bool(func.path))
                 return (
                     what in ("keep", "enumerate", "zip", "next", "free", "sorted", "mapping", "text")
                     and call is not node
                 )
         return False
 
-    def _is_variable_gone_along(self, statement: Assign, spot: Spot) -> bool:
+    def _is_variable_gone_along(self, statement: Assign, spot: ExpressionPosition) -> bool:
         match statement.targets:
             case (Ref(path=()) as target,) if statement.op == "=":
                 reads = list(self._uses.of_variable(self._path, target, spot, statement.end))
@@ -141,48 +141,53 @@ class Sorting:
         found = self._spots.of(ref) if path == self._path else None
         if found is None:
             return False
-        is_next = isinstance(found.parent, Call) and last_word(found.parent.func) == "next"
+        is_next = isinstance(found.parent, Call) and last_identifier(found.parent.func) == "next"
         return not is_next and (self._is_tested(found) or self._is_gone_along(ref, found, 1))
 
-    def _is_tested(self, spot: Spot) -> bool:
+    def _is_tested(self, spot: ExpressionPosition) -> bool:
         return spot.parent is None and isinstance(spot.statement, If)
 
 
-def _is_next(spot: Spot) -> bool:
-    """Whether a value is what ``next`` is called on."""
+def _is_next(spot: ExpressionPosition) -> bool:
+    """Whether a value is the argument of ``next``."""
     match spot.parent:
         case Call(func=Ref(roots=("builtins.next",), path=())):
             return True
     return False
 
 
-def _wraps(taker: Expression, node: Expression) -> bool:
-    """Whether the set itself is what is gone along, and not what a method takes out of it."""
-    return not (isinstance(taker, Call) and last_word(taker.func) == "pop" and taker.func is node)
+def _iterates_node(taker: Expression, node: Expression) -> bool:
+    """Whether the set itself is iterated, and not an element that ``pop`` takes out."""
+    return not (isinstance(taker, Call) and last_identifier(taker.func) == "pop" and taker.func is node)
 
 
 _WALK_TITLE = "Walk in the order of names"
 
 
 def fix_walk(context: Context, listing: Listing) -> Fix | None:
-    """None unless a ``for`` statement goes along the walk, from the top, and names its three parts."""
+    """Sort an ``os.walk``; None unless a top-down ``for`` statement iterates it and names its three parts."""
     call = listing.site.call
     spot = context.project.uses.spots(context.path).of(call)
-    if spot is None or not isinstance(spot.statement, Loop) or spot.statement.source is not call or _is_upwards(call):
+    if (
+        spot is None
+        or not isinstance(spot.statement, Loop)
+        or spot.statement.source is not call
+        or _may_be_bottom_up(call)
+    ):
         return None
     loop = spot.statement
-    if not loop.body or not isinstance(loop.target, Collection) or not Sorting(context).can_write(call):
+    if not loop.body or not isinstance(loop.target, Collection) or not SortFixes(context).can_write(call):
         return None
     parts = [each for each in loop.target.items if isinstance(each, Ref) and not each.path]
     if len(parts) < 3 or len(parts) != len(loop.target.items):
         return None
-    return _written(context, loop, parts, spot)
+    return _walk_fix(context, loop, parts, spot)
 
 
-def _written(context: Context, loop: Loop, parts: list[Ref], spot: Spot) -> Fix:
+def _walk_fix(context: Context, loop: Loop, parts: list[Ref], spot: ExpressionPosition) -> Fix:
     text = context.lines.text
-    word, renamed = _folders(context, parts)
-    wraps, whole = _files(context, loop, parts[2], spot)
+    word, renamed = _directories_name(context, parts)
+    wraps, whole = _sorted_files(context, loop, parts[2], spot)
     files = text[parts[2].start : parts[2].end]
     source = f"{word}.sort()" + (f"\n{files}.sort()" if whole else "")
     first = loop.body[0]
@@ -190,8 +195,8 @@ def _written(context: Context, loop: Loop, parts: list[Ref], spot: Spot) -> Fix:
     return Fix(_WALK_TITLE, (*renamed, start, *wraps), safe=not whole)
 
 
-def _folders(context: Context, parts: list[Ref]) -> tuple[str, tuple[Edit, ...]]:
-    """The word of the folders; one that was thrown away gets a name."""
+def _directories_name(context: Context, parts: list[Ref]) -> tuple[str, tuple[Edit, ...]]:
+    """The name of the directories; ``_`` is replaced by a fresh name."""
     text = context.lines.text
     word = text[parts[1].start : parts[1].end]
     if word.strip("_"):
@@ -200,34 +205,34 @@ def _folders(context: Context, parts: list[Ref]) -> tuple[str, tuple[Edit, ...]]
     return word, (Edit(Span(parts[1].start, parts[1].end), word),)
 
 
-def _files(context: Context, loop: Loop, files: Ref, spot: Spot) -> tuple[tuple[Edit, ...], bool]:
-    """``sorted`` around the files where they are gone along; else they are sorted in place."""
-    orders = context.project.orders
+def _sorted_files(context: Context, loop: Loop, files: Ref, spot: ExpressionPosition) -> tuple[tuple[Edit, ...], bool]:
+    """``sorted`` around the files where they are iterated; else they are sorted in place."""
+    orders = context.project.taint
     spots = orders.uses.spots(context.path)
     edits: list[Edit] = []
     for _, ref, words in orders.uses.of_variable(context.path, files, spot, loop.source.end + 1):
-        if orders.decides([Here(context.path, ref, LISTING, words)]) is None:
+        if orders.first_sink([TaintedValue(context.path, ref, LISTING, words)]) is None:
             continue
         found = spots.of(ref)
-        if words or found is None or not _is_source(found, ref):
+        if words or found is None or not _is_iterated(found, ref):
             return (), True
         edits += (Edit(Span(ref.start, ref.start), "sorted("), Edit(Span(ref.end, ref.end), ")"))
     return tuple(edits), False
 
 
-def _is_source(spot: Spot, ref: Ref) -> bool:
+def _is_iterated(spot: ExpressionPosition, ref: Ref) -> bool:
     if spot.parent is None:
         return isinstance(spot.statement, Loop) and spot.statement.source is ref
     return isinstance(spot.parent, Comprehension) and any(clause.source is ref for clause in spot.parent.clauses)
 
 
-def _is_upwards(call: Call) -> bool:
-    """``topdown=False``, where the order of the folders is settled before the loop sees them; or what may be that."""
-    downwards = (isinstance(arg.value, Constant) and arg.value.value is True for arg in _directions(call))
+def _may_be_bottom_up(call: Call) -> bool:
+    """Whether ``topdown`` may be false, so that the order of directories is fixed before the loop sees them."""
+    downwards = (isinstance(arg.value, Constant) and arg.value.value is True for arg in _topdown_arguments(call))
     return not all(downwards)
 
 
-def _directions(call: Call) -> list[Arg]:
-    """The arguments that may say in which direction to walk."""
+def _topdown_arguments(call: Call) -> list[Arg]:
+    """The arguments that may be ``topdown``."""
     named = [arg for arg in call.args if arg.star or arg.keyword in ("topdown", "top_down")]
     return named + [arg for position, arg in enumerate(call.args) if position == 1 and arg.keyword is None]

@@ -1,10 +1,7 @@
-"""What a body does with seeds in namespaces, configurations and objects, worked out by one walk.
+"""The program's own seed at a place: an option, a field of a configuration, a parameter, a variable or a constant.
 
-The seed in a namespace, a configuration or an object, if the project shows that there is one.
-
-What the statements of a block bind, and which of them may give a seed: what each fix below them asks again.
-
-The program's own seed at a place: an option, a field of a configuration, a parameter, a constant.
+A seed counts only where it is bound before the place. What the fixes of one body or block share is computed in one
+walk.
 """
 
 from __future__ import annotations
@@ -17,14 +14,14 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.imports import means_builtin
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.domain.rng.seeders import changing_source
-from torchrepro_lint.syntax.control_flow import Level
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
-    Do,
     Expression,
+    ExpressionStatement,
     If,
     Import,
     Operation,
@@ -34,15 +31,17 @@ from torchrepro_lint.syntax.nodes import (
     path_of,
 )
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, statements, within
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
-WORD = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
+SEED_NAME = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
 _Body: TypeAlias = tuple[Statement, ...]
 
 
 class SeedUses:
-    """By variable: where seeds in it are read, and the statements that assign to them; and what tests ask for."""
+    """The uses of seeds in a body: by variable, where a seed attribute is read and which statements assign to one; and
+    what tests read.
+    """
 
     def __init__(self, body: _Body) -> None:
         self.body = body
@@ -52,103 +51,105 @@ class SeedUses:
         self.fields: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tested: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         every = list(statements(body))
-        targets = [each for statement in every for each in targets_of(statement) if is_seed(each)]
+        targets = [each for statement in every for each in assigned_targets(statement) if is_seed_attribute(each)]
         for statement in every:
-            for target in targets_of(statement):
-                if isinstance(target, Ref) and is_seed(target):
+            for target in assigned_targets(statement):
+                if isinstance(target, Ref) and is_seed_attribute(target):
                     self.writes.setdefault(target.roots[0], []).append(statement)
             self._look_at(statement, targets)
 
     def tests(self, reference: Ref) -> bool:
-        """Whether a test of the body asks for a seed, so that it may be None."""
+        """Whether a test of the body reads a seed, so that it may be None."""
         return (reference.roots, reference.path) in self._tested
 
     def _look_at(self, statement: Statement, targets: list[Expression]) -> None:
-        found = [inner for expression in expressions(statement) for inner in within(expression)]
+        found = [inner for expression in expressions(statement) for inner in subexpressions(expression)]
         called = [each.func for each in found if isinstance(each, Call)]
         for each in found:
-            if isinstance(each, Ref) and is_seed(each) and each not in targets and each not in called:
+            if isinstance(each, Ref) and is_seed_attribute(each) and each not in targets and each not in called:
                 self.read.setdefault(each.roots[0], []).append(each)
         tests = [each.operands[0] for each in found if isinstance(each, Operation) and each.op in ("if", "or")]
         for test in (*tests, *((statement.test,) if isinstance(statement, If) else ())):
-            self._tested.update((each.roots, each.path) for each in within(test) if isinstance(each, Ref))
+            self._tested.update((each.roots, each.path) for each in subexpressions(test) if isinstance(each, Ref))
 
 
 def seed_uses(project: Project, body: _Body) -> SeedUses:
-    """What a body of a file of the project does with seeds."""
-    known = _KNOWN.get(project)
+    """The uses of seeds in a body of a file of the project."""
+    known = _SEED_USES.get(project)
     if known is None:
-        known = _KNOWN[project] = {}
+        known = _SEED_USES[project] = {}
     if id(body) not in known:  # it is kept, so that no other can have its identity
         known[id(body)] = SeedUses(body)
     return known[id(body)]
 
 
-_KNOWN: WeakKeyDictionary[Project, dict[int, SeedUses]] = WeakKeyDictionary()
+_SEED_USES: WeakKeyDictionary[Project, dict[int, SeedUses]] = WeakKeyDictionary()
 
 
-def is_seed(expression: Expression) -> bool:
-    """``cfg.train.seed``: an attribute of one variable whose word says that it is a seed."""
+def is_seed_attribute(expression: Expression) -> bool:
+    """``cfg.train.seed``: an attribute of one variable, with the name of a seed."""
     if not isinstance(expression, Ref) or len(expression.roots) != 1 or not expression.path:
         return False
-    return bool(WORD.fullmatch(expression.path[-1]))
+    return bool(SEED_NAME.fullmatch(expression.path[-1]))
 
 
-def targets_of(statement: Statement) -> tuple[Expression, ...]:
-    """What an assignment assigns to."""
+def assigned_targets(statement: Statement) -> tuple[Expression, ...]:
+    """The targets of an assignment; none for other statements."""
     return statement.targets if isinstance(statement, Assign) else ()
 
 
 # What a seed is where the program has none.
 FALLBACK = "0"
-_PARSED = re.compile(r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*")
+_PARSED_OPTIONS = re.compile(
+    r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*"
+)
 
 
-def fields(project: Project, path: str, level: Level, root: str, word: str) -> tuple[str, ...]:
-    """How the seed in a namespace, a configuration or an object is written, if the project shows that it is there."""
+def seed_fields(project: Project, path: str, level: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
+    """How the seed in a namespace, a configuration or an object is written, if the project shows that there is one."""
     uses = seed_uses(project, level.body)
     if root in uses.writes:
-        return tuple(_fields(project, path, level, root, word))
+        return tuple(_find_seed_fields(project, path, level, root, word))
     # Nothing of it depends on the place in the body.
     if (root, word) not in uses.fields:
-        uses.fields[root, word] = tuple(_fields(project, path, level, root, word))
+        uses.fields[root, word] = tuple(_find_seed_fields(project, path, level, root, word))
     return uses.fields[root, word]
 
 
-def _fields(project: Project, path: str, level: Level, root: str, word: str) -> Iterator[str]:
+def _find_seed_fields(project: Project, path: str, level: ControlFlowPosition, root: str, word: str) -> Iterator[str]:
     variable = Ref(0, 0, (root,), (), 0)
     written = {
         target.path
         for each in field_writes(project, level, root)
         for inner in statements((each,))
-        for target in targets_of(inner)
+        for target in assigned_targets(inner)
         if isinstance(target, Ref)
     }
     for option in _seed_options(project, path, variable):
         # ``if args.seed is None: args.seed = …`` has made sure that there is one.
-        yield from of_option(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
+        yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for name in project.resolver.names_of(path, variable):
         if ":" in name and name.endswith("()"):
             for attribute, value in _class_fields(project, name[:-2]):
-                if not WORD.fullmatch(attribute) or not may_be_number(value):
+                if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                     continue
-                if changing_source(project.resolver, path_of(name), value) is None:
-                    yield unless_none(f"{word}.{attribute}", value)
+                if nondeterministic_source(project.resolver, path_of(name), value) is None:
+                    yield with_fallback(f"{word}.{attribute}", value)
                     return
-    for reference in _reads(project, level, root):
+    for reference in _seed_reads(project, level, root):
         text = ".".join((word, *reference.path))
-        yield unless_none(text, Constant(0, 0, None) if seed_uses(project, level.body).tests(reference) else None)
+        yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, level.body).tests(reference) else None)
         return
 
 
 def _seed_options(project: Project, path: str, variable: Ref) -> Iterator[Option]:
-    """The seed options in a variable, or a parameter, that is what a parser of options in the same file returns."""
-    names = project.resolver.names_of(path, variable) or project.resolver.through_calls(path, variable)
-    if any(_PARSED.fullmatch(name) for name in names):
-        parsed_in = {file for file, _ in project.resolver.made(path, variable)} | {path}
+    """The seed options in a variable or parameter that holds the result of a parser in the same file."""
+    names = project.resolver.names_of(path, variable) or project.resolver.names_from_callers(path, variable)
+    if any(_PARSED_OPTIONS.fullmatch(name) for name in names):
+        parsed_in = {file for file, _ in project.resolver.values_through_calls(path, variable)} | {path}
         for word in project.resolver.options.words:
-            if WORD.fullmatch(word):
+            if SEED_NAME.fullmatch(word):
                 yield from (each for each in project.resolver.options.named(word) if each.path in parsed_in)
 
 
@@ -164,8 +165,10 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
-def _reads(project: Project, level: Level, root: str) -> Iterator[Ref]:
-    """Where the function reads a seed from a variable: ``cfg.train.seed``. What it writes itself may not be there yet."""
+def _seed_reads(project: Project, level: ControlFlowPosition, root: str) -> Iterator[Ref]:
+    """Where the function reads a seed from a variable: ``cfg.train.seed``. A seed that it writes itself may not exist
+    yet.
+    """
     uses = seed_uses(project, level.body)
     if root in uses.writes:
         early = {id(inner) for outer in level.before for inner in statements((outer,))}
@@ -174,17 +177,17 @@ def _reads(project: Project, level: Level, root: str) -> Iterator[Ref]:
     yield from uses.read.get(root, ())
 
 
-def field_writes(project: Project, level: Level, root: str) -> list[Statement]:
-    """The statements before that assign to a seed in a variable, with the blocks that they stand in."""
+def field_writes(project: Project, level: ControlFlowPosition, root: str) -> list[Statement]:
+    """The statements before that assign to a seed in a variable, with their enclosing blocks."""
     writing = {id(each) for each in seed_uses(project, level.body).writes.get(root, ())}
     return (
         [outer for outer in level.before for inner in statements((outer,)) if id(inner) in writing] if writing else []
     )
 
 
-def of_option(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
-    """An option as an integer, written in ``path``: one that is off by default and not ``given``, or that comes as text, is
-    turned into one.
+def option_expressions(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
+    """An option as an integer expression in ``path``: one that may be None and is not ``given``, or that is text, is
+    converted.
     """
     kind = next((arg.value for arg in option.call.args if arg.keyword == "type"), None)
     names = project.names(option.path, kind) if kind is not None else ()
@@ -204,23 +207,24 @@ def of_option(project: Project, path: str, option: Option, text: str, *, given: 
     )
 
 
-def unless_none(text: str, default: Expression | None) -> str:
+def with_fallback(text: str, default: Expression | None) -> str:
     if isinstance(default, Constant) and default.value is None:
         return f"{FALLBACK} if {text} is None else {text}"
     return text
 
 
 def may_be_number(value: Expression | None) -> bool:
-    """What is assigned to a seed, as far as that is known: an integer, None, or an expression."""
+    """Whether a value assigned to a seed may be a number: an integer, None, or an expression."""
     return not isinstance(value, Constant) or value.value is None or type(value.value) is int
 
 
 _HIGHEST = 2**32
 
 
-class SeedBlock(NamedTuple):
-    """Places of statements in a block: of those that bind each variable, in whatever block of theirs; of those that give a
-    variable, by its name and its word, what may be or have a seed; and of the first one that seeds, with its number.
+class BlockSeeds(NamedTuple):
+    """The bindings and seeds of a block, by the indices of its statements: the statements that bind each variable;
+    those that assign a variable that is or may hold a seed, with its root and name; and the first that seeds with a
+    literal, with the literal.
     """
 
     bound: dict[str, list[int]]
@@ -228,25 +232,25 @@ class SeedBlock(NamedTuple):
     literal: tuple[int, str] | None
 
 
-def seed_block(project: Project, path: str, level: Level, block: tuple[Statement, ...]) -> SeedBlock:
-    """A block that leads to a level."""
-    known = _KNOWN_BLOCKS.get(project)
+def block_seeds(project: Project, path: str, level: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
+    """The bindings and seeds of a block that leads to a position."""
+    known = _BLOCK_SEEDS.get(project)
     if known is None:
-        known = _KNOWN_BLOCKS[project] = {}
+        known = _BLOCK_SEEDS[project] = {}
     if id(block) not in known:  # the facts stay as long as the project
-        literal = next(_literals(project, path, block), None)
-        known[id(block)] = SeedBlock(_bound(block), tuple(_variables_of_block(project, path, level, block)), literal)
+        literal = next(_literal_seeds(project, path, block), None)
+        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, level, block)), literal)
     return known[id(block)]
 
 
-_KNOWN_BLOCKS: WeakKeyDictionary[Project, dict[int, SeedBlock]] = WeakKeyDictionary()
+_BLOCK_SEEDS: WeakKeyDictionary[Project, dict[int, BlockSeeds]] = WeakKeyDictionary()
 
 
-def last_bound(project: Project, path: str, level: Level, root: str) -> int:
-    """Where the last statement before a level starts that binds a variable; -1 where none does."""
+def last_binding(project: Project, path: str, level: ControlFlowPosition, root: str) -> int:
+    """The start of the last statement before a position that binds a variable; -1 where none does."""
     last = -1
     for spot in level.spots:
-        places = seed_block(project, path, level, spot.block).bound.get(root, [])
+        places = block_seeds(project, path, level, spot.block).bound.get(root, [])
         before = bisect_left(places, spot.at)
         if before:
             last = max(last, spot.block[places[before - 1]].start)
@@ -254,12 +258,12 @@ def last_bound(project: Project, path: str, level: Level, root: str) -> int:
 
 
 def is_integer(value: Expression) -> bool:
-    """A literal, or what is read from an option, or one of them as an alternative: nothing that changes between runs."""
+    """A literal, a value read from an option, or one of them as an alternative: nothing that changes between runs."""
     match value:
         case Constant(value=number):
             return type(number) is int and 0 <= number < _HIGHEST
         case Ref(path=(*_, word)):
-            return bool(WORD.fullmatch(word))
+            return bool(SEED_NAME.fullmatch(word))
         case Operation(op="if" | "or", operands=operands):
             return all(is_integer(each) for each in operands[-2:])
         case Call(func=Ref(roots=("builtins.int",)), args=(arg,)):
@@ -267,27 +271,27 @@ def is_integer(value: Expression) -> bool:
     return False
 
 
-def _bound(block: tuple[Statement, ...]) -> dict[str, list[int]]:
+def _bindings(block: tuple[Statement, ...]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for at, outer in enumerate(block):
-        roots = (root for each in statements((outer,)) for target in _targets(each) for root in target.roots)
+        roots = (root for each in statements((outer,)) for target in _variables_bound(each) for root in target.roots)
         for root in dict.fromkeys(roots):
             found.setdefault(root, []).append(at)
     return found
 
 
-def _targets(statement: Statement) -> Iterator[Ref]:
+def _variables_bound(statement: Statement) -> Iterator[Ref]:
     """The variables that a statement binds."""
     entered = [each for _, each in statement.items if each] if isinstance(statement, With) else []
-    for target in (*targets_of(statement), *entered):
+    for target in (*assigned_targets(statement), *entered):
         if isinstance(target, Ref) and not target.path:
             yield target
 
 
-def _variables_of_block(
-    project: Project, path: str, level: Level, block: tuple[Statement, ...]
+def _seed_variables(
+    project: Project, path: str, level: ControlFlowPosition, block: tuple[Statement, ...]
 ) -> Iterator[tuple[int, str, str]]:
-    """A variable without writes to a seed in it has, wherever it is asked for, what it has anywhere in the function."""
+    """A variable without assignments to a seed in it has the same fields everywhere in the function."""
     for at, statement in enumerate(block):
         if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None:
             continue
@@ -295,101 +299,105 @@ def _variables_of_block(
             if not isinstance(target, Ref) or target.path or len(target.roots) != 1:
                 continue
             root, word = target.roots[0], target.roots[0].rpartition(".")[2].lstrip(":")
-            if WORD.fullmatch(word):
+            if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
             else:
-                gives = root in seed_uses(project, level.body).writes or bool(fields(project, path, level, root, word))
+                gives = root in seed_uses(project, level.body).writes or bool(
+                    seed_fields(project, path, level, root, word)
+                )
             if gives:
                 yield at, root, word
 
 
-def _literals(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
-    """The calls that only seed, with a number that is written out."""
+def _literal_seeds(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
+    """The calls that only seed, with a literal number."""
     for at, statement in enumerate(block):
         match statement:
-            case Do(value=Call(args=(first, *_)) as call) if isinstance(first.value, Constant) and is_integer(
-                first.value
-            ):
+            case ExpressionStatement(value=Call(args=(first, *_)) as call) if isinstance(
+                first.value, Constant
+            ) and is_integer(first.value):
                 if project.only_seeds(path, call):
                     yield at, str(first.value.value)
 
 
 # The object that a constructor is still making.
-_OWN = (".__init__.<locals>.self", ".__new__.<locals>.cls")
+_UNFINISHED_OBJECTS = (".__init__.<locals>.self", ".__new__.<locals>.cls")
 
 
 class SeedValue(NamedTuple):
-    """How a seed is written, and the statement after which it can be (None: from the start of the function on)."""
+    """How a seed is written, and the statement after which it is bound (None: from the start of the function on)."""
 
     text: str
     after: Statement | None
 
 
-def seed_at(project: Project, path: str, level: Level) -> SeedValue | None:
+def seed_at(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
     """The program's own seed, as a statement at ``level`` can write it; None where it has none."""
     own = own_seed(project, path, level) or module_constant(project, path, level)
-    return own or _literal(project, path, level)
+    return own or _literal_seed(project, path, level)
 
 
-def own_seed(project: Project, path: str, level: Level) -> SeedValue | None:
-    """An option, a field, a parameter or a variable: the one that is known first."""
-    found = [*_parameters(project, path, level), *_variables(project, path, level)]
+def own_seed(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+    """An option, a field, a parameter or a variable: the one that is bound first."""
+    found = [*_parameter_seeds(project, path, level), *_variable_seeds(project, path, level)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
 
 
-def _literal(project: Project, path: str, level: Level) -> SeedValue | None:
-    """The 7 of ``torch.manual_seed(7)`` or ``seed_all(7)``, where the function has called that before."""
+def _literal_seed(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+    """The 7 of ``torch.manual_seed(7)`` or ``seed_all(7)``, if the function has called that before."""
     for spot in level.spots:
-        found = seed_block(project, path, level, spot.block).literal
+        found = block_seeds(project, path, level, spot.block).literal
         if found is not None and found[0] < spot.at:
             return SeedValue(found[1], spot.block[found[0]])
     return None
 
 
-def _parameters(project: Project, path: str, level: Level) -> Iterator[SeedValue]:
+def _parameter_seeds(project: Project, path: str, level: ControlFlowPosition) -> Iterator[SeedValue]:
     """``seed`` of ``def main(seed)``, and ``args.seed`` of ``def main(args)``."""
     if level.function is None:
         return
     for param in level.function.params:
         root = f"{level.function.name}.<locals>.{param.name}"
-        making = level.function.owner and param.name == level.function.params[0].name and root.endswith(_OWN)
-        if param.kind.startswith("*") or making or last_bound(project, path, level, root) >= 0:
+        making = (
+            level.function.owner and param.name == level.function.params[0].name and root.endswith(_UNFINISHED_OBJECTS)
+        )
+        if param.kind.startswith("*") or making or last_binding(project, path, level, root) >= 0:
             continue
-        if WORD.fullmatch(param.name):
+        if SEED_NAME.fullmatch(param.name):
             click = project.resolver.options.of(path, Ref(0, 0, (root,), (), 0))
             if click:
-                yield from (SeedValue(text, None) for text in of_option(project, path, click[0], param.name))
+                yield from (SeedValue(text, None) for text in option_expressions(project, path, click[0], param.name))
             elif may_be_number(param.default):
                 tested = seed_uses(project, level.body).tests(Ref(0, 0, (root,), (), 0))
                 none = Constant(0, 0, None) if tested else param.default
-                yield SeedValue(unless_none(param.name, none), None)
+                yield SeedValue(with_fallback(param.name, none), None)
         else:
-            yield from (SeedValue(text, None) for text in fields(project, path, level, root, param.name))
+            yield from (SeedValue(text, None) for text in seed_fields(project, path, level, root, param.name))
 
 
-def _variables(project: Project, path: str, level: Level) -> Iterator[SeedValue]:
+def _variable_seeds(project: Project, path: str, level: ControlFlowPosition) -> Iterator[SeedValue]:
     """``args.seed`` after ``args = parser.parse_args()``, ``seed`` after ``seed = 7``."""
     for spot in level.spots:
-        for at, root, word in seed_block(project, path, level, spot.block).variables:
+        for at, root, word in block_seeds(project, path, level, spot.block).variables:
             if at >= spot.at:
                 break
             statement = spot.block[at]
-            if last_bound(project, path, level, root) > statement.start:
+            if last_binding(project, path, level, root) > statement.start:
                 continue
-            if WORD.fullmatch(word):
+            if SEED_NAME.fullmatch(word):
                 yield SeedValue(word, statement)
             else:
                 last = max([statement, *field_writes(project, level, root)], key=lambda each: each.start)
-                yield from (SeedValue(text, last) for text in fields(project, path, level, root, word))
+                yield from (SeedValue(text, last) for text in seed_fields(project, path, level, root, word))
 
 
-def module_constant(project: Project, path: str, level: Level) -> SeedValue | None:
-    """``SEED`` of the module, its own or imported, where it is bound before."""
+def module_constant(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+    """``SEED`` of the module, its own or imported, if it is bound before."""
     known = _CONSTANTS.get(project)
     if known is None:
         known = _CONSTANTS[project] = {}
     if path not in known:
-        known[path] = tuple(_constants(project, path))
+        known[path] = tuple(_seed_constants(project, path))
     for word, binding in known[path]:
         if level.function is not None:
             return SeedValue(word, None)
@@ -401,11 +409,11 @@ def module_constant(project: Project, path: str, level: Level) -> SeedValue | No
 _CONSTANTS: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, Statement], ...]]] = WeakKeyDictionary()
 
 
-def _constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
-    """The seeds that a module has, with the statements that bind them."""
+def _seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
+    """The seed constants of a module, with the statements that bind them."""
     facts = project.files[path]
     for word, names in facts.exports:
-        if not WORD.fullmatch(word) or len(names) != 1:
+        if not SEED_NAME.fullmatch(word) or len(names) != 1:
             continue
         values = [
             value
@@ -423,5 +431,5 @@ def _binds(statement: Statement, word: str) -> bool:
     if isinstance(statement, Import):
         return any(local == word for local, _ in statement.names)
     return any(
-        isinstance(each, Ref) and each.roots == (f":{word}",) and not each.path for each in targets_of(statement)
+        isinstance(each, Ref) and each.roots == (f":{word}",) and not each.path for each in assigned_targets(statement)
     )

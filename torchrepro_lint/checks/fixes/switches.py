@@ -1,6 +1,6 @@
-"""TRL201 and TRL202: the other value for a switch, and for nothing else that is given the same one.
+"""The fixes of TRL201 to TRL203 and TRL205: the other value for a flag, deterministic mode, cuBLAS's workspace.
 
-TRL203 and TRL205: ask for deterministic algorithms, and set cuBLAS's workspace before torch is imported.
+The workspace is set before torch is imported.
 """
 
 from __future__ import annotations
@@ -12,32 +12,30 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_statement, newline, remove_statement
-from torchrepro_lint.checks.fixes.late_seeding import last_of_block
-from torchrepro_lint.checks.fixes.seeding import entry_place, existing, fix_in, insertion, is_conditional
+from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
+from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix, Span, joined, lines_of
-from torchrepro_lint.syntax.control_flow import level_of
-from torchrepro_lint.syntax.events import mark
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, parted, span
+from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
+from torchrepro_lint.syntax.control_flow import control_flow_position
+from torchrepro_lint.syntax.events import event_key
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span, split_name
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import Placed
+    from torchrepro_lint.domain.flag_effects import FlagWrite
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.nodes import Facts, Statement
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.syntax.nodes import Statement, SyntaxTree
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 
 
 def fix_switch(
-    text: str, placed: Placed, given: Expression | None, value: str, others: Iterable[Placed] = ()
+    text: str, placed: FlagWrite, given: Expression | None, value: str, others: Iterable[FlagWrite] = ()
 ) -> Fix | None:
-    """Write the value that a switch is to have in the place of the literal that it is given; ``others`` are what else the
-    file sets.
-    """
+    """Write another value for a switch in place of its literal; ``others`` are the other flag writes of the file."""
     statement = placed.event.statement
     if not isinstance(given, Constant):
         return None
@@ -48,12 +46,12 @@ def fix_switch(
         ]
         own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
         if len(own) < len(statement.targets):
-            edits = _apart(text, statement, own, value)
+            edits = _split_assignment(text, statement, own, value)
     return Fix(f"set it to {value}", edits, safe=False) if edits else None
 
 
-def _apart(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
-    """The targets that are the switch get a statement of their own: the others keep what they have."""
+def _split_assignment(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
+    """Give the targets that are the switch a statement of their own, so that the others keep their value."""
     signs = [_EQUALS.match(text, target.end) for target in own]
     cuts = [Edit(Span(target.start, sign.end()), "") for target, sign in zip(own, signs, strict=True) if sign]
     if not own or len(cuts) < len(own):
@@ -66,39 +64,41 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: Happening, torch_version: str) -> Fix | None:
-    """Ask below the seeding that a run always does first, else where the program starts."""
+def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | None:
+    """Turn deterministic mode on below the unconditional seeding, else where the program starts."""
     word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
-    happenings = program.run.happenings
-    order = next((n for n, each in enumerate(happenings) if mark(each.event) == mark(first.event)), len(happenings))
-    seed = existing(project, program.effects, first, order, "torch")
-    if seed is not None and not is_conditional(seed.happening, first):
-        path, function = seed.happening.path, parted(seed.happening.function)[2]
+    trace_events = program.run.trace_events
+    order = next(
+        (n for n, each in enumerate(trace_events) if event_key(each.event) == event_key(first.event)), len(trace_events)
+    )
+    seed = existing_seed(project, program.effects, first, order, "torch")
+    if seed is not None and not is_conditional(seed.trace_event, first):
+        path, function = seed.trace_event.path, split_name(seed.trace_event.function)[2]
         facts, text = project.files[path], project.text(path)
-        last = span(last_of_block(project, path, seed.happening.event.statement))
+        last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
         torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "", at=last.end)
         edit = insert_below(text, last, f"{torch}.{word}(True)")
-        return fix_in(path, program.entry.path, f"call torch.{word}(True)", joined((*imports, edit)))
+        return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
     place = entry_place(project, program, first)
     if place is None:
         return None
     path = program.entry.path
     facts, text = project.files[path], project.text(path)
     inside = place.level.function.name if place.level.function else ""
-    at = insertion(text, place, "").span.start
+    at = insert_lines(text, place, "").span.start
     torch, imports = ensure_import(facts, text, "torch", inside=inside, at=at)
-    edit = insertion(text, place, f"{torch}.{word}(True)")
+    edit = insert_lines(text, place, f"{torch}.{word}(True)")
     if not inside and any(each.span.start > edit.span.start for each in imports):
         return None
-    return Fix(f"call torch.{word}(True)", joined((*imports, edit)), safe=False)
+    return Fix(f"call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
 
 
 def fix_workspace(
     project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
 ) -> Fix | None:
-    """Set the variable above the first import that may load torch; a wrong literal is replaced where it stands.
+    """Set the variable above the first import that may load torch; a wrong literal is replaced in place.
 
-    A statement of the same file that sets it ``late``, whatever the options say, is moved there.
+    A statement of the same file that sets it ``late``, unconditionally, is moved there.
     """
     if isinstance(wrong, Constant):
         return Fix('write ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
@@ -108,22 +108,22 @@ def fix_workspace(
     if first is None or first.start != lines_of(text).start_of_line(first.start):
         return None
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
-    edits = _above(facts, text, first)
-    if late is not None and own == path and (cut := _cut(facts, text, late)):
+    edits = _workspace_edits(facts, text, first)
+    if late is not None and own == path and (cut := _remove_late(facts, text, late)):
         return fix_in(path, own, title, (*edits, cut))
     return fix_in(path, own, title, edits)
 
 
-def _cut(facts: Facts, text: str, late: Statement) -> Edit | None:
-    """Take a statement out that hangs on no test and is not all there is."""
-    level = level_of(facts, late.start)
+def _remove_late(facts: SyntaxTree, text: str, late: Statement) -> Edit | None:
+    """Remove a statement that is unconditional and not alone in its block."""
+    level = control_flow_position(facts, late.start)
     spot = level.spots[-1] if level else None
     plain = spot is not None and spot.around is None and spot.statement is late and len(spot.block) > 1
     return remove_statement(text, spot) if spot is not None and plain and isinstance(late, Assign) else None
 
 
-def _above(facts: Facts, text: str, first: Statement) -> tuple[Edit, ...]:
-    """The setting with a blank line on each side, and the import of os where it is not above."""
+def _workspace_edits(facts: SyntaxTree, text: str, first: Statement) -> tuple[Edit, ...]:
+    """The setting with a blank line on each side, and the import of os if it is not above."""
     above = [each for each in statements(facts.body) if isinstance(each, Import) and each.end <= first.start]
     word = next((local for each in above for local, name in each.names if name == "os"), "")
     line = newline(text)
@@ -134,11 +134,11 @@ def _above(facts: Facts, text: str, first: Statement) -> tuple[Edit, ...]:
         return (Edit(place, f"import os{line}{line}{content}"),)
     if text[: place.start].strip() and not text[: place.start].endswith(line * 2):
         content = line + content
-    return (Edit(place, content),) if word else joined((imported, Edit(place, content)))
+    return (Edit(place, content),) if word else join_insertions((imported, Edit(place, content)))
 
 
 def _is_standard(statement: Statement) -> bool:
-    """Whether a statement imports from the standard library alone, or may stand above other imports anyway."""
+    """Whether a statement imports only from the standard library, or is an ``if`` around such imports."""
     if isinstance(statement, Import):
         roots = {name.partition(".")[0] for name in statement.modules}
         return roots <= (sys.stdlib_module_names | {"__future__"})

@@ -1,8 +1,6 @@
-"""What becomes of arbitrary orders in a project: the answers that rules ask for.
+"""Taint analysis of arbitrary orders: a worklist that follows a tainted value to the first sink.
 
-What an arbitrary order decides, in words.
-
-Taint of arbitrary orders over a linked project: the uppermost layer of data flow, above the types that it asks for.
+This is the uppermost layer of data flow, above the types that it asks for.
 """
 
 from __future__ import annotations
@@ -11,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.arguments import Arguments, is_kept_from
-from torchrepro_lint.dataflow.taint.context import Here, Taken
-from torchrepro_lint.dataflow.taint.loops import Loops, Returns
-from torchrepro_lint.dataflow.taint.methods import QUIET, Methods
-from torchrepro_lint.dataflow.taint.prefilter import Barren
-from torchrepro_lint.dataflow.taint.propagation import flat, steps
-from torchrepro_lint.dataflow.taint.transfer import Shape, Spelled, depth
+from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint, is_excluded_by_type_test
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
+from torchrepro_lint.dataflow.taint.methods import ORDER_FREE_METHODS, MethodTaint
+from torchrepro_lint.dataflow.taint.prefilter import NonSets
+from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
+from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
 from torchrepro_lint.dataflow.value_flow import ValueFlow
 from torchrepro_lint.syntax.nodes import Ref
 
@@ -26,63 +24,73 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.syntax.nodes import Expression
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 # A value is followed through so many places and containers; what is left then decides nothing that is known.
-_MOST_PLACES = 600
+_MOST_VALUES = 600
 _DEEPEST = 4
 
 
-class Orders:
+class TaintAnalysis:
     """Follows values through a project."""
 
     def __init__(self, project: ValueFlow) -> None:
         self.project = project
         self.names = project.resolver
         self.uses = project.uses
-        self.barren = Barren(self.names)
-        self.methods = Methods(self)
-        self.arguments = Arguments(self)
-        self.loops = Loops(self)
-        self.returns = Returns(self)
+        self.non_sets = NonSets(self.names)
+        self.methods = MethodTaint(self)
+        self.arguments = ArgumentTaint(self)
+        self.loops = LoopTaint(self)
+        self.returns = ReturnTaint(self)
         files = project.files
-        self.spelled = Spelled(
+        self.dynamic_calls = DynamicCalls(
             self.uses, tuple(path for path in sorted(files) if "getattr" in files[path].summary.calls)
         )
 
-    def decides(self, start: Iterable[Here | Taken]) -> Taken | None:
+    def first_sink(self, start: Iterable[TaintedValue | Sink]) -> Sink | None:
         """What the order that a value holds decides first; None where it decides nothing that is known."""
         return next(self._followed(start), None)
 
-    def _followed(self, start: Iterable[Here | Taken]) -> Iterator[Taken]:
-        queue: list[Here | Taken] = list(start)
+    def _followed(self, start: Iterable[TaintedValue | Sink]) -> Iterator[Sink]:
+        queue: list[TaintedValue | Sink] = list(start)
         seen: set[tuple[object, ...]] = set()
         while queue:
-            here = queue.pop(0)
-            if isinstance(here, Taken):
-                yield here
+            tainted = queue.pop(0)
+            if isinstance(tainted, Sink):
+                yield tainted
                 continue
-            came = tuple(id(call) for _, _, call in here.came or ())
-            key = (here.path, id(here.node), here.shape, here.words, came, here.of)
-            if key in seen or len(seen) > _MOST_PLACES or depth(here.shape) > _DEEPEST:
+            call_path = tuple(id(call) for _, _, call in tainted.call_path or ())
+            key = (tainted.path, id(tainted.node), tainted.taint, tainted.attributes, call_path, tainted.receiver_class)
+            if key in seen or len(seen) > _MOST_VALUES or nesting_depth(tainted.taint) > _DEEPEST:
                 continue
             seen.add(key)
-            queue += (_further(here, step) for step in flat(steps(self, here)))
+            queue += (_with_call_path(tainted, step) for step in consequences(transfer(self, tainted)))
 
-    def leading(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
+    def leading_reads(
+        self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
+    ) -> Iterator[TaintedValue]:
         """Those of ``reads`` from which it may lead on: where a list is appended to, it stays where it is."""
-        return self.reads(path, ref, shape, spot, after, QUIET if shape.kind == "sequence" else frozenset())
+        return self.reads(
+            path, ref, taint, spot, after, ORDER_FREE_METHODS if taint.kind == "sequence" else frozenset()
+        )
 
     def reads(
-        self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int, but: frozenset[str] = frozenset()
-    ) -> Iterator[Here]:
+        self,
+        path: str,
+        ref: Ref,
+        taint: OrderTaint,
+        spot: ExpressionPosition,
+        after: int,
+        but: frozenset[str] = frozenset(),
+    ) -> Iterator[TaintedValue]:
         """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``; in the same file
         without those that only call one of its methods ``but``.
         """
         for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
-            if not is_kept_from(self.uses.spots(file), read, shape):
-                yield Here(file, read, shape, words)
+            if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
+                yield TaintedValue(file, read, taint, words)
         for owner, word in self._attributes(path, ref):
             if self.uses.stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
                 for file, expression, rest in self.uses.of_attribute(owner, word):
@@ -90,7 +98,7 @@ class Orders:
                     if other is None or (other.written and not rest):
                         continue
                     if file != path or other.function != spot.function:
-                        yield Here(file, expression, shape, rest)
+                        yield TaintedValue(file, expression, taint, rest)
 
     def _attributes(self, path: str, ref: Ref) -> Iterator[tuple[str, str]]:
         """The classes of the project, with the word, whose objects' attribute a target is."""
@@ -105,14 +113,17 @@ class Orders:
                     yield owner, word
 
 
-def _further(here: Here, step: Here | Taken) -> Here | Taken:
-    if isinstance(step, Taken):
+def _with_call_path(tainted: TaintedValue, step: TaintedValue | Sink) -> TaintedValue | Sink:
+    if isinstance(step, Sink):
         return step
-    came = here.came if step.came is None else step.came
-    return step._replace(came=came, of=here.of if step.of is None else step.of)
+    call_path = tainted.call_path if step.call_path is None else step.call_path
+    return step._replace(
+        call_path=call_path,
+        receiver_class=tainted.receiver_class if step.receiver_class is None else step.receiver_class,
+    )
 
 
-_SAID = {
+_SINK_TEXTS = {
     "passed on": "it is passed on",
     "returned": "it is returned",
     "stored": "it decides what is stored where",
@@ -123,21 +134,21 @@ _SAID = {
 }
 
 
-def decided(position: Callable[[str, int], Position], path: str, at: Expression, taken: Taken) -> str:
+def describe_sink(position: Callable[[str, int], Position], path: str, at: Expression, taken: Sink) -> str:
     """``it is passed on in line 12``; the line where it is another one than that of ``at``, with the file where that is not
     ``path``.
     """
-    said = _SAID[taken.how]
+    said = _SINK_TEXTS[taken.kind]
     row = position(taken.path, taken.node.start).row
     if taken.path != path:
         return f"{said} ({taken.path}:{row})"
     return said if row == position(path, at.start).row else f"{said} (line {row})"
 
 
-class OrderFlow(ValueFlow):
+class TaintFlow(ValueFlow):
     """A project of whose values it is known what becomes of them where their order is arbitrary."""
 
     @cached_property
-    def orders(self) -> Orders:
+    def taint(self) -> TaintAnalysis:
         """What becomes of values whose order is arbitrary."""
-        return Orders(self)
+        return TaintAnalysis(self)

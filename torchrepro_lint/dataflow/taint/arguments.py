@@ -1,6 +1,6 @@
-"""Tests of a type that keep a listing or a set from where a variable is read: ``x if isinstance(x, list) else [x]``.
+"""Taint propagation into calls: what a call does with a tainted argument, and which type tests stop it.
 
-A value of arbitrary order as an argument of a call.
+A test such as ``x if isinstance(x, list) else [x]`` keeps a listing or a set from where a variable is read.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import Here, Step, Taken
-from torchrepro_lint.dataflow.taint.propagation import ordered
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
     MAPPING,
     SCALAR,
     SET,
-    Shape,
-    effect,
-    held,
-    is_asked,
-    is_pattern,
-    valued,
+    OrderTaint,
+    argument_effect,
+    container_of,
+    is_membership_name,
+    is_regex,
+    mapping_to,
 )
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -31,15 +31,15 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     If,
-    Leave,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     path_of,
-    takes_object,
+    takes_receiver,
 )
-from torchrepro_lint.syntax.use_def import Spot, Spots
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -54,35 +54,37 @@ _NEITHER = frozenset(
 )
 
 
-def is_kept_from(spots: Spots, read: Ref, shape: Shape) -> bool:
+def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
     """Whether no value of that shape arrives where a variable is read; False for a shape that may be of any type."""
     here = spots.of(read)
-    if here is None or read.path or shape.kind not in ("sequence", "set"):
+    if here is None or read.path or taint.kind not in ("sequence", "set"):
         return False
-    if _in_other_operand(spots, read, here, shape):
+    if _in_other_operand(spots, read, here, taint):
         return True
-    return any(_diverts(tested, around, here, read, shape) for tested, around in _tests(spots, read))
+    return any(_is_diverted(tested, around, here, read, taint) for tested, around in _tests(spots, read))
 
 
-def _tests(spots: Spots, read: Ref) -> list[tuple[If, Spot]]:
+def _tests(spots: UseDefIndex, read: Ref) -> list[tuple[If, ExpressionPosition]]:
     """The ``if`` statements of the function that ask of which type the variable is."""
-    found: list[tuple[If, Spot]] = []
+    found: list[tuple[If, ExpressionPosition]] = []
     for root in read.roots:
-        for each in spots.reads_that(root, "tested", partial(_is_tested, spots)):
+        for each in spots.uses_matching(root, "tested", partial(_is_tested, spots)):
             spot = spots.of(each)
             if spot is not None and isinstance(spot.statement, If):
                 found.append((spot.statement, spot))
     return found
 
 
-def _is_tested(spots: Spots, read: Ref) -> bool:
+def _is_tested(spots: UseDefIndex, read: Ref) -> bool:
     spot = spots.of(read)
-    return spot is not None and isinstance(spot.statement, If) and _asks(spot.parent, read)
+    return spot is not None and isinstance(spot.statement, If) and _is_isinstance(spot.parent, read)
 
 
-def _diverts(tested: If, around: Spot, here: Spot, read: Ref, shape: Shape) -> bool:
+def _is_diverted(
+    tested: If, around: ExpressionPosition, here: ExpressionPosition, read: Ref, taint: OrderTaint
+) -> bool:
     """Whether the branch that such a value takes is another than that of the read, or does not come to it."""
-    answer = _truth(tested.test, read, shape)
+    answer = _evaluate_type_test(tested.test, read, taint)
     if answer is None or around.function != here.function:
         return False
     if any(block.owner is tested and block.number == int(answer) for block in here.blocks):
@@ -91,44 +93,44 @@ def _diverts(tested: If, around: Spot, here: Spot, read: Ref, shape: Shape) -> b
     return behind and _leaves(tested.body if answer else tested.orelse)
 
 
-def _in_other_operand(spots: Spots, read: Ref, here: Spot, shape: Shape) -> bool:
+def _in_other_operand(spots: UseDefIndex, read: Ref, here: ExpressionPosition, taint: OrderTaint) -> bool:
     node: Expression = read
-    spot: Spot | None = here
+    spot: ExpressionPosition | None = here
     while spot is not None and spot.parent is not None:
         match spot.parent:
             case Operation(op="if", operands=(test, one, other)):
-                answer = _truth(test, read, shape)
+                answer = _evaluate_type_test(test, read, taint)
                 if (answer is True and node is other) or (answer is False and node is one):
                     return True
         node, spot = spot.parent, spots.of(spot.parent)
     return False
 
 
-def _truth(test: Expression, read: Ref, shape: Shape) -> bool | None:
+def _evaluate_type_test(test: Expression, read: Ref, taint: OrderTaint) -> bool | None:
     """What a test gives for such a value; None where that is not known."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            answer = _truth(inner, read, shape)
+            answer = _evaluate_type_test(inner, read, taint)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [_truth(each, read, shape) for each in operands]
+            answers = [_evaluate_type_test(each, read, taint) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
-        case Call(args=(first, second)) if _asks(test, first.value) and _same(first.value, read):
-            return _fits(second.value, shape)
+        case Call(args=(first, second)) if _is_isinstance(test, first.value) and _same(first.value, read):
+            return _is_instance(second.value, taint)
     return None
 
 
-def _fits(types: Expression, shape: Shape) -> bool | None:
+def _is_instance(types: Expression, taint: OrderTaint) -> bool | None:
     items = [each for each in types.items if each] if isinstance(types, Collection) else [types]
-    words = {last_word(each) for each in items}
-    own, other = (_SETS, _LISTS) if shape.kind == "set" else (_LISTS, _SETS)
+    words = {last_identifier(each) for each in items}
+    own, other = (_SETS, _LISTS) if taint.kind == "set" else (_LISTS, _SETS)
     if words & (own | _ANY):
         return True
     return False if words <= other | _NEITHER else None
 
 
-def _asks(call: Expression | None, value: Expression) -> bool:
+def _is_isinstance(call: Expression | None, value: Expression) -> bool:
     return (
         isinstance(call, Call)
         and isinstance(call.func, Ref)
@@ -143,190 +145,200 @@ def _same(one: Expression, other: Ref) -> bool:
 
 
 def _leaves(body: tuple[Statement, ...]) -> bool:
-    return bool(body) and isinstance(body[-1], Leave) and body[-1].kind in ("raise", "return", "continue", "break")
+    return (
+        bool(body)
+        and isinstance(body[-1], SimpleStatement)
+        and body[-1].kind in ("raise", "return", "continue", "break")
+    )
 
 
 # What takes the items of a plain dictionary sorted by their keys (torch/nn/modules/container.py, 1.7 to 2.13).
-_SORTING = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
+_SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
 # A value is remembered to have come through so many calls.
 _MOST_CALLS = 3
 
 
-class Arguments:
+class ArgumentTaint:
     """Steps through calls."""
 
-    def __init__(self, orders: TaintContext) -> None:
-        self._orders = orders
+    def __init__(self, analysis: TaintContext) -> None:
+        self._analysis = analysis
 
-    def steps(self, here: Here, call: Call, spot: Spot) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
         """What a call does with an argument."""
-        star = next((arg.star for arg in call.args if arg.value is here.node), "")
+        star = next((arg.star for arg in call.args if arg.value is tainted.node), "")
         if star:
-            yield from self.starred(here, call) if star == "*" else ()
+            yield from self.starred(tainted, call) if star == "*" else ()
             return
-        names = self._orders.names.names(here.path, call.func)
-        if _SORTING.intersection(names) and _is_display(here.node):
+        names = self._analysis.names.names(tainted.path, call.func)
+        if _SORTING_CLASSES.intersection(names) and _is_display(tainted.node):
             return
-        word = last_word(call.func)
-        what = effect(names, word, _receiver(call.func) is not None)
+        word = last_identifier(call.func)
+        what = argument_effect(names, word, _receiver(call.func) is not None)
         if what == "project":
-            yield from self._passed(here, call, names)
+            yield from self._passed(tainted, call, names)
         else:
-            yield from self._known(here, call, spot, what)
+            yield from self._known(tainted, call, spot, what)
 
-    def _known(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:
-        path, shape = here.path, here.shape
+    def _known(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
+        path, taint = tainted.path, tainted.taint
         match what:
             case "same":
-                yield Here(path, call, shape)
+                yield TaintedValue(path, call, taint)
             case "sorted":
-                if inner := shape.holding():
-                    yield Here(path, call, inner)
+                if inner := taint.sorted_items():
+                    yield TaintedValue(path, call, inner)
             case "free":
-                yield from _freed(here, call)
+                yield from _through_sanitiser(tainted, call)
             case "enumerate" | "zip" | "mapping" | "keep":
-                yield from self._along(here, call, what)
+                yield from self._along(tainted, call, what)
             case "collate":
-                yield from self._collated(here, call)
+                yield from self._collated(tainted, call)
             case "next":
-                yield from self._next(here, call)
-            case "text" if not is_pattern(self._orders.names.names(path, call.func), _position(here, call)):
-                yield from ordered(here, call, [Here(path, call, SCALAR)])
+                yield from self._next(tainted, call)
+            case "text" if not is_regex(self._analysis.names.names(path, call.func), _position(tainted, call)):
+                yield from observe_order(tainted, call, [TaintedValue(path, call, SCALAR)])
             case "draw":
-                yield Taken(path, call, "drawn from")
+                yield Sink(path, call, "drawn from")
             case "extend" | "append":
-                yield from self._received(here, call, spot, what)
-            case "unknown" if shape.is_decided and not is_asked(_keyword(call, here.node)):
-                yield Taken(path, call, "passed on")
+                yield from self._received(tainted, call, spot, what)
+            case "unknown" if taint.is_order_dependent and not is_membership_name(_keyword(call, tainted.node)):
+                yield Sink(path, call, "passed on")
 
-    def _along(self, here: Here, call: Call, what: str) -> Iterator[Step]:
-        path, shape = here.path, here.shape
-        position = _position(here, call)
-        if shape.kind == "scalar":
-            yield Here(path, call, held(SCALAR))
+    def _along(self, tainted: TaintedValue, call: Call, what: str) -> Iterator[TaintStep]:
+        path, taint = tainted.path, tainted.taint
+        position = _position(tainted, call)
+        if taint.kind == "scalar":
+            yield TaintedValue(path, call, container_of(SCALAR))
             return
-        if what == "mapping" and not _is_first(call, here.node):
-            if not is_asked(_keyword(call, here.node)):
-                yield Here(path, call, valued(shape))
+        if what == "mapping" and not _is_first(call, tainted.node):
+            if not is_membership_name(_keyword(call, tainted.node)):
+                yield TaintedValue(path, call, mapping_to(taint))
             return
-        if shape.kind == "table" and (what == "mapping" or self._makes_columns(here.path, call)):
-            yield Here(path, call, shape)
+        if taint.kind == "table" and (what == "mapping" or self._makes_columns(tainted.path, call)):
+            yield TaintedValue(path, call, taint)
             return
-        element = shape.element()
-        inner: Shape
+        element = taint.element()
+        inner: OrderTaint
         if what == "mapping":
-            inner = MAPPING if shape.is_arbitrary else shape
+            inner = MAPPING if taint.is_unordered else taint
         elif what == "enumerate":
-            pair = ((0, SCALAR),) if shape.is_arbitrary else ()
-            inner = shape.along()._replace(
-                inner=((None, Shape("plain", (*pair, *(((1, element),) if element else ())))),)
+            pair = ((0, SCALAR),) if taint.is_unordered else ()
+            inner = taint.as_sequence()._replace(
+                contents=((None, OrderTaint("plain", (*pair, *(((1, element),) if element else ())))),)
             )
         elif what == "zip":
-            inner = shape.along()._replace(inner=((None, held(element, position)),) if element else ())
-        elif last_word(call.func) in ("map", "imap", "starmap"):
-            inner = shape.along()._replace(inner=())
+            inner = taint.as_sequence()._replace(contents=((None, container_of(element, position)),) if element else ())
+        elif last_identifier(call.func) in ("map", "imap", "starmap"):
+            inner = taint.as_sequence()._replace(contents=())
         else:
-            inner = shape if shape.kind == "walk" else shape.along()
-        if inner.kind == "plain" and not inner.inner:
+            inner = taint if taint.kind == "walk" else taint.as_sequence()
+        if inner.kind == "plain" and not inner.contents:
             return
-        yield from ordered(here, call, [Here(path, call, inner)])
+        yield from observe_order(tainted, call, [TaintedValue(path, call, inner)])
 
     def _makes_columns(self, path: str, call: Call) -> bool:
         """Whether a call takes a dictionary for its values, as ``pandas.DataFrame(columns)`` does."""
-        return any(name.startswith("pandas.") for name in self._orders.names.names(path, call.func))
+        return any(name.startswith("pandas.") for name in self._analysis.names.names(path, call.func))
 
-    def _collated(self, here: Here, call: Call) -> Iterator[Step]:
+    def _collated(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """A batch of dictionaries is one dictionary, in the order of theirs."""
-        inner = here.shape.item(None) if here.shape.kind == "plain" else None
+        inner = tainted.taint.item(None) if tainted.taint.kind == "plain" else None
         if inner is not None and inner.kind == "mapping":
-            yield Here(here.path, call, inner)
+            yield TaintedValue(tainted.path, call, inner)
         else:
-            yield from self._along(here, call, "keep")
+            yield from self._along(tainted, call, "keep")
 
-    def _next(self, here: Here, call: Call) -> Iterator[Step]:
-        shape = here.shape
-        if call.args[0].value is not here.node:
+    def _next(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        taint = tainted.taint
+        if call.args[0].value is not tainted.node:
             return  # what is given where there is no more
-        if shape.kind in ("walk", "plain", "table"):
-            if inner := shape.element():
-                yield Here(here.path, call, inner)
-        elif shape.kind == "scalar" or not self._orders.methods.is_single(here):
-            yield from ordered(here, call, [Here(here.path, call, SCALAR)])
+        if taint.kind in ("walk", "plain", "table"):
+            if inner := taint.element():
+                yield TaintedValue(tainted.path, call, inner)
+        elif taint.kind == "scalar" or not self._analysis.methods.is_single(tainted):
+            yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, SCALAR)])
 
-    def _received(self, here: Here, call: Call, spot: Spot, what: str) -> Iterator[Step]:
+    def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
         """``items.extend(listing)``: what the receiver holds from now on."""
         receiver = _receiver(call.func)
-        shape = here.shape.along() if what == "extend" and here.shape.kind != "scalar" else held(here.shape)
+        taint = (
+            tainted.taint.as_sequence()
+            if what == "extend" and tainted.taint.kind != "scalar"
+            else container_of(tainted.taint)
+        )
         if isinstance(receiver, Ref):
-            then = self._orders.reads(here.path, receiver, shape, spot, call.end)
-            yield from ordered(here, here.node, then) if what == "extend" else then
-        elif here.shape.is_decided:
-            yield Taken(here.path, call, "passed on")
+            then = self._analysis.reads(tainted.path, receiver, taint, spot, call.end)
+            yield from observe_order(tainted, tainted.node, then) if what == "extend" else then
+        elif tainted.taint.is_order_dependent:
+            yield Sink(tainted.path, call, "passed on")
 
-    def starred(self, here: Here, call: Call) -> Iterator[Step]:
+    def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """``f(*listing)``."""
-        names = self._orders.names.names(here.path, call.func)
-        what = effect(names, last_word(call.func), _receiver(call.func) is not None)
-        if what in ("free", "sorted", "same") or here.shape.kind == "table":
+        names = self._analysis.names.names(tainted.path, call.func)
+        what = argument_effect(names, last_identifier(call.func), _receiver(call.func) is not None)
+        if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
             return
         if what in ("keep", "zip", "text"):
             result = SCALAR if what == "text" else LISTING
-            yield from ordered(here, call, [Here(here.path, call, result)])
+            yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, result)])
         else:
-            yield from ordered(here, call, [Taken(here.path, call, "passed on")])
+            yield from observe_order(tainted, call, [Sink(tainted.path, call, "passed on")])
 
-    def _passed(self, here: Here, call: Call, names: tuple[str, ...]) -> Iterator[Step]:
+    def _passed(self, tainted: TaintedValue, call: Call, names: tuple[str, ...]) -> Iterator[TaintStep]:
         """To a function of the project: what that does with its parameter."""
         for name in names:
             if self._wraps(name):
-                yield from self._along(here, call, "keep")
+                yield from self._along(tainted, call, "keep")
                 continue
             target = self._constructor(name)
             path = path_of(target)
-            for function in self._orders.names.functions(target):
-                word = _parameter(function, call, here.node)
+            for function in self._analysis.names.functions(target):
+                word = _parameter(function, call, tainted.node)
                 if word is not None and function.body:
-                    came = (*(here.came or ())[-_MOST_CALLS:], (target, here.path, call))
-                    shape = valued(here.shape) if word.startswith("**") else here.shape
-                    shape = held(shape) if word.startswith("*") and not word.startswith("**") else shape
-                    for file, ref, words in self._orders.uses.of_parameter(path, function, word.lstrip("*")):
-                        if not is_kept_from(self._orders.uses.spots(file), ref, shape):
-                            yield Here(file, ref, shape, words, came)
-            if ":" in name and self._orders.names.classes(name) and not self._orders.names.functions(target):
-                yield from self._to_outside(here, call)
+                    call_path = (*(tainted.call_path or ())[-_MOST_CALLS:], (target, tainted.path, call))
+                    taint = mapping_to(tainted.taint) if word.startswith("**") else tainted.taint
+                    taint = container_of(taint) if word.startswith("*") and not word.startswith("**") else taint
+                    for file, ref, words in self._analysis.uses.of_parameter(path, function, word.lstrip("*")):
+                        if not is_excluded_by_type_test(self._analysis.uses.spots(file), ref, taint):
+                            yield TaintedValue(file, ref, taint, words, call_path)
+            if ":" in name and self._analysis.names.classes(name) and not self._analysis.names.functions(target):
+                yield from self._to_outside(tainted, call)
 
     def _wraps(self, name: str) -> bool:
         """Whether an object of the class goes along what its constructor is given, as a progress bar does."""
-        found = self._orders.names.methods(name, "__iter__") if self._orders.names.classes(name) else ()
-        return any(self._orders.names.is_generator(each) for each in found) and not self._orders.names.methods(
+        found = self._analysis.names.methods(name, "__iter__") if self._analysis.names.classes(name) else ()
+        return any(self._analysis.names.is_generator(each) for each in found) and not self._analysis.names.methods(
             name, "__getitem__"
         )
 
     def _constructor(self, name: str) -> str:
-        if self._orders.names.classes(name):
-            return next(iter(self._orders.names.methods(name, "__init__")), name)
+        if self._analysis.names.classes(name):
+            return next(iter(self._analysis.names.methods(name, "__init__")), name)
         if name.endswith("()"):
-            return next(iter(self._orders.names.call_methods(name)), name)
+            return next(iter(self._analysis.names.call_methods(name)), name)
         return name
 
-    def _to_outside(self, here: Here, call: Call) -> Iterator[Step]:
-        if here.shape.is_decided and not last_word(call.func).endswith(("Error", "Warning", "Exception")):
-            yield Taken(here.path, call, "passed on")
+    def _to_outside(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        if tainted.taint.is_order_dependent and not last_identifier(call.func).endswith(
+            ("Error", "Warning", "Exception")
+        ):
+            yield Sink(tainted.path, call, "passed on")
 
 
-def _freed(here: Here, call: Call) -> Iterator[Step]:
+def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
     """What goes on where the order is lost: a sum of lists, the union with a set, the greatest of what was decided."""
-    word, shape = last_word(call.func), here.shape
+    word, taint = last_identifier(call.func), tainted.taint
     if word == "sum" and len(call.args) > 1:
-        yield from ordered(here, call, [Here(here.path, call, shape.along())])
-    elif shape.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
-        yield Here(here.path, call, SET)
-    elif shape.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
-        yield Here(here.path, call, SCALAR)
+        yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, taint.as_sequence())])
+    elif taint.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
+        yield TaintedValue(tainted.path, call, SET)
+    elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
+        yield TaintedValue(tainted.path, call, SCALAR)
 
 
-def _position(here: Here, call: Call) -> int:
-    return next((index for index, arg in enumerate(call.args) if arg.value is here.node), 0)
+def _position(tainted: TaintedValue, call: Call) -> int:
+    return next((index for index, arg in enumerate(call.args) if arg.value is tainted.node), 0)
 
 
 def _is_first(call: Call, node: Expression) -> bool:
@@ -354,7 +366,7 @@ def _receiver(func: Expression) -> Expression | None:
 
 def _parameter(function: Function, call: Call, node: Expression) -> str | None:
     """The parameter for which a call passes an expression; with its stars where that is one of many."""
-    shift = int(takes_object(function))
+    shift = int(takes_receiver(function))
     plain = [param.name for param in function.params if param.kind in ("", "/")]
     more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}
     position = 0

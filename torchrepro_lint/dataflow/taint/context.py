@@ -1,24 +1,27 @@
-"""Taint of arbitrary orders: a tainted value at an expression, its sinks, and the analysis as its own modules see it."""
+"""Taint: the tainted value, the sink and the propagation step, and the analysis as its own modules see it.
+
+Tainted is an order that differs between runs: of a set, a directory listing, completed futures.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from torchrepro_lint.dataflow.taint.transfer import Shape
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint
 from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchrepro_lint.dataflow.taint.transfer import Spelled
-    from torchrepro_lint.dataflow.uses import Uses
+    from torchrepro_lint.dataflow.taint.transfer import DynamicCalls
+    from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import Comprehension, Ref, Statement, Subscript
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-class Here(NamedTuple):
+class TaintedValue(NamedTuple):
     """A value of a shape at an expression; ``words`` are attributes of it that the expression reads.
 
     ``came`` are the calls by which it came into functions, outermost first: function, calling file, call. What such a
@@ -28,76 +31,76 @@ class Here(NamedTuple):
 
     path: str
     node: Expression
-    shape: Shape
-    words: tuple[str, ...] = ()
-    came: tuple[tuple[str, str, Call], ...] | None = None
-    of: str | None = None
+    taint: OrderTaint
+    attributes: tuple[str, ...] = ()
+    call_path: tuple[tuple[str, str, Call], ...] | None = None
+    receiver_class: str | None = None
 
 
-class Taken(NamedTuple):
+class Sink(NamedTuple):
     """An order that decides something: how, at which expression, of what."""
 
     path: str
     node: Expression
-    how: str
+    kind: str
 
 
-class Order(NamedTuple):
+class OrderObservation(NamedTuple):
     """``taker`` goes along ``node``, whose order is arbitrary, and this becomes of it."""
 
     path: str
-    taker: Expression
+    observer: Expression
     node: Expression
-    then: tuple[Here | Taken, ...]
+    continuations: tuple[TaintedValue | Sink, ...]
 
 
-Step = Here | Taken | Order
+TaintStep = TaintedValue | Sink | OrderObservation
 
 
-class MethodSteps(Protocol):
+class MethodTransfer(Protocol):
     """The transfer functions of methods, attributes and elements of a value."""
 
-    def steps(self, here: Here) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue) -> Iterator[TaintStep]:
         """What becomes of a value by the method or the attribute of it that is read."""
         ...
 
-    def picked(self, here: Here, subscript: Subscript) -> Iterator[Step]:
+    def picked(self, tainted: TaintedValue, subscript: Subscript) -> Iterator[TaintStep]:
         """What becomes of an element of a value."""
         ...
 
-    def is_single(self, here: Here) -> bool:
+    def is_single(self, tainted: TaintedValue) -> bool:
         """Whether a value holds one element."""
         ...
 
 
-class ArgumentSteps(Protocol):
+class ArgumentTransfer(Protocol):
     """The transfer functions of calls that a value is passed to."""
 
-    def steps(self, here: Here, call: Call, spot: Spot) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
         """What a call does with an argument."""
         ...
 
 
-class LoopSteps(Protocol):
+class LoopTransfer(Protocol):
     """The transfer functions of loops over a value."""
 
-    def steps(self, here: Here, loop: Statement, spot: Spot) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue, loop: Statement, spot: ExpressionPosition) -> Iterator[TaintStep]:
         """What becomes of a value that a statement goes over."""
         ...
 
-    def comprehended(self, here: Here, parent: Comprehension) -> Iterator[Step]:
+    def comprehended(self, tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
         """What becomes of a value that a comprehension goes over."""
         ...
 
 
-class ReturnSteps(Protocol):
+class ReturnTransfer(Protocol):
     """The transfer functions of a return to the callers."""
 
-    def steps(self, here: Here, function: str) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue, function: str) -> Iterator[TaintStep]:
         """What becomes of a value that a function returns."""
         ...
 
-    def results(self, path: str, function: str, shape: Shape, here: Here) -> Iterator[Step]:
+    def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
         """The calls that give what a function returns."""
         ...
 
@@ -107,35 +110,37 @@ class TaintContext(Protocol):
 
     project: ValueFlow
     names: Names
-    uses: Uses
-    spelled: Spelled
+    uses: DefUse
+    dynamic_calls: DynamicCalls
 
     @property
-    def methods(self) -> MethodSteps:
+    def methods(self) -> MethodTransfer:
         """Methods, attributes and elements."""
         ...
 
     @property
-    def arguments(self) -> ArgumentSteps:
+    def arguments(self) -> ArgumentTransfer:
         """Calls that a value is passed to."""
         ...
 
     @property
-    def loops(self) -> LoopSteps:
+    def loops(self) -> LoopTransfer:
         """Loops over a value."""
         ...
 
     @property
-    def returns(self) -> ReturnSteps:
+    def returns(self) -> ReturnTransfer:
         """Returns to the callers."""
         ...
 
-    def leading(self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int) -> Iterator[Here]:
+    def leading_reads(
+        self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
+    ) -> Iterator[TaintedValue]:
         """Those of ``reads`` from which a value may lead on."""
         ...
 
     def reads(
-        self, path: str, ref: Ref, shape: Shape, spot: Spot, after: int, but: frozenset[str] = ...
-    ) -> Iterator[Here]:
+        self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int, but: frozenset[str] = ...
+    ) -> Iterator[TaintedValue]:
         """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
         ...

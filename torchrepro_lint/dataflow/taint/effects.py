@@ -1,6 +1,8 @@
-"""What a function of the project does, when called, to objects that live longer than the call.
+"""Taint of side effects: what the body of a loop, and the functions that it calls, leave behind in the order of the
+rounds.
 
-What the body of a loop does that depends on the order in which the loop goes along.
+A list that is appended to is tainted; a sum of integers or a largest element is not, since it is the same in any
+order.
 """
 
 from __future__ import annotations
@@ -8,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.dataflow.taint.context import Here, Step, Taken
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, Shape, held
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -20,48 +22,53 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     If,
-    Leave,
     Loop,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
     path_of,
 )
-from torchrepro_lint.syntax.use_def import bound, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, statements, within
+from torchrepro_lint.syntax.use_def import bound_references, targets
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 # A reference by what it says: its roots and its path.
-_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+_RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def outer_effects(
-    orders: TaintContext, path: str, call: Call, names: tuple[str, ...], spot: Spot, is_outside: Callable[[Ref], bool]
-) -> Iterator[Step]:
+def callee_effects(
+    analysis: TaintContext,
+    path: str,
+    call: Call,
+    names: tuple[str, ...],
+    spot: ExpressionPosition,
+    is_outside: Callable[[Ref], bool],
+) -> Iterator[TaintStep]:
     """The reads of what a call adds, in the order of the calls, to its object, its arguments or the module's variables."""
     for name in names:
         file = path_of(name)
-        for function in orders.names.functions(name) if ":" in name else ():
-            for ref, shape in _grown(function):
-                yield from _read(orders, path, file, call, function, ref, shape, spot, is_outside)
+        for function in analysis.names.functions(name) if ":" in name else ():
+            for ref, taint in _containers_filled(function):
+                yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
 
 
 def _read(
-    orders: TaintContext,
+    analysis: TaintContext,
     path: str,
     file: str,
     call: Call,
     function: Function,
     ref: Ref,
-    shape: Shape,
-    spot: Spot,
+    taint: OrderTaint,
+    spot: ExpressionPosition,
     is_outside: Callable[[Ref], bool],
-) -> Iterator[Step]:
+) -> Iterator[TaintStep]:
     start = f"{function.name}.<locals>."
     params = [param.name for param in function.params]
     for root in ref.roots:
@@ -69,35 +76,35 @@ def _read(
         if function.owner and params and word == params[0] and len(ref.path) == 1:
             receiver = call.func
             if isinstance(receiver, Ref) and is_outside(receiver):
-                inside = orders.uses.spots(file).of(ref) or spot
-                yield from orders.reads(file, ref, shape, inside, ref.end)
+                inside = analysis.uses.spots(file).of(ref) or spot
+                yield from analysis.reads(file, ref, taint, inside, ref.end)
         elif word in params and not ref.path and not function.owner:
             position = params.index(word)
             given = call.args[position].value if position < len(call.args) else None
             if isinstance(given, Ref) and is_outside(given):
-                yield from orders.reads(path, given, shape, spot, call.end)
+                yield from analysis.reads(path, given, taint, spot, call.end)
         elif not word and root.startswith(":"):
-            inside = orders.uses.spots(file).of(ref) or spot
-            yield from orders.reads(file, ref, shape, inside, ref.end)
+            inside = analysis.uses.spots(file).of(ref) or spot
+            yield from analysis.reads(file, ref, taint, inside, ref.end)
 
 
-def _grown(function: Function) -> Iterator[tuple[Ref, Shape]]:
+def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
     """The references whose object a function makes longer, or numbers something in."""
-    filled = {_plain(whole) for _, whole, _ in _filled(function)}
-    numbers = set(_numbers(function, filled))
-    for statement, whole, keys in _filled(function):
-        said = [*within(statement.value), *keys] if statement.value is not None else []
-        if any(_is_length(each, filled) or _plain(each) in numbers for each in said):
-            yield whole, held(SCALAR)
+    filled = {_ref_key(whole) for _, whole, _ in _element_assignments(function)}
+    numbers = set(_counters(function, filled))
+    for statement, whole, keys in _element_assignments(function):
+        said = [*subexpressions(statement.value), *keys] if statement.value is not None else []
+        if any(_is_length(each, filled) or _ref_key(each) in numbers for each in said):
+            yield whole, container_of(SCALAR)
     for body in statements(function.body):
         for expression in expressions(body):
-            for each in within(expression):
+            for each in subexpressions(expression):
                 match each:
                     case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
                         yield func._replace(path=tuple(words)), LISTING
 
 
-def _filled(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:
+def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:
     """The assignments ``whole[keys] = …`` of a function."""
     for each in statements(function.body):
         if isinstance(each, Assign):
@@ -106,66 +113,68 @@ def _filled(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression,
                     yield each, target.value, target.indices
 
 
-def _numbers(function: Function, filled: Container[_Plain | None]) -> Iterator[_Plain]:
+def _counters(function: Function, filled: Container[_RefKey | None]) -> Iterator[_RefKey]:
     """What a function counts by: ``number = len(self.ids)``, ``self.size += 1``."""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.value is not None:
             counts = statement.op == "+=" and isinstance(statement.value, Constant) and statement.value.value == 1
             if counts or (statement.op == "=" and _is_length(statement.value, filled)):
-                yield from (found for target in statement.targets if (found := _plain(target)) is not None)
+                yield from (found for target in statement.targets if (found := _ref_key(target)) is not None)
 
 
-def _plain(expression: Expression) -> _Plain | None:
+def _ref_key(expression: Expression) -> _RefKey | None:
     return (expression.roots, expression.path) if isinstance(expression, Ref) else None
 
 
-def _is_length(expression: Expression, filled: Container[_Plain | None]) -> bool:
+def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> bool:
     """``len(self.ids)`` of what the function fills, which is longer the next time."""
-    if not isinstance(expression, Call) or last_word(expression.func) != "len":
+    if not isinstance(expression, Call) or last_identifier(expression.func) != "len":
         return False
-    return any(_plain(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
+    return any(_ref_key(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
 
 
-_GROWING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
+_APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 _TRAINING = frozenset({"backward", "train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
-_ENDING = frozenset({"break", "return"})
+_LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
 
-def effects(orders: TaintContext, here: Here, loop: Loop, inside: Spot) -> Iterator[Step]:
+def loop_effects(
+    analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition
+) -> Iterator[TaintStep]:
     """The reads of what the loop leaves in its order, and what it decides by it at once."""
-    yield from _Body(orders, here, loop, inside).effects()
+    yield from _LoopBody(analysis, tainted, loop, inside).effects()
 
 
-class _Body:
+class _LoopBody:
     """One loop; ``fresh`` are the variables that each round starts anew, ``varying`` all that differ between rounds."""
 
-    def __init__(self, orders: TaintContext, here: Here, loop: Loop, inside: Spot) -> None:
-        self.orders, self.here, self.loop, self.inside = orders, here, loop, inside
-        self.path = here.path
-        self.spots = orders.uses.spots(here.path)
+    def __init__(self, analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition) -> None:
+        self.analysis, self.tainted, self.loop, self.inside = analysis, tainted, loop, inside
+        self.path = tainted.path
+        self.spots = analysis.uses.spots(tainted.path)
         assert loop.target is not None
-        self.own = {root for ref in bound(loop.target) for root in ref.roots}
+        self.own = {root for ref in bound_references(loop.target) for root in ref.roots}
         self.fresh = set(self.own)
         self.varying = set(self.own)
         for statement in statements(loop.body):
             for target in targets(statement):
-                for ref in bound(target):
+                for ref in bound_references(target):
                     if ref.path:
                         continue
                     self.varying.update(ref.roots)
                     if not isinstance(statement, Assign) or not self._repeats(statement, ref):
                         self.fresh.update(ref.roots)
 
-    def effects(self) -> Iterator[Step]:
+    def effects(self) -> Iterator[TaintStep]:
         for statement, tests in _guarded(self.loop.body, ()):
             if isinstance(statement, Assign) and statement.value is not None:
                 yield from self._assigned(statement, tests)
-            elif isinstance(statement, Leave) and statement.kind == "return":
+            elif isinstance(statement, SimpleStatement) and statement.kind == "return":
                 yield from self._returned(statement, tests)
             for expression in expressions(statement):
-                for each in within(expression):
+                for each in subexpressions(expression):
                     if isinstance(each, Call):
                         yield from self._called(each)
                     elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
@@ -175,19 +184,19 @@ class _Body:
         """Whether an assignment builds on what the variable held: ``x = x + y``, ``x += y``."""
         if statement.op not in ("=", ":"):
             return True
-        return statement.value is not None and not _named(statement.value).isdisjoint(ref.roots)
+        return statement.value is not None and not _roots_in(statement.value).isdisjoint(ref.roots)
 
     def _varies(self, expression: Expression) -> bool:
-        return not _named(expression).isdisjoint(self.varying)
+        return not _roots_in(expression).isdisjoint(self.varying)
 
     def _is_outside(self, ref: Ref) -> bool:
         """Whether an object lives longer than a round."""
         return self.fresh.isdisjoint(ref.roots)
 
-    def _given(self, shape: Shape) -> Iterator[Step]:
-        yield from self.orders.returns.results(self.path, self.inside.function, shape, self.here)
+    def _given(self, taint: OrderTaint) -> Iterator[TaintStep]:
+        yield from self.analysis.returns.results(self.path, self.inside.function, taint, self.tainted)
 
-    def _spot(self, statement: Statement) -> Spot:
+    def _spot(self, statement: Statement) -> ExpressionPosition:
         """The spot of a statement of the body."""
         for expression in expressions(statement):
             if (spot := self.spots.of(expression)) is not None:
@@ -196,7 +205,7 @@ class _Body:
 
     # --- assignments ---------------------------------------------------------------------------------------------
 
-    def _assigned(self, statement: Assign, tests: tuple[Expression, ...]) -> Iterator[Step]:
+    def _assigned(self, statement: Assign, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         assert statement.value is not None
         for target in statement.targets:
             match target:
@@ -206,17 +215,17 @@ class _Body:
                     yield from self._added(statement, target)
                 case Subscript(value=Ref() as whole) if self._is_outside(whole):
                     if _counts(statement.value, whole):
-                        yield from self.orders.reads(
-                            self.path, whole, held(SCALAR), self._spot(statement), statement.end
+                        yield from self.analysis.reads(
+                            self.path, whole, container_of(SCALAR), self._spot(statement), statement.end
                         )
 
-    def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[Step]:
+    def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """What is built up over the rounds is a list in their order; else the last round decides."""
         assert statement.value is not None
         if not self._varies(statement.value):
             return
         spot = self._spot(statement)
-        reads = list(self.orders.reads(self.path, target, LISTING, spot, statement.end))
+        reads = list(self.analysis.reads(self.path, target, LISTING, spot, statement.end))
         if self._repeats(statement, target):
             if self._is_outside(target):
                 if (
@@ -230,48 +239,48 @@ class _Body:
         elif not _COMPARING.intersection(_operators(tests)):
             for read in reads:
                 if read.path == self.path and read.node.start > self.loop.end and not self._is_bound_again(read):
-                    yield read._replace(shape=SCALAR)
+                    yield read._replace(taint=SCALAR)
 
-    def _is_bound_again(self, read: Here) -> bool:
+    def _is_bound_again(self, read: TaintedValue) -> bool:
         """Whether a read behind the loop stands in a comprehension or function that has a word of that name itself."""
         spot = self.spots.of(read.node)
         return spot is None or spot.function != self.inside.function
 
-    def _added(self, statement: Assign, target: Ref) -> Iterator[Step]:
+    def _added(self, statement: Assign, target: Ref) -> Iterator[TaintStep]:
         assert statement.value is not None
         if not self._varies(statement.value) and not isinstance(statement.value, Constant):
             return
         kind = self._sum_of(statement.value, target)
-        reads = list(self.orders.reads(self.path, target, LISTING, self._spot(statement), statement.end))
+        reads = list(self.analysis.reads(self.path, target, LISTING, self._spot(statement), statement.end))
         if kind == "list":
             yield from reads
         elif kind == "count":
             yield from self._counter(reads, statement)
         elif kind == "float":
-            yield from (read._replace(shape=SCALAR) for read in reads)
+            yield from (read._replace(taint=SCALAR) for read in reads)
 
     def _turns(self, value: Expression, target: Ref, tests: tuple[Expression, ...]) -> bool:
         """Whether rounds do the same to a variable, ``sign = -sign``, and the elements alone say which: how many do decides."""
         others = self.varying.difference(target.roots)
         kept = self.varying - self.fresh
-        leaves = any(isinstance(each, Leave) and each.kind in _ENDING for each in statements(self.loop.body))
+        leaves = any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements(self.loop.body))
         return (
             not leaves
-            and all(_named(test).isdisjoint(kept) for test in tests)
+            and all(_roots_in(test).isdisjoint(kept) for test in tests)
             and all(
                 (isinstance(each, Ref) and not each.path and others.isdisjoint(each.roots))
                 or isinstance(each, Constant | Operation)
-                for each in within(value)
+                for each in subexpressions(value)
             )
         )
 
-    def _counter(self, reads: list[Here], statement: Assign) -> Iterator[Step]:
+    def _counter(self, reads: list[TaintedValue], statement: Assign) -> Iterator[TaintStep]:
         """A running number: what it is inside the loop depends on the order, what it is in the end does not."""
         for read in reads:
             inside = read.path == self.path and self.loop.start <= read.node.start < self.loop.end
             own = statement.start <= read.node.start < statement.end
             if inside and not own:
-                yield read._replace(shape=SCALAR)
+                yield read._replace(taint=SCALAR)
 
     def _sum_of(self, value: Expression, target: Ref) -> str:
         if isinstance(value, Collection | Comprehension):
@@ -280,34 +289,34 @@ class _Body:
             return "count" if isinstance(value.value, int) else "list" if isinstance(value.value, str) else ""
         if isinstance(value, Operation) and value.op == "f":
             return "list"
-        found = [each for _, each in self.orders.names.values(self.path, target)]
+        found = [each for _, each in self.analysis.names.values(self.path, target)]
         if any(isinstance(each, Collection | Comprehension) for each in found):
             return "list"
         if any(isinstance(each, Constant) and isinstance(each.value, str) for each in found):
             return "list"
         if any(isinstance(each, Constant) and type(each.value) is float for each in found):
             return "float"
-        return "float" if self.here.shape.kind == "completion" else ""
+        return "float" if self.tainted.taint.kind == "completion" else ""
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
-    def _called(self, call: Call) -> Iterator[Step]:
-        word = last_word(call.func)
+    def _called(self, call: Call) -> Iterator[TaintStep]:
+        word = last_identifier(call.func)
         varies = any(self._varies(arg.value) for arg in call.args)
-        if word in _GROWING and varies:
+        if word in _APPENDING and varies:
             yield from self._grown(call)
         elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
-            yield Taken(self.path, call, "written")
-        elif word in _TRAINING and not self.orders.names.names(self.path, call.func):
-            yield Taken(self.path, call, "trained with")
+            yield Sink(self.path, call, "written")
+        elif word in _TRAINING and not self.analysis.names.names(self.path, call.func):
+            yield Sink(self.path, call, "trained with")
         else:
-            names = self.orders.names.names(self.path, call.func)
+            names = self.analysis.names.names(self.path, call.func)
             if self._draws(names):
-                yield Taken(self.path, call, "drawn for")
+                yield Sink(self.path, call, "drawn for")
             elif varies:
-                yield from outer_effects(self.orders, self.path, call, names, self._spot_of(call), self._is_outside)
+                yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
-    def _spot_of(self, call: Call) -> Spot:
+    def _spot_of(self, call: Call) -> ExpressionPosition:
         return self.spots.of(call) or self.inside
 
     def _draws(self, names: tuple[str, ...]) -> bool:
@@ -318,26 +327,26 @@ class _Body:
                 )
         return False
 
-    def _grown(self, call: Call) -> Iterator[Step]:
+    def _grown(self, call: Call) -> Iterator[TaintStep]:
         """``items.append(x)``, ``groups[key].append(x)``, ``groups.setdefault(key, []).append(x)``."""
         spot = self._spot_of(call)
         match call.func:
             case Ref(path=(*words, _)) if self._is_outside(call.func):
                 ref = call.func._replace(path=tuple(words))
-                yield from self.orders.leading(self.path, ref, LISTING, spot, call.end)
+                yield from self.analysis.leading_reads(self.path, ref, LISTING, spot, call.end)
             case Attribute(value=Subscript(value=Ref() as whole, indices=(key,))) if self._is_outside(whole):
                 if not self._is_own(key):
-                    yield from self.orders.leading(self.path, whole, held(LISTING), spot, call.end)
+                    yield from self.analysis.leading_reads(self.path, whole, container_of(LISTING), spot, call.end)
             case Attribute(value=Call(func=Ref(path=(*words, "setdefault")) as func, args=(key, *_))):
                 if self._is_outside(func) and not self._is_own(key.value):
                     whole = func._replace(path=tuple(words))
-                    yield from self.orders.leading(self.path, whole, held(LISTING), spot, call.end)
+                    yield from self.analysis.leading_reads(self.path, whole, container_of(LISTING), spot, call.end)
 
     def _is_own(self, key: Expression) -> bool:
         """Whether a key is the loop's own variable, so that no two rounds share it."""
         return isinstance(key, Ref) and not key.path and not self.own.isdisjoint(key.roots)
 
-    def _returned(self, statement: Leave, tests: tuple[Expression, ...]) -> Iterator[Step]:
+    def _returned(self, statement: SimpleStatement, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """The first that fits is returned; where it has to equal something there is but one."""
         if any(self._varies(value) for value in statement.values) and "==" not in _operators(tests):
             yield from self._given(SCALAR)
@@ -353,12 +362,12 @@ def _guarded(
             yield from _guarded(block, inner)
 
 
-def _named(expression: Expression) -> set[str]:
-    return {root for each in within(expression) if isinstance(each, Ref) for root in each.roots}
+def _roots_in(expression: Expression) -> set[str]:
+    return {root for each in subexpressions(expression) if isinstance(each, Ref) for root in each.roots}
 
 
 def _operators(tests: tuple[Expression, ...]) -> set[str]:
-    return {each.op for test in tests for each in within(test) if isinstance(each, Operation)}
+    return {each.op for test in tests for each in subexpressions(test) if isinstance(each, Operation)}
 
 
 def _is_count(value: Expression) -> bool:
@@ -374,14 +383,14 @@ def _is_extreme(value: Expression, target: Ref) -> bool:
                 each for each in given if not (isinstance(each, Ref) and each.roots == target.roots and not each.path)
             ]
             return len(others) < len(given) == len(args) and all(
-                _named(each).isdisjoint(target.roots) for each in others
+                _roots_in(each).isdisjoint(target.roots) for each in others
             )
     return False
 
 
 def _counts(value: Expression, whole: Ref) -> bool:
     """``len(index)`` in what is stored into ``index``."""
-    for each in within(value):
+    for each in subexpressions(value):
         match each:
             case Call(func=Ref(roots=("builtins.len",)), args=(arg,)):
                 inner = arg.value

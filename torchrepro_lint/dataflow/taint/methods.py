@@ -1,25 +1,25 @@
-"""Methods and elements of a value of arbitrary order."""
+"""Taint propagation through methods, attributes and subscripts of a tainted value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import Here, Order, Step
-from torchrepro_lint.dataflow.taint.propagation import first_constant, is_aligned, ordered
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, SET, Shape, gives_a_set, held
+from torchrepro_lint.dataflow.taint.context import OrderObservation, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
+from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, SET, OrderTaint, container_of, returns_set
 from torchrepro_lint.syntax.nodes import Call, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
 
 # What one reads of any element to learn what all of them are like.
-_TRAITS = frozenset(
+_UNIFORM_ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
 )
 # What is called of a sequence and does nothing with its order.
-QUIET = frozenset(
+ORDER_FREE_METHODS = frozenset(
     {
         "sort",
         "sort_values",
@@ -41,105 +41,111 @@ QUIET = frozenset(
 )
 
 # Methods and attributes of tensors and arrays that give all that is in them once more, in another form.
-_WHOLE = frozenset(
+_WHOLE_VALUE_METHODS = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
     | {"contiguous", "clone", "detach", "requires_grad_", "to", "cuda", "cpu", "numpy", "tolist", "type", "astype"}
     | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data", "tobytes"}
 )
 
 
-class Methods:
+class MethodTaint:
     """Steps through attributes, methods and subscripts."""
 
-    def __init__(self, orders: TaintContext) -> None:
-        self._orders = orders
+    def __init__(self, analysis: TaintContext) -> None:
+        self._analysis = analysis
 
-    def steps(self, here: Here) -> Iterator[Step]:
+    def steps(self, tainted: TaintedValue) -> Iterator[TaintStep]:
         """A value of which ``here.words`` are read, and perhaps called."""
-        spot = self._orders.uses.spots(here.path).of(here.node)
-        word, rest = here.words[0], here.words[1:]
+        spot = self._analysis.uses.spots(tainted.path).of(tainted.node)
+        word, rest = tainted.attributes[0], tainted.attributes[1:]
         if spot is None:
             return
-        if not rest and isinstance(spot.parent, Call) and spot.parent.func is here.node:
-            yield from self._called(here, word, spot.parent)
+        if not rest and isinstance(spot.parent, Call) and spot.parent.func is tainted.node:
+            yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return
-        elif here.shape.kind == "sequence":
-            yield Here(here.path, here.node, here.shape, ())
+        elif tainted.taint.kind == "sequence":
+            yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif (
-            word in _WHOLE
-            if here.shape.kind in ("plain", "table")
-            else here.shape.kind == "scalar" and word not in _TRAITS
+            word in _WHOLE_VALUE_METHODS
+            if tainted.taint.kind in ("plain", "table")
+            else tainted.taint.kind == "scalar" and word not in _UNIFORM_ATTRIBUTES
         ):
-            yield Here(here.path, here.node, SCALAR, ())
+            yield TaintedValue(tainted.path, tainted.node, SCALAR, ())
 
-    def _called(self, here: Here, word: str, call: Call) -> Iterator[Step]:
-        path, shape = here.path, here.shape
-        match shape.kind:
+    def _called(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
+        path, taint = tainted.path, tainted.taint
+        match taint.kind:
             case "set":
                 if word == "pop":
-                    yield Order(path, call, here.node, (Here(path, call, SCALAR),))
-                elif gives_a_set(word):
-                    yield Here(path, call, SET)
+                    yield OrderObservation(path, call, tainted.node, (TaintedValue(path, call, SCALAR),))
+                elif returns_set(word):
+                    yield TaintedValue(path, call, SET)
             case "mapping":
-                yield from self._mapping(here, word, call)
+                yield from self._mapping(tainted, word, call)
             case "plain" | "table":
-                if (inner := SCALAR if word in _WHOLE else _taken_out(shape, word)) is not None:
-                    yield Here(path, call, inner)
+                if (inner := SCALAR if word in _WHOLE_VALUE_METHODS else _element_by_method(taint, word)) is not None:
+                    yield TaintedValue(path, call, inner)
             case "scalar":
-                yield from () if word in _TRAITS else (Here(path, call, SCALAR),)
+                yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, SCALAR),)
             case _ if word in ("pop", "index", "popleft"):
-                yield Here(path, call, SCALAR)
-            case _ if word not in QUIET:
-                yield Here(path, call, shape)
+                yield TaintedValue(path, call, SCALAR)
+            case _ if word not in ORDER_FREE_METHODS:
+                yield TaintedValue(path, call, taint)
 
-    def _mapping(self, here: Here, word: str, call: Call) -> Iterator[Step]:
-        inner = here.shape.item(None)
+    def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
+        inner = tainted.taint.item(None)
         if word in ("keys", "values", "copy"):
-            yield Here(here.path, call, here.shape)
+            yield TaintedValue(tainted.path, call, tainted.taint)
         elif word == "items":
-            yield Here(here.path, call, Shape("mapping", ((None, held(inner, 1)),)) if inner else here.shape)
+            yield TaintedValue(
+                tainted.path, call, OrderTaint("mapping", ((None, container_of(inner, 1)),)) if inner else tainted.taint
+            )
         elif word in ("get", "pop", "setdefault") and inner:
-            yield Here(here.path, call, inner)
+            yield TaintedValue(tainted.path, call, inner)
         elif word == "popitem":
-            yield Order(here.path, call, here.node, (Here(here.path, call, SCALAR),))
+            yield OrderObservation(tainted.path, call, tainted.node, (TaintedValue(tainted.path, call, SCALAR),))
 
-    def picked(self, here: Here, subscript: Subscript) -> Iterator[Step]:
+    def picked(self, tainted: TaintedValue, subscript: Subscript) -> Iterator[TaintStep]:
         """``value[index]``, read; what is written into it goes elsewhere."""
-        outer = self._orders.uses.spots(here.path).of(subscript)
+        outer = self._analysis.uses.spots(tainted.path).of(subscript)
         if outer is None or outer.written:
             return
-        shape, path = here.shape, here.path
+        taint, path = tainted.taint, tainted.path
         index = first_constant(subscript.indices)
         sliced = any(isinstance(each, Operation) and each.op == ":" for each in subscript.indices)
-        if shape.kind in ("plain", "table", "mapping"):
-            inner = shape.item(index)
-            whole = Here(path, subscript, shape) if sliced and shape.kind == "plain" else None
+        if taint.kind in ("plain", "table", "mapping"):
+            inner = taint.item(index)
+            whole = TaintedValue(path, subscript, taint) if sliced and taint.kind == "plain" else None
             if whole or inner:
-                yield whole or Here(path, subscript, inner)  # type: ignore[arg-type]  # one of them is there
-        elif shape.kind == "scalar":
-            yield Here(path, subscript, SCALAR)
-        elif shape.kind == "walk" and index == 0 and (inner := shape.item(None)):
-            yield Here(path, subscript, inner)
-        elif shape.kind != "set" and not self.is_single(here) and not is_aligned(self._orders.project, path, subscript):
+                yield whole or TaintedValue(path, subscript, inner)  # type: ignore[arg-type]  # one of them is there
+        elif taint.kind == "scalar":
+            yield TaintedValue(path, subscript, SCALAR)
+        elif taint.kind == "walk" and index == 0 and (inner := taint.item(None)):
+            yield TaintedValue(path, subscript, inner)
+        elif (
+            taint.kind != "set"
+            and not self.is_single(tainted)
+            and not is_index_aligned(self._analysis.project, path, subscript)
+        ):
             result = LISTING if _is_whole(subscript) else SCALAR
-            yield from ordered(here, subscript, [Here(path, subscript, result)])
+            yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
-    def is_single(self, here: Here) -> bool:
+    def is_single(self, tainted: TaintedValue) -> bool:
         """Whether the program makes sure that there is one element, or asks how many there are."""
-        node = here.node
-        while isinstance(node, Call) and node.args and last_word(node.func) in ("iter", "list", "tuple"):
+        node = tainted.node
+        while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
             node = node.args[0].value
-        return isinstance(node, Ref) and self._orders.uses.single(here.path, node)
+        return isinstance(node, Ref) and self._analysis.uses.single(tainted.path, node)
 
 
-def _taken_out(shape: Shape, word: str) -> Shape | None:
+def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
     """What a method of a container in order gives of what it holds."""
     if word in ("values", "copy"):
-        return Shape("plain", shape.inner) if word == "values" else shape
-    inner = shape.item(None)
+        return OrderTaint("plain", taint.contents) if word == "values" else taint
+    inner = taint.item(None)
     if inner is not None and word == "items":
-        return held(held(inner, 1))
+        return container_of(container_of(inner, 1))
     return inner if word in ("get", "pop", "setdefault", "popleft") else None
 
 

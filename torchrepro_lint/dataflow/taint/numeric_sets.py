@@ -1,6 +1,6 @@
-"""Whether what a container holds are numbers, or tuples of them, that were worked out from what tensors hold.
+"""Sets that are no taint source: their elements are numbers, or tuples of them, whose hashes are the same in every run.
 
-Sets of what came out of tensors: numbers, however many dimensions a list had.
+Elements are followed through containers to ``tolist`` and ``numpy`` of tensors, arithmetic, and annotations.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
-from torchrepro_lint.dataflow.types.inference import kinds_of
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -24,12 +24,12 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     path_of,
 )
-from torchrepro_lint.syntax.visitor import declared_attributes, last_word
+from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.lattice import What
+    from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
@@ -41,24 +41,24 @@ _ADDING = ("add", "append")
 _SELECTING = ("intersection", "difference", "copy")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 _MOST = 60
-_MOST_HOPS = 3
+_MOST_CALLS = 3
 # Arrays of whole numbers, whatever they are made of.
 _INDICES = re.compile(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
     r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
 )
 
-_Places: TypeAlias = "tuple[int | None, ...]"
+_ElementPath: TypeAlias = "tuple[int | None, ...]"
 
 
-def elements_are_numerals(project: ValueFlow, path: str, expression: Expression) -> bool:
+def elements_are_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
     """Whether all that a container may hold are numbers. That what ``tolist`` gave can be put into a set is taken for granted:
     then it is a number, however many dimensions the tensor has.
     """
-    return _Look(project, path).at(expression, (None,))
+    return _ElementSearch(project, path).at(expression, (None,))
 
 
-def is_of_tensor(project: ValueFlow, path: str, func: Expression) -> bool:
+def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
     """Whether a function is a method of a tensor (or of the array that one gave)."""
     receiver: Expression | None = None
     match func:
@@ -69,17 +69,17 @@ def is_of_tensor(project: ValueFlow, path: str, func: Expression) -> bool:
     if receiver is None:
         return False
     if isinstance(receiver, Call):
-        return last_word(receiver.func) in _OF_TENSORS or is_of_tensor(project, path, receiver.func)
-    return kinds_of(project).of(path, receiver).is_tensor
+        return last_identifier(receiver.func) in _OF_TENSORS or is_tensor_method(project, path, receiver.func)
+    return type_inference(project).of(path, receiver).is_tensor
 
 
-class _Look:
+class _ElementSearch:
     """One look in a file; a variable that is worked out from itself is what the rest of it is."""
 
     def __init__(self, project: ValueFlow, path: str, hops: int = 0) -> None:
         self._project, self._path, self._hops = project, path, hops
-        self._assignments = project.origins.assignments(path)
-        self._seen: set[tuple[str, _Places]] = set()
+        self._assignments = project.value_sources.assignments(path)
+        self._seen: set[tuple[str, _ElementPath]] = set()
 
     def number(self, expression: Expression) -> bool:
         match expression:
@@ -91,18 +91,18 @@ class _Look:
                 return any(self.number(each) for each in operands) and all(self._may_be(each) for each in operands)
             case Collection(kind="tuple", items=items):
                 return all(item is not None and self.number(item) for item in items)
-            case Subscript() if (found := _peeled(expression)) is not None:
+            case Subscript() if (found := _subscript_path(expression)) is not None:
                 return self.at(*found)
             case Ref(roots=roots, path=()) if self._of_variable(roots, ()):
                 return True
-        return kinds_of(self._project).of(self._path, expression).kind in _NUMBER_TYPES
+        return type_inference(self._project).of(self._path, expression).kind in _NUMBER_TYPES
 
     def _may_be(self, operand: Expression) -> bool:
         """What is added to a number is one, too, unless it is known to be something else (an array, a tensor)."""
-        made_up = isinstance(operand, Subscript) and _peeled(operand) is not None
-        return made_up or kinds_of(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
+        made_up = isinstance(operand, Subscript) and _subscript_path(operand) is not None
+        return made_up or type_inference(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
 
-    def _of_variable(self, roots: tuple[str, ...], places: _Places) -> bool:
+    def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
         """Whether all that variables of a function are bound to, and that is put into them, has numbers there."""
         if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
             return False
@@ -113,7 +113,7 @@ class _Look:
         filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value))]
         return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
 
-    def _put_into(self, root: str, places: _Places) -> Iterator[tuple[Expression, _Places]]:
+    def _put_into(self, root: str, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
         """What methods and operators put into a container, with the places that are left in it."""
         if not places:
             return
@@ -121,20 +121,20 @@ class _Look:
             if how in ("|=", "^=", "+="):
                 yield value, places
         spots = self._project.uses.spots(self._path)
-        for read in (each for each in spots.reads(root) if len(each.path) == 1):
+        for read in (each for each in spots.uses(root) if len(each.path) == 1):
             spot = spots.of(read)
             if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
                 rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
                 yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
 
-    def at(self, whole: Expression, places: _Places) -> bool:
+    def at(self, whole: Expression, places: _ElementPath) -> bool:
         """Whether there are numbers at the places of a value, one container after the other; None is any of its elements."""
         if not places:
             return self.number(whole)
         match whole:
-            case Call(func=func) if last_word(func) == "tolist":
-                return is_of_tensor(self._project, self._path, func)
-            case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_word(func) == "numpy":
+            case Call(func=func) if last_identifier(func) == "tolist":
+                return is_tensor_method(self._project, self._path, func)
+            case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
                 # An array that a tensor gives: what a set can hold of it are its numbers, as with ``tolist``.
                 return not any(":" in name for name in self._project.names(self._path, func))
             case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
@@ -150,17 +150,17 @@ class _Look:
             case Collection(kind="tuple" | "list" | "set", items=items):
                 kept = items if places[0] is None else items[places[0] : places[0] + 1]
                 return all(item is not None and self.at(item, places[1:]) for item in kept)
-            case Subscript() if (found := _peeled(whole)) is not None:
+            case Subscript() if (found := _subscript_path(whole)) is not None:
                 return self.at(found[0], (*found[1], *places))
             case Ref(roots=roots, path=()):
                 return self._of_variable(roots, places)
         return False
 
-    def _called(self, call: Call, places: _Places) -> bool:
+    def _called(self, call: Call, places: _ElementPath) -> bool:
         args = [arg.value for arg in call.args]
         if (kept := _of_sets(call)) is not None:
             return all(self.at(each, places) for each in kept)
-        match last_word(call.func), places:
+        match last_identifier(call.func), places:
             case ("range", _) | ("enumerate", (_, 0, *_)):
                 return True
             case ("enumerate", (_, 1, *rest)) if args:
@@ -174,13 +174,13 @@ class _Look:
             return True  # the other is a dictionary
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
 
-    def _returned(self, names: tuple[str, ...], places: _Places) -> bool:
+    def _returned(self, names: tuple[str, ...], places: _ElementPath) -> bool:
         """Whether functions of the project return numbers there."""
         resolver = self._project.resolver
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
-        if not returned or self._hops > _MOST_HOPS:
+        if not returned or self._hops > _MOST_CALLS:
             return False
-        looks = {name: _Look(self._project, path_of(name), self._hops + 1) for name in names}
+        looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name in names}
         return all(looks[name].at(each, places) for name, each in returned)
 
 
@@ -197,13 +197,13 @@ def _of_sets(call: Call) -> list[Expression] | None:
 def _is_empty(value: Expression) -> bool:
     match value:
         case Call(func=func, args=()):
-            return last_word(func) in ("set", "frozenset", "list")
+            return last_identifier(func) in ("set", "frozenset", "list")
         case Collection(kind="list", items=()):
             return True
     return False
 
 
-def _peeled(expression: Subscript) -> tuple[Expression, _Places] | None:
+def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | None:
     """The value that a part is of, and the places down to the part; parts that no text spells are as ``assignments`` has
     them.
     """
@@ -222,21 +222,21 @@ def _peeled(expression: Subscript) -> tuple[Expression, _Places] | None:
 
 
 # Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
-_STEADY = frozenset({"int", "float", "bool", "none"})
+_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
 # What makes a number of anything.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 # Methods that give some of what a set holds.
-_NARROWING = frozenset({"intersection", "difference", "copy"})
+_SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
 # Calls whose result holds nothing but elements of their first argument.
-_KEEPING = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
+_SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
 
-def holds_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
+def has_stable_elements(project: ValueFlow, path: str, expression: Expression) -> bool:
     """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
-    return _holds(project, path, expression, set())
+    return _has_stable_elements(project, path, expression, set())
 
 
-def becomes_tensor(project: ValueFlow, path: str, spot: Spot) -> bool:
+def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
     """Whether torch makes a tensor of the list that an expression ends in: it takes numbers alone."""
     taken = spot.parent
     if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
@@ -266,7 +266,9 @@ _TENSOR_WORDS = frozenset(
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 
 
-def _holds(project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]) -> bool:
+def _has_stable_elements(
+    project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
+) -> bool:
     """What has been ``seen`` holds what the rest does."""
     key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
@@ -274,30 +276,32 @@ def _holds(project: ValueFlow, path: str, expression: Expression, seen: set[tupl
     seen.add(key)
     match expression:
         case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
-            return _holds(project, path, one, seen)
+            return _has_stable_elements(project, path, one, seen)
         case Operation(op="|", operands=(one, other)):
-            return all(_holds(project, path, each, seen) for each in (one, other))
-        case Call(func=func, args=(arg, *_)) if not _KEEPING.isdisjoint(project.names(path, func)):
-            return _holds(project, path, arg.value, seen)
-        case Call(func=Attribute(value=one, name=word)) if word in _NARROWING:
-            return _holds(project, path, one, seen)
-        case Call(func=Ref(path=(*before, word)) as func) if word in _NARROWING:
-            return _holds(project, path, func._replace(path=tuple(before)), seen)
-        case Call(func=func) if last_word(func) in ("tolist", "unique"):
-            return is_of_tensor(project, path, func)
-        case Comprehension() | Ref() | Call() if elements_are_numerals(project, path, expression):
+            return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
+        case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
+            return _has_stable_elements(project, path, arg.value, seen)
+        case Call(func=Attribute(value=one, name=word)) if word in _SUBSET_METHODS:
+            return _has_stable_elements(project, path, one, seen)
+        case Call(func=Ref(path=(*before, word)) as func) if word in _SUBSET_METHODS:
+            return _has_stable_elements(project, path, func._replace(path=tuple(before)), seen)
+        case Call(func=func) if last_identifier(func) in ("tolist", "unique"):
+            return is_tensor_method(project, path, func)
+        case Comprehension() | Ref() | Call() if elements_are_numbers(project, path, expression):
             return True
-        case Call() if _counts(project, path, expression) or _is_said_to_return(project, path, expression.func):
+        case Call() if _maps_to_numbers(project, path, expression) or _is_annotated_to_return(
+            project, path, expression.func
+        ):
             return True
         case Ref() if _is_declared(project, path, expression):
             return True
         case Ref():
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
-            return bool(found) and all(_holds(project, file, each, seen) for file, each in found)
+            return bool(found) and all(_has_stable_elements(project, file, each, seen) for file, each in found)
     return False
 
 
-def _counts(project: ValueFlow, path: str, call: Call) -> bool:
+def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
     """``map(int, words)``."""
     if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
         return False
@@ -323,7 +327,7 @@ def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
             *(_declared_in_methods(project, name) if ref.path else ()),
         )
     ]
-    return any(is_steady(annotated(kinds_of(project), file, value).element) for file, value in declared)
+    return any(has_stable_hash(annotated(type_inference(project), file, value).element) for file, value in declared)
 
 
 def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
@@ -336,19 +340,19 @@ def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
             yield from declared_attributes(function, word)
 
 
-def _is_said_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
+def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
     """``def cycles(...) -> Set[Tuple[int, ...]]``, whatever its body says no more of."""
     names = project.names(path, func)
     said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
     return bool(said) and all(
-        returns is not None and is_steady(annotated(kinds_of(project), path_of(name), returns).element)
+        returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
         for name, returns in said
     )
 
 
-def is_steady(element: What) -> bool:
+def has_stable_hash(element: AbstractValue) -> bool:
     """Whether values hash the same in every run: numbers, and tuples of them."""
     if element.kind == "tuple":
-        parts = element.items or ((element.of,) if element.of else ())
-        return bool(parts) and all(is_steady(each) for each in parts)
-    return element.kind in _STEADY
+        parts = element.items or ((element.contents,) if element.contents else ())
+        return bool(parts) and all(has_stable_hash(each) for each in parts)
+    return element.kind in _STABLE_KINDS

@@ -1,13 +1,9 @@
-"""What a set is written like: what makes one, and what is declared to be one.
+"""Prefilter of the taint sources: which expressions are iterated, and which of them are provably no sets.
 
-A cheap look at whether an expression may be a set at all, before inference is asked.
-
-What can be no set, however far it is followed: nearly all that a program goes along.
-
-What is found here is more than what ``likely`` finds, which gives up after so many steps. Therefore what leads to nothing
-can be remembered: each variable and each call of a project is followed once, and not for each that leads there.
-
-What the statements and expressions of a file may go along, found without a spot for each.
+It works on syntax and names alone, so type inference is asked about few expressions. There are two tests.
+``may_be_set`` is a bounded search that gives up after so many steps. ``NonSets`` explores everything that an
+expression may stand for; it finds more sets than the first, so what it rules out can be remembered: each variable
+and each call of a project is followed once.
 """
 
 from __future__ import annotations
@@ -21,24 +17,24 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
-    Facts,
+    ExpressionStatement,
     If,
-    Leave,
     Loop,
     Match,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
+    SyntaxTree,
     Try,
     With,
-    parted,
     path_of,
+    split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_word, parts, within
+from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -58,7 +54,7 @@ def makes_set(value: Expression) -> bool:
         case Collection(kind="set") | Comprehension(kind="set"):
             return True
         case Call(func=func):
-            return last_word(func) in _MAKERS
+            return last_identifier(func) in _MAKERS
         case Comprehension(elements=elements):
             return makes_set(elements[-1])
         case Collection(items=items):
@@ -66,29 +62,29 @@ def makes_set(value: Expression) -> bool:
     return False
 
 
-def names_set(annotation: Expression | None) -> bool:
+def mentions_set_type(annotation: Expression | None) -> bool:
     """Whether an annotation, or a factory, names a set anywhere."""
     if annotation is None:
         return False
     if type(annotation) is Ref:  # most are
         return _word(annotation) in _ANNOTATIONS
-    return any(type(each) is Ref and _word(each) in _ANNOTATIONS for each in within(annotation))
+    return any(type(each) is Ref and _word(each) in _ANNOTATIONS for each in subexpressions(annotation))
 
 
-def annotates_set(names: Names, variable: str) -> bool:
+def is_annotated_as_set(names: Names, variable: str) -> bool:
     """Whether a variable or an attribute of a class of the project is annotated so."""
-    return any(how == ":" and names_set(each) for how, each in names.assigned(variable))
+    return any(how == ":" and mentions_set_type(each) for how, each in names.assigned(variable))
 
 
-def takes_set(names: Names, variable: str) -> bool:
+def is_set_parameter(names: Names, variable: str) -> bool:
     """Whether a variable is a parameter that is annotated so."""
     found = names.parameter(variable)
-    return found is not None and names_set(found.param.annotation)
+    return found is not None and mentions_set_type(found.param.annotation)
 
 
 def returns_set(names: Names, function: str) -> bool:
     """Whether the result of a function of the project is annotated so."""
-    return any(names_set(each.returns) for each in names.functions(function))
+    return any(mentions_set_type(each.returns) for each in names.functions(function))
 
 
 def _word(ref: Ref) -> str:
@@ -96,34 +92,34 @@ def _word(ref: Ref) -> str:
 
 
 # What gives one of its operands, or a set of several.
-ALGEBRA = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
+SET_OPERATORS = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
 # Methods that give their object, or what is in it; calls that give what they are handed.
-LOOKING_UP = frozenset({"copy", "get", "pop", "setdefault"})
-HANDING = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
+LOOKUP_METHODS = frozenset({"copy", "get", "pop", "setdefault"})
+IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
 # Likewise of what is in them: methods, and calls that go along what they are handed.
-PARTS = frozenset({"items", "values"})
-ALONG = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
-_MOST = 80
+PART_METHODS = frozenset({"items", "values"})
+ITERATING_CALLS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
+_MOST_SEEN = 80
 
 
 def may_be_set(names: Names, path: str, expression: Expression) -> bool:
     """Whether anything that an expression stands for is written like a set."""
-    return _Look(names).may_be(path, expression)
+    return _SetSearch(names).may_be(path, expression)
 
 
-class _Look:
+class _SetSearch:
     """One look; each value is looked at once."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.seen: set[tuple[str, int]] = set()
-        self.gone: set[tuple[str, str]] = set()
+        self.iterated: set[tuple[str, str]] = set()
 
     def may_be(self, path: str, expression: Expression) -> bool:
         if _is_annotated(self.names, path, expression):
             return True
-        for file, value in self.names.made(path, expression):
-            if len(self.seen) > _MOST:
+        for file, value in self.names.values_through_calls(path, expression):
+            if len(self.seen) > _MOST_SEEN:
                 break
             if self._is_written(file, value):
                 return True
@@ -134,30 +130,30 @@ class _Look:
         if key in self.seen:
             return False
         self.seen.add(key)
-        return self._shape(path, value)
+        return self._is_written_as_set(path, value)
 
     def _around(self, path: str, value: Expression) -> Iterator[Expression]:
         """What a variable is an element of, once: what a loop or a comprehension goes along."""
         if isinstance(value, Ref) and not value.path:
             for root in value.roots:
-                if (path, root) not in self.gone and len(self.gone) < _MOST:
-                    self.gone.add((path, root))
+                if (path, root) not in self.iterated and len(self.iterated) < _MOST_SEEN:
+                    self.iterated.add((path, root))
                     yield from (each for how, each in self.names.assigned(f"{path}{root}") if how == "[]")
 
-    def _shape(self, path: str, value: Expression) -> bool:
+    def _is_written_as_set(self, path: str, value: Expression) -> bool:
         names = self.names
         match value:
             case _ if makes_set(value):
                 return True
-            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKING_UP or word in PARTS:
+            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKUP_METHODS or word in PART_METHODS:
                 return self.may_be(path, func._replace(path=tuple(words)))
-            case Call(func=Attribute(value=inner, name=word)) if word in LOOKING_UP or word in PARTS:
+            case Call(func=Attribute(value=inner, name=word)) if word in LOOKUP_METHODS or word in PART_METHODS:
                 return self.may_be(path, inner)
             case Call(func=func, args=args):
-                if last_word(func) in HANDING or last_word(func) in ALONG:
-                    return any(self.may_be(path, arg.value) or names_set(arg.value) for arg in args)
+                if last_identifier(func) in IDENTITY_CALLS or last_identifier(func) in ITERATING_CALLS:
+                    return any(self.may_be(path, arg.value) or mentions_set_type(arg.value) for arg in args)
                 return any(returns_set(names, name) for name in names.names(path, func) if ":" in name)
-            case Operation(op=op, operands=operands) if op in ALGEBRA:
+            case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
@@ -172,13 +168,15 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
         return False
     for root in value.roots:
         if not value.path:
-            if takes_set(names, f"{path}{root}"):
+            if is_set_parameter(names, f"{path}{root}"):
                 return True
-            if any(how == "|=" or (how == ":" and names_set(each)) for how, each in names.assigned(f"{path}{root}")):
+            if any(
+                how == "|=" or (how == ":" and mentions_set_type(each)) for how, each in names.assigned(f"{path}{root}")
+            ):
                 return True
     if len(value.path) == 1:
         for owner in names.names_of(path, value._replace(path=())):
-            if annotates_set(names, f"{owner.removesuffix('()')}.{value.path[0]}"):
+            if is_annotated_as_set(names, f"{owner.removesuffix('()')}.{value.path[0]}"):
                 return True
     return False
 
@@ -193,32 +191,34 @@ _UNNAMED = -1
 _SET = Collection(0, 0, "set", ())
 
 
-class Barren:
+class NonSets:
     """Answers for the expressions of a project."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._barren: set[_Key] = set()
-        self._fertile: set[_Key] = set()
+        self._never_sets: set[_Key] = set()
+        self._maybe_sets: set[_Key] = set()
         # So many more values may be looked at in vain: what was found to be barren is remembered, what led to a set is not.
-        self._left = _MOST_STEPS
+        self._steps_left = _MOST_STEPS
 
-    def holds(self, path: str, expression: Expression) -> bool:
+    def is_never_set(self, path: str, expression: Expression) -> bool:
         """Whether nothing that an expression may stand for is written like a set; false where that takes too long to tell."""
-        if (known := _key(path, expression)) in self._barren:
+        if (known := _key(path, expression)) in self._never_sets:
             return True
-        if known in self._fertile or self._left <= 0 or makes_set(expression):
+        if known in self._maybe_sets or self._steps_left <= 0 or makes_set(expression):
             return False
-        came: dict[_Key, _Key | None] = {}
-        last, steps = self._followed(path, expression, came)
+        reached_from: dict[_Key, _Key | None] = {}
+        last, steps = self._followed(path, expression, reached_from)
         if last is None:
-            self._barren.update(came)
+            self._never_sets.update(reached_from)
             return True
-        self._left -= steps
-        self._note(came, last)
+        self._steps_left -= steps
+        self._note(reached_from, last)
         return False
 
-    def _followed(self, path: str, expression: Expression, came: dict[_Key, _Key | None]) -> tuple[_Key | None, int]:
+    def _followed(
+        self, path: str, expression: Expression, reached_from: dict[_Key, _Key | None]
+    ) -> tuple[_Key | None, int]:
         """What leads to a set, or to more than is followed, and how many values were looked at; ``came`` is for what they are
         and what led to each.
         """
@@ -228,11 +228,11 @@ class Barren:
             file, value, to = left.pop()
             key = _key(file, value)
             if key is not None:
-                if key in self._fertile:
+                if key in self._maybe_sets:
                     return to or _UNNAMED, steps
-                if key in came or key in self._barren:
+                if key in reached_from or key in self._never_sets:
                     continue
-                came[key] = to
+                reached_from[key] = to
                 to = key
             found = list(self._behind(file, value))
             steps += len(found)
@@ -241,11 +241,11 @@ class Barren:
             left += [(at, each, to) for at, each in found]
         return None, steps
 
-    def _note(self, came: dict[_Key, _Key | None], to: _Key | None) -> None:
+    def _note(self, reached_from: dict[_Key, _Key | None], to: _Key | None) -> None:
         """All that has led to a set does."""
         while to is not None and to != _UNNAMED:
-            self._fertile.add(to)
-            to = came[to]
+            self._maybe_sets.add(to)
+            to = reached_from[to]
 
     def _behind(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
         """What a value may stand for, one step on."""
@@ -258,7 +258,7 @@ class Barren:
                 yield from self._of_attribute(path, value, word)
             case Call():
                 yield from self._of_call(path, value)
-            case Operation(op=op, operands=operands) if op in ALGEBRA:
+            case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 yield from ((path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 yield path, inner
@@ -272,35 +272,35 @@ class Barren:
         for how, value in self._names.assigned(name):
             if how in ("=", "[]"):
                 yield path, value
-            elif how == "|=" or (how == ":" and names_set(value)):
+            elif how == "|=" or (how == ":" and mentions_set_type(value)):
                 yield path, _SET
-        if takes_set(self._names, name):
+        if is_set_parameter(self._names, name):
             yield path, _SET
         yield from self._names.passed(name)
 
     def _of_attribute(self, path: str, ref: Ref, word: str) -> Iterator[tuple[str, Expression]]:
         names = self._names
         for owner in names.names_of(path, ref._replace(path=())):
-            file, colon, rest = parted(owner)
+            file, colon, rest = split_name(owner)
             if colon and not rest:
                 for target in names.modules.attribute(file, word) or ():
                     yield from self._of_variable(target)
             elif colon:
-                if annotates_set(names, f"{owner.removesuffix('()')}.{word}"):
+                if is_annotated_as_set(names, f"{owner.removesuffix('()')}.{word}"):
                     yield file, _SET
                 if owner.endswith("()"):
                     yield from names.attribute_values(owner[:-2], word)
 
     def _of_call(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
-        func, word = call.func, last_word(call.func)
-        if word in LOOKING_UP or word in PARTS:
+        func, word = call.func, last_identifier(call.func)
+        if word in LOOKUP_METHODS or word in PART_METHODS:
             if isinstance(func, Ref) and func.path:
                 yield path, func._replace(path=func.path[:-1])
             elif isinstance(func, Attribute):
                 yield path, func.value
-        if word in HANDING or word in ALONG:
+        if word in IDENTITY_CALLS or word in ITERATING_CALLS:
             for arg in call.args:
-                yield path, _SET if names_set(arg.value) else arg.value
+                yield path, _SET if mentions_set_type(arg.value) else arg.value
         for name in self._names.names(path, func):
             if ":" in name:
                 if returns_set(self._names, name):
@@ -316,7 +316,7 @@ def _key(path: str, value: Expression) -> _Key | None:
 
 
 # The words of calls that may take an order.
-_TAKERS = frozenset(
+_ITERATING_WORDS = frozenset(
     {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
@@ -326,11 +326,11 @@ _TAKERS = frozenset(
 _BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
 
 
-def goings(facts: Facts) -> list[Expression]:
+def iteration_sites(facts: SyntaxTree) -> list[Expression]:
     """All expressions that stand where an order can be taken, and some that do not, in no order."""
     found: list[Expression] = []
     left: list[Any] = [statement for body in bodies(facts) for statement in body]
-    take, look = left.pop, _INSIDE.get
+    take, look = left.pop, _CHILDREN.get
     while left:
         it = take()
         inside = look(type(it))
@@ -339,22 +339,22 @@ def goings(facts: Facts) -> list[Expression]:
     return found
 
 
-def is_giving(operation: Operation) -> bool:
+def iterates_operand(operation: Operation) -> bool:
     """Whether an operation goes along its operand: ``yield from`` and a star, which a product has not."""
     return operation.op == "yield from" or (operation.op == "*" and len(operation.operands) == 1)
 
 
-def taken_by(call: Call) -> list[Expression]:
+def iterated_arguments(call: Call) -> list[Expression]:
     """What a call may go along; what ``dict`` is given by keywords it keeps as it is."""
-    word = last_word(call.func)
+    word = last_identifier(call.func)
     if word in _BY_KEYWORDS:
         return [arg.value for arg in call.args if arg.keyword is None]
     if word == "iter" and len(call.args) > 1:
         return []  # it calls the one until that gives the other
-    return [arg.value for arg in call.args if word in _TAKERS or arg.star == "*"]
+    return [arg.value for arg in call.args if word in _ITERATING_WORDS or arg.star == "*"]
 
 
-def is_unpacking(statement: Assign) -> bool:
+def iterates_value(statement: Assign) -> bool:
     """Whether an assignment may go along its value."""
     return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
 
@@ -363,18 +363,18 @@ def _of_call(it: Call, found: list[Expression]) -> Sequence[Expression]:
     func, args = it.func, it.args
     if not args:
         return () if type(func) is Ref else (func,)
-    found += taken_by(it)
+    found += iterated_arguments(it)
     values = [arg.value for arg in args]
     return values if type(func) is Ref else (func, *values)
 
 
 def _of_comprehension(it: Comprehension, found: list[Expression]) -> Sequence[Expression]:
     found += [clause.source for clause in it.clauses]
-    return parts(it)
+    return operands_of(it)
 
 
 def _of_operation(it: Operation, found: list[Expression]) -> Sequence[Expression]:
-    if is_giving(it):
+    if iterates_operand(it):
         found += it.operands
     return it.operands
 
@@ -382,7 +382,7 @@ def _of_operation(it: Operation, found: list[Expression]) -> Sequence[Expression
 def _of_assign(it: Assign, found: list[Expression]) -> Sequence[Expression]:
     if it.value is None:
         return it.targets
-    if is_unpacking(it):
+    if iterates_value(it):
         found.append(it.value)
     return (it.value, *it.targets)
 
@@ -397,7 +397,7 @@ def _of_statement(it: Statement, _: list[Expression]) -> Sequence[Expression | S
 
 
 # What is in each kind of record but names; what it may go along is added to what has been found.
-_INSIDE: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
+_CHILDREN: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
     Call: _of_call,
     Comprehension: _of_comprehension,
     Operation: _of_operation,
@@ -405,10 +405,10 @@ _INSIDE: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
     Subscript: lambda it, _: (it.value, *it.indices),
     Collection: lambda it, _: it.items,
     Assign: _of_assign,
-    Do: lambda it, _: (it.value,),
+    ExpressionStatement: lambda it, _: (it.value,),
     If: lambda it, _: (it.test, *it.body, *it.orelse),
     Loop: _of_loop,
-    Leave: lambda it, _: it.values,
-    Define: lambda it, _: it.values,
+    SimpleStatement: lambda it, _: it.values,
+    DefinitionStatement: lambda it, _: it.values,
     **dict.fromkeys((With, Try, Match), _of_statement),
 }

@@ -1,22 +1,23 @@
-"""Calls that list a directory in the order that the file system gives.
-
-Calls that hand out results in the order in which they are finished.
-
-Where the order of a set is taken.
-"""
+"""Taint sources: calls that list a directory, calls that give results as they complete, and iterations of sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.dataflow.taint.context import Here, Order, Taken
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, holds_numbers, is_steady
-from torchrepro_lint.dataflow.taint.prefilter import goings, is_giving, is_unpacking, may_be_set, taken_by
-from torchrepro_lint.dataflow.taint.propagation import steps
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SET, WALK, Shape
-from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.dataflow.types.lattice import What
+from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements, has_stable_hash
+from torchrepro_lint.dataflow.taint.prefilter import (
+    iterated_arguments,
+    iterates_operand,
+    iterates_value,
+    iteration_sites,
+    may_be_set,
+)
+from torchrepro_lint.dataflow.taint.propagation import transfer
+from torchrepro_lint.dataflow.taint.transfer import LISTING, SET, WALK, OrderTaint
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -30,13 +31,13 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
 )
-from torchrepro_lint.syntax.visitor import last_word
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import OrderFlow
+    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 _LISTINGS = {
@@ -47,16 +48,16 @@ _LISTINGS = {
     "glob.glob": "glob.glob",
     "glob.iglob": "glob.iglob",
 }
-_METHODS = frozenset({"iterdir", "glob", "rglob", "walk"})
+_PATH_METHODS = frozenset({"iterdir", "glob", "rglob", "walk"})
 _LISTS = frozenset({"os.listdir", "glob.glob"})
 
 
 class Listing(NamedTuple):
     """A listing: how people write it, what it holds, and whether it is a list (else an iterator)."""
 
-    site: Site
+    site: CallSite
     label: str
-    shape: Shape
+    taint: OrderTaint
     is_list: bool
 
 
@@ -69,14 +70,14 @@ def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
             yield Listing(site, label, WALK if walks else LISTING, label in _LISTS)
 
 
-def _label(project: ValueFlow, path: str, site: Site) -> str:
+def _label(project: ValueFlow, path: str, site: CallSite) -> str:
     for name in site.names:
         if name in _LISTINGS:
             return _LISTINGS[name]
-    return _of_path(project, path, site) if last_word(site.call.func) in _METHODS else ""
+    return _of_path(project, path, site) if last_identifier(site.call.func) in _PATH_METHODS else ""
 
 
-def _of_path(project: ValueFlow, path: str, site: Site) -> str:
+def _of_path(project: ValueFlow, path: str, site: CallSite) -> str:
     match site.call.func:
         case Ref(path=(*words, word)):
             receiver: Expression = site.call.func._replace(path=tuple(words))
@@ -89,7 +90,7 @@ def _of_path(project: ValueFlow, path: str, site: Site) -> str:
 
 def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
     """Whether inference knows a path, or where it knows nothing, whether something of the project passes one."""
-    kinds = kinds_of(project)
+    kinds = type_inference(project)
     known = kinds.of(path, receiver).kind
     if known or not isinstance(receiver, Ref):
         return known == "path"
@@ -108,10 +109,10 @@ _COMPLETIONS = frozenset(
 )
 
 
-def completions(project: ProgramIndex, path: str) -> Iterator[tuple[Site, str]]:
+def completions(project: ProgramIndex, path: str) -> Iterator[tuple[CallSite, str]]:
     """The calls of a module, with the word that people write."""
     for site in project.calls(path):
-        word = last_word(site.call.func)
+        word = last_identifier(site.call.func)
         if not _COMPLETIONS.isdisjoint(site.names) or (
             word == "imap_unordered" and not any(":" in n for n in site.names)
         ):
@@ -128,42 +129,42 @@ _ELSEWHERE = frozenset(
 class SetOrder(NamedTuple):
     """An expression that takes the order of a set, the set, what its elements are, and what that order decides."""
 
-    order: Order
-    elements: What
-    taken: Taken
+    order: OrderObservation
+    elements: AbstractValue
+    taken: Sink
 
 
-def set_orders(project: OrderFlow, path: str) -> Iterator[SetOrder]:
+def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
     """The places of a module that take the order of a set whose elements' hashes differ between runs."""
-    kinds = kinds_of(project)
-    orders = project.orders
-    likely = _likely(project, path)
-    for node, spot in orders.uses.spots(path).items() if likely else ():
-        if id(node) not in likely or not may_take(node, spot):
+    kinds = type_inference(project)
+    analysis = project.taint
+    likely = _candidates(project, path)
+    for node, spot in analysis.uses.spots(path).items() if likely else ():
+        if id(node) not in likely or not may_iterate(node, spot):
             continue
         what = kinds.of(path, node)
-        if what.kind not in _SETS or is_steady(what.element) or holds_numbers(project, path, node):
+        if what.kind not in _SETS or has_stable_hash(what.element) or has_stable_elements(project, path, node):
             continue
         if isinstance(node, Ref) and _is_passed_lists(project, path, node):
             continue
         if becomes_tensor(project, path, spot):
             continue
-        for step in steps(orders, Here(path, node, SET)):
-            if isinstance(step, Order) and (taken := orders.decides(step.then)) is not None:
+        for step in transfer(analysis, TaintedValue(path, node, SET)):
+            if isinstance(step, OrderObservation) and (taken := analysis.first_sink(step.continuations)) is not None:
                 yield SetOrder(step, what.element, taken)
 
 
-def _likely(project: OrderFlow, path: str) -> set[int]:
+def _candidates(project: TaintFlow, path: str) -> set[int]:
     """The identities of what the file may go along and that may be a set: few files have any."""
-    barren = project.orders.barren
+    barren = project.taint.non_sets
     return {
         id(node)
-        for node in goings(project.files[path])
-        if _may_make(node) and not barren.holds(path, node) and may_be_set(project.resolver, path, node)
+        for node in iteration_sites(project.files[path])
+        if _may_give_set(node) and not barren.is_never_set(path, node) and may_be_set(project.resolver, path, node)
     }
 
 
-def _may_make(node: Expression) -> bool:
+def _may_give_set(node: Expression) -> bool:
     """Whether an expression, by what it is, may give a set."""
     match node:
         case Constant() | Lambda():
@@ -171,23 +172,23 @@ def _may_make(node: Expression) -> bool:
         case Collection(kind=kind) | Comprehension(kind=kind):
             return kind == "set"
         case Call(func=func):
-            return last_word(func) not in _ELSEWHERE
+            return last_identifier(func) not in _ELSEWHERE
     return True
 
 
-def _is_passed_lists(project: OrderFlow, path: str, ref: Ref) -> bool:
+def _is_passed_lists(project: TaintFlow, path: str, ref: Ref) -> bool:
     """Whether a parameter of a private function is given lists by all that call it, whatever its annotation says."""
     for root in ref.roots if not ref.path else ():
         found = project.resolver.parameter(path + root)
         if found is None or not found.function.name.rpartition(".")[2].rpartition(":")[2].startswith("_"):
             return False
-        kinds = [kinds_of(project).of(file, value).kind for file, value in project.resolver.passed(path + root)]
+        kinds = [type_inference(project).of(file, value).kind for file, value in project.resolver.passed(path + root)]
         if not kinds or not all(kind in ("list", "tuple") for kind in kinds):
             return False
     return not ref.path
 
 
-def may_take(node: Expression, spot: Spot) -> bool:
+def may_iterate(node: Expression, spot: ExpressionPosition) -> bool:
     """Whether an expression stands where an order can be taken."""
     if spot.written:
         return False
@@ -195,13 +196,13 @@ def may_take(node: Expression, spot: Spot) -> bool:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
         case Call():
-            return any(each is node for each in taken_by(spot.parent))
+            return any(each is node for each in iterated_arguments(spot.parent))
         case Comprehension(clauses=clauses):
             return any(clause.source is node for clause in clauses)
         case Operation():
-            return is_giving(spot.parent)
+            return iterates_operand(spot.parent)
     return False
 
 
-def _is_unpacked(spot: Spot) -> bool:
-    return isinstance(spot.statement, Assign) and is_unpacking(spot.statement)
+def _is_unpacked(spot: ExpressionPosition) -> bool:
+    return isinstance(spot.statement, Assign) and iterates_value(spot.statement)

@@ -1,8 +1,7 @@
-"""What is known of a value whose order, or whose place in an order, is arbitrary.
+"""Taint kinds and sanitisers: which part of a value an arbitrary order decides, and what calls do to that order.
 
-What calls do to the order of what they are given.
-
-Methods that are called by a name that is put together: ``getattr(self, f"get_{word}_names")()``.
+A call may sanitise (``sorted``, ``len``), keep, or consume the order of an argument. Methods that are called by a
+computed name, ``getattr(self, f"get_{word}_names")()``, are matched by pattern.
 """
 
 from __future__ import annotations
@@ -13,15 +12,24 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.source.globs import between, in_order
-from torchrepro_lint.syntax.nodes import Call, Constant, Define, Expression, Facts, Operation, Ref, Statement
-from torchrepro_lint.syntax.visitor import expressions, parts, statements
+from torchrepro_lint.source.globs import sequence_with_gaps, split_at_gaps
+from torchrepro_lint.syntax.nodes import (
+    Call,
+    Constant,
+    DefinitionStatement,
+    Expression,
+    Operation,
+    Ref,
+    Statement,
+    SyntaxTree,
+)
+from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.uses import Uses
+    from torchrepro_lint.dataflow.uses import DefUse
 
 
-class Shape(NamedTuple):
+class OrderTaint(NamedTuple):
     """A value that holds an arbitrary order, or is decided by one.
 
     ``kind`` is ``set``, ``sequence`` (anything that is gone along: a list, an iterator), ``completion`` (the same, where
@@ -32,65 +40,65 @@ class Shape(NamedTuple):
     """
 
     kind: str
-    inner: tuple[tuple[int | None, Shape], ...] = ()
+    contents: tuple[tuple[int | None, OrderTaint], ...] = ()
 
     @property
-    def is_arbitrary(self) -> bool:
+    def is_unordered(self) -> bool:
         """Whether going along it is in no certain order."""
-        return self.kind in _ARBITRARY
+        return self.kind in _UNORDERED
 
     @property
-    def is_decided(self) -> bool:
+    def is_order_dependent(self) -> bool:
         """Whether an order was taken for it, there or in what it holds; who gets a set may still sort it."""
-        return self.kind not in ("set", "plain", "table") or any(inner.is_decided for _, inner in self.inner)
+        return self.kind not in ("set", "plain", "table") or any(inner.is_order_dependent for _, inner in self.contents)
 
-    def item(self, index: int | None) -> Shape | None:
+    def item(self, index: int | None) -> OrderTaint | None:
         """The shape of the element at a position; None as the position means any element."""
-        found = [shape for at, shape in self.inner if at is None or index is None or at == index]
+        found = [taint for at, taint in self.contents if at is None or index is None or at == index]
         return found[0] if found else None
 
-    def element(self) -> Shape | None:
+    def element(self) -> OrderTaint | None:
         """The shape of any element that it gives to who goes along it."""
         return None if self.kind == "table" else self.item(None)
 
-    def holding(self) -> Shape | None:
+    def sorted_items(self) -> OrderTaint | None:
         """The same in a certain order."""
-        return Shape("plain", self.inner) if self.inner and self.kind != "table" else None
+        return OrderTaint("plain", self.contents) if self.contents and self.kind != "table" else None
 
-    def along(self) -> Shape:
+    def as_sequence(self) -> OrderTaint:
         """The list of its elements in the order in which it gives them."""
         if self.kind == "table":
-            return Shape("plain")
-        return self if self.kind in ("plain", "completion") else Shape("sequence", self.inner)
+            return OrderTaint("plain")
+        return self if self.kind in ("plain", "completion") else OrderTaint("sequence", self.contents)
 
 
-_ARBITRARY = frozenset({"set", "sequence", "completion", "walk", "mapping"})
+_UNORDERED = frozenset({"set", "sequence", "completion", "walk", "mapping"})
 
-SET = Shape("set")
-LISTING = Shape("sequence")
-COMPLETION = Shape("completion")
-MAPPING = Shape("mapping")
-SCALAR = Shape("scalar")
-WALK = Shape("walk", ((None, Shape("plain", ((1, LISTING), (2, LISTING)))),))
+SET = OrderTaint("set")
+LISTING = OrderTaint("sequence")
+COMPLETION = OrderTaint("completion")
+MAPPING = OrderTaint("mapping")
+SCALAR = OrderTaint("scalar")
+WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING)))),))
 
 
-def held(shape: Shape, at: int | None = None) -> Shape:
+def container_of(taint: OrderTaint, at: int | None = None) -> OrderTaint:
     """A container that holds a value of that shape, at a position or anywhere."""
-    return Shape("plain", ((at, shape),))
+    return OrderTaint("plain", ((at, taint),))
 
 
-def valued(shape: Shape) -> Shape:
+def mapping_to(taint: OrderTaint) -> OrderTaint:
     """A dict that holds a value of that shape under some key."""
-    return Shape("table", ((None, shape),))
+    return OrderTaint("table", ((None, taint),))
 
 
-def depth(shape: Shape) -> int:
+def nesting_depth(taint: OrderTaint) -> int:
     """How many containers are around the innermost shape."""
-    return 1 + max((depth(inner) for _, inner in shape.inner), default=0)
+    return 1 + max((nesting_depth(inner) for _, inner in taint.contents), default=0)
 
 
 # Calls whose result does not depend on the order of their argument, or that nobody reads as data.
-_FREE = re.compile(
+_SANITISERS = re.compile(
     r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
@@ -108,7 +116,7 @@ _SET_METHODS = frozenset(
     | {"intersection_update", "difference_update", "symmetric_difference_update"}
 )
 # Methods, of whatever object, that look something up, say something or take something away.
-_FREE_WORDS = _SET_METHODS | frozenset(
+_SANITISING_METHODS = _SET_METHODS | frozenset(
     {"add", "discard", "remove", "get", "index", "count", "startswith", "endswith", "update", "pop", "setdefault"}
     | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "echo", "secho", "rule"}
     | {"set_description", "set_postfix", "set_description_str", "set_postfix_str", "isin", "drop", "has", "exists"}
@@ -127,18 +135,18 @@ _FREE_WORDS = _SET_METHODS | frozenset(
 )
 # Methods of pools, whatever their class: the results come in the order of what they go along.
 _MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
-_SAYING = re.compile(
+_REPORTING_WORDS = re.compile(
     r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
     r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
     r"\w*(Error|Exception|Warning)"
 )
 # What is given under such a name is only asked whether it holds something.
-_ASKED = re.compile(
+_MEMBERSHIP_NAMES = re.compile(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
 # Calls whose result goes along in the order of an argument.
-_KEPT = re.compile(
+_ORDER_KEEPING = re.compile(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
     r"tqdm(\.\w+)*\.(tqdm|trange|tqdm_notebook)|tqdm\.(tqdm|auto)|rich\.progress\.track|alive_progress\.alive_it|"
@@ -167,10 +175,10 @@ _DRAWS = re.compile(
 )
 
 # Databases, in which what is put goes under a key, and into no row.
-_STORES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
+_DATABASES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
 
 
-def effect(names: tuple[str, ...], word: str, written: bool) -> str:
+def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call of these names does to an argument's order.
 
     ``free`` (nothing depends on it), ``keep`` (the result is in that order), ``same``, ``enumerate``, ``zip``, ``next``,
@@ -189,28 +197,28 @@ def effect(names: tuple[str, ...], word: str, written: bool) -> str:
                 return what
     if any(":" in name for name in names):
         return "project"
-    if word == "put" and any(name.startswith(_STORES) for name in names):
+    if word == "put" and any(name.startswith(_DATABASES) for name in names):
         return "unknown"
     if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put", "format"):
-        return _RECEIVING[word]
+        return _RECEIVER_EFFECTS[word]
     if written and word in _MAPPING_WORDS:
         return "keep"
-    if (written and word in _FREE_WORDS) or _SAYING.fullmatch(word):
+    if (written and word in _SANITISING_METHODS) or _REPORTING_WORDS.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
 
 
-def is_pattern(names: tuple[str, ...], position: int) -> bool:
+def is_regex(names: tuple[str, ...], position: int) -> bool:
     """Whether an argument is a regular expression: a class of characters, or alternatives, in whatever order."""
     return position == 0 and any(name.startswith("re.") and name != "re.escape" for name in names)
 
 
-def is_asked(name: str | None) -> bool:
+def is_membership_name(name: str | None) -> bool:
     """Whether a keyword, by its name, takes something that is only asked whether it holds a thing."""
-    return name is not None and _ASKED.fullmatch(name) is not None
+    return name is not None and _MEMBERSHIP_NAMES.fullmatch(name) is not None
 
 
-def gives_a_set(word: str) -> bool:
+def returns_set(word: str) -> bool:
     """Whether a method of a set gives another set."""
     return word in ("union", "intersection", "difference", "symmetric_difference", "copy")
 
@@ -223,7 +231,7 @@ _BUILTINS = {
     "builtins.set": "free",
     "builtins.frozenset": "free",
 }
-_RECEIVING = {
+_RECEIVER_EFFECTS = {
     "extend": "extend",
     "extendleft": "extend",
     "append": "append",
@@ -233,17 +241,23 @@ _RECEIVING = {
     "join": "text",
     "format": "text",
 }
-_PATTERNS = ((_FREE, "free"), (_COLLATING, "collate"), (_DRAWS, "draw"), (_KEPT, "keep"), (_TEXTS, "text"))
+_PATTERNS = (
+    (_SANITISERS, "free"),
+    (_COLLATING, "collate"),
+    (_DRAWS, "draw"),
+    (_ORDER_KEEPING, "keep"),
+    (_TEXTS, "text"),
+)
 
 
 # So many letters of a name must be given, or it might be any.
-_LEAST = 4
+_LEAST_LETTERS = 4
 
 
-class Spelled:
+class DynamicCalls:
     """Answers for all files that call what ``getattr`` gives."""
 
-    def __init__(self, uses: Uses, files: tuple[str, ...]) -> None:
+    def __init__(self, uses: DefUse, files: tuple[str, ...]) -> None:
         self._uses, self._files = uses, files
 
     def calls(self, word: str) -> list[tuple[str, Call]]:
@@ -263,7 +277,7 @@ class Spelled:
         return found
 
 
-def _called_results(facts: Facts) -> Iterator[Call]:
+def _called_results(facts: SyntaxTree) -> Iterator[Call]:
     """The calls of what another call returns, in the bodies that may call what ``getattr`` does."""
     results = set(facts.calling(""))
     for number in facts.calling("getattr"):
@@ -281,7 +295,7 @@ def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
     """What the statements of a body evaluate, those of classes in it, too."""
     for statement in statements(body):
         yield from expressions(statement)
-        if isinstance(statement, Define):
+        if isinstance(statement, DefinitionStatement):
             yield from _evaluated(statement.body)
 
 
@@ -293,16 +307,16 @@ def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
             each = left.pop()
             if type(each) is Call and type(each.func) is Call:
                 yield each
-            left += reversed(parts(each))
+            left += reversed(operands_of(each))
 
 
 def _pattern(call: Expression) -> re.Pattern[str] | None:
     match call:
         case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
             texts = _texts(name.value)
-            if sum(map(len, texts)) >= _LEAST:
-                pieces = ["".join(map(re.escape, piece)) for piece in between(texts, "")]
-                return re.compile(in_order(pieces, r"\w*", count()))
+            if sum(map(len, texts)) >= _LEAST_LETTERS:
+                pieces = ["".join(map(re.escape, piece)) for piece in split_at_gaps(texts, "")]
+                return re.compile(sequence_with_gaps(pieces, r"\w*", count()))
     return None
 
 

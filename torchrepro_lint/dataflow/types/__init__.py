@@ -1,6 +1,7 @@
-"""What values are: ``kinds_of(project).of(path, expression)`` is a ``What``."""
+"""Type inference: kind, dtype, shape, device, layout and gradient of values, by abstract interpretation.
 
-from torchrepro_lint.dataflow.types.inference import Kinds, kinds_of
-from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
-
-__all__ = ["UNKNOWN", "Kinds", "What", "kinds_of"]
+- `type_inference` of `inference`: the inference of a project; `of(path, expression)` is an `AbstractValue`
+- `AbstractValue`, `join`, `meet` of `lattice`: the lattice
+- `TensorFacts`, `sparse_variables` of `tensors`: what is known of a tensor, as yes-or-no questions
+- `instance_of`, `annotated` of `annotations`: the types of instances and annotations
+"""

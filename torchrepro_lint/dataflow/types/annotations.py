@@ -1,10 +1,7 @@
-"""What the classes and constants of other libraries are.
+"""Types by annotation: what annotations say of a value, and what instances of a class are.
 
-Annotations in quotes.
-
-Instance types: what an object of a class is, by the class and the bases that it has from outside.
-
-What annotations say of a value, jaxtyping's shapes included.
+Quoted annotations, unions, containers and jaxtyping's shapes are read, and the classes and constants of other
+libraries.
 """
 
 from __future__ import annotations
@@ -14,9 +11,18 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, What, joined, tensor
-from torchrepro_lint.source.ipython import REFUSALS, parse
-from torchrepro_lint.syntax.nodes import Attribute, Collection, Constant, Expression, Facts, Operation, Ref, Subscript
+from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue, join_all, tensor
+from torchrepro_lint.source.ipython import PARSER_ERRORS, parse
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+    SyntaxTree,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -50,40 +56,40 @@ DTYPES = {
     **dict.fromkeys(("complex64", "cfloat", "complex128", "cdouble", "complex32"), ("", "complex")),
 }
 
-_CLASSES: dict[str, What] = {
-    **{f"builtins.{word}": What(word) for word in ("set", "frozenset", "list", "tuple", "dict", "int", "float", "bool", "bytes")},
-    "builtins.str": What("str", of=What("str")),
-    "builtins.range": What("iterator", of=What("int")),
-    **{f"typing.{word}": What("set") for word in ("Set", "MutableSet", "AbstractSet")},
-    **{f"collections.abc.{word}": What("set") for word in ("Set", "MutableSet")},
-    "typing.FrozenSet": What("frozenset"),
-    "typing.List": What("list"),
-    "typing.Tuple": What("tuple"),
-    "typing.Dict": What("dict"),
-    **{f"collections.{word}": What("dict") for word in ("OrderedDict", "defaultdict", "Counter")},
-    **{f"typing.{word}": What("dict") for word in ("OrderedDict", "DefaultDict", "Counter")},
-    **{f"typing.{word}": What("iterator") for word in ("Iterator", "Iterable", "Generator")},
-    **{f"collections.abc.{word}": What("iterator") for word in ("Iterator", "Iterable", "Generator")},
-    **{f"pathlib.{word}": What("path") for word in ("Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath")},
-    **{f"numpy.{word}": What("ndarray") for word in ("ndarray", "array")},
-    "numpy.typing.NDArray": What("ndarray"),
-    "pandas.DataFrame": What("dataframe"),
-    "pandas.Series": What("series"),
-    "pandas.core.frame.DataFrame": What("dataframe"),
-    "pandas.core.series.Series": What("series"),
-    "torch.Tensor": What("tensor"),
-    "torch._tensor.Tensor": What("tensor"),
-    "torch.nn.Parameter": What("parameter"),
-    "torch.nn.parameter.Parameter": What("parameter"),
-    "torch.Generator": What("generator", name="torch.Generator"),
-    "numpy.random.Generator": What("generator", name="numpy.random.Generator"),
-    "numpy.random.RandomState": What("generator", name="numpy.random.RandomState"),
-    "random.Random": What("generator", name="random.Random"),
-    "torch.utils.data.DataLoader": What("loader", name="torch.utils.data.DataLoader"),
-    "torch.utils.data.dataloader.DataLoader": What("loader", name="torch.utils.data.DataLoader"),
-    "torch.device": What("device"),
-    "torch.dtype": What("dtype"),
-    "torch.Size": What("tuple", of=What("int")),
+_CLASSES: dict[str, AbstractValue] = {
+    **{f"builtins.{word}": AbstractValue(word) for word in ("set", "frozenset", "list", "tuple", "dict", "int", "float", "bool", "bytes")},
+    "builtins.str": AbstractValue("str", contents=AbstractValue("str")),
+    "builtins.range": AbstractValue("iterator", contents=AbstractValue("int")),
+    **{f"typing.{word}": AbstractValue("set") for word in ("Set", "MutableSet", "AbstractSet")},
+    **{f"collections.abc.{word}": AbstractValue("set") for word in ("Set", "MutableSet")},
+    "typing.FrozenSet": AbstractValue("frozenset"),
+    "typing.List": AbstractValue("list"),
+    "typing.Tuple": AbstractValue("tuple"),
+    "typing.Dict": AbstractValue("dict"),
+    **{f"collections.{word}": AbstractValue("dict") for word in ("OrderedDict", "defaultdict", "Counter")},
+    **{f"typing.{word}": AbstractValue("dict") for word in ("OrderedDict", "DefaultDict", "Counter")},
+    **{f"typing.{word}": AbstractValue("iterator") for word in ("Iterator", "Iterable", "Generator")},
+    **{f"collections.abc.{word}": AbstractValue("iterator") for word in ("Iterator", "Iterable", "Generator")},
+    **{f"pathlib.{word}": AbstractValue("path") for word in ("Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath")},
+    **{f"numpy.{word}": AbstractValue("ndarray") for word in ("ndarray", "array")},
+    "numpy.typing.NDArray": AbstractValue("ndarray"),
+    "pandas.DataFrame": AbstractValue("dataframe"),
+    "pandas.Series": AbstractValue("series"),
+    "pandas.core.frame.DataFrame": AbstractValue("dataframe"),
+    "pandas.core.series.Series": AbstractValue("series"),
+    "torch.Tensor": AbstractValue("tensor"),
+    "torch._tensor.Tensor": AbstractValue("tensor"),
+    "torch.nn.Parameter": AbstractValue("parameter"),
+    "torch.nn.parameter.Parameter": AbstractValue("parameter"),
+    "torch.Generator": AbstractValue("generator", name="torch.Generator"),
+    "numpy.random.Generator": AbstractValue("generator", name="numpy.random.Generator"),
+    "numpy.random.RandomState": AbstractValue("generator", name="numpy.random.RandomState"),
+    "random.Random": AbstractValue("generator", name="random.Random"),
+    "torch.utils.data.DataLoader": AbstractValue("loader", name="torch.utils.data.DataLoader"),
+    "torch.utils.data.dataloader.DataLoader": AbstractValue("loader", name="torch.utils.data.DataLoader"),
+    "torch.device": AbstractValue("device"),
+    "torch.dtype": AbstractValue("dtype"),
+    "torch.Size": AbstractValue("tuple", contents=AbstractValue("int")),
 }  # fmt: skip
 _DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
 # What is found there is a description that many classes fit.
@@ -99,7 +105,7 @@ _ABSTRACT = (
 )
 
 
-def instance_of(name: str) -> What:
+def instance_of(name: str) -> AbstractValue:
     """An instance of a class of another library, by its dotted name; unknown for what may be anything."""
     if (known := _CLASSES.get(name)) is not None:
         return known
@@ -108,24 +114,24 @@ def instance_of(name: str) -> What:
         dtype, family = _TENSOR_CLASSES[word[:-6]]
         return tensor(family, dtype=dtype, device="cuda" if module == "torch.cuda" else "cpu")
     if name.startswith(_DATASETS) and (word.endswith("Dataset") or "datasets" in module or word == "Subset"):
-        return What("dataset", name=name)
+        return AbstractValue("dataset", name=name)
     if name.startswith("torch.nn.") and word[:1].isupper():
-        return What("module", name=name)
+        return AbstractValue("module", name=name)
     plain = word[:1].isupper() and module not in _ABSTRACT and name != "builtins.object"
-    return What("instance", name=name) if plain else UNKNOWN
+    return AbstractValue("instance", name=name) if plain else UNKNOWN
 
 
-def outside_name(name: str) -> What:
+def library_value(name: str) -> AbstractValue:
     """What a dotted name of another library stands for."""
     module, _, word = name.rpartition(".")
     if module in ("torch", "numpy", "np") and word in DTYPES:
         exact = (
             {"int": "int64", "float": "float64"}.get(word, DTYPES[word][0]) if module == "numpy" else DTYPES[word][0]
         )
-        return What("dtype", name=name, dtype=exact, family=DTYPES[word][1])
+        return AbstractValue("dtype", name=name, dtype=exact, family=DTYPES[word][1])
     if name in ("builtins.int", "builtins.float", "builtins.bool"):
         exact, family = {"int": ("int64", "integer"), "float": ("", "floating"), "bool": ("bool", "bool")}[word]
-        return What("class", name=name, dtype=exact, family=family)
+        return AbstractValue("class", name=name, dtype=exact, family=family)
     if name in (
         "math.pi",
         "math.e",
@@ -137,21 +143,21 @@ def outside_name(name: str) -> What:
         "numpy.nan",
         "torch.pi",
     ):
-        return What("float")
+        return AbstractValue("float")
     if not module or (word.isupper() and not module.startswith("torch")):
         return UNKNOWN  # a module, or a constant: ``logging.INFO``
-    return What("class" if word[:1].isupper() else "function", name=name)
+    return AbstractValue("class" if word[:1].isupper() else "function", name=name)
 
 
-def unquoted(facts: Facts, text: str) -> Expression | None:
+def parse_quoted(facts: SyntaxTree, text: str) -> Expression | None:
     """The expression that an annotation quotes, its words read at the top level of the file; None for what is no type."""
     try:
         return _converted(facts, parse(text.strip(), "eval").body)
-    except REFUSALS:
+    except PARSER_ERRORS:
         return None
 
 
-def _converted(facts: Facts, node: ast.expr) -> Expression | None:
+def _converted(facts: SyntaxTree, node: ast.expr) -> Expression | None:
     match node:
         case ast.Name(id=word):
             return Ref(0, 0, _roots(facts, word), (), 0)
@@ -174,20 +180,20 @@ def _converted(facts: Facts, node: ast.expr) -> Expression | None:
     return None
 
 
-def _subscript_of(facts: Facts, value: ast.expr, elements: list[ast.expr]) -> Expression | None:
+def _subscript_of(facts: SyntaxTree, value: ast.expr, elements: list[ast.expr]) -> Expression | None:
     base, indices = _converted(facts, value), [_converted(facts, each) for each in elements]
     if base is None or None in indices:
         return None
     return Subscript(0, 0, base, tuple(each for each in indices if each is not None), 0)
 
 
-def _roots(facts: Facts, word: str) -> tuple[str, ...]:
+def _roots(facts: SyntaxTree, word: str) -> tuple[str, ...]:
     found = next((names for each, names in facts.exports if each == word), ())
     return found or ((f"builtins.{word}",) if hasattr(builtins, word) else (f"?{word}",))
 
 
 # What an object is by the outside classes that its own inherits from.
-_BASES = (
+_INHERITED_KINDS = (
     "tensor",
     "parameter",
     "module",
@@ -204,19 +210,19 @@ _BASES = (
 )
 
 
-def instance(kinds: TypeInference, owner: str) -> What:
+def instance_of_project(inference: TypeInference, owner: str) -> AbstractValue:
     """An object of a class of the project: of the kind that its bases from outside give it."""
-    for base in kinds.project.resolver.ancestry(owner):
+    for base in inference.project.resolver.ancestry(owner):
         if ":" in base:
             continue
         made = instance_of(base)
         if base in ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule") or base.endswith(
             "LightningModule"
         ):
-            return What("module", name=owner)
-        if made.kind in _BASES:
-            return What(made.kind, name=owner)
-    return What("instance", name=owner)
+            return AbstractValue("module", name=owner)
+        if made.kind in _INHERITED_KINDS:
+            return AbstractValue(made.kind, name=owner)
+    return AbstractValue("instance", name=owner)
 
 
 _UNIONS = frozenset({"typing.Optional", "typing.Union", "typing.Final", "typing.ClassVar", "typing_extensions.Final"})
@@ -238,87 +244,89 @@ _FAMILIES = {
 }
 
 
-def annotated(kinds: TypeInference, path: str, annotation: Expression) -> What:
+def annotated(inference: TypeInference, path: str, annotation: Expression) -> AbstractValue:
     """What a value so annotated is; a tuple of classes, as ``isinstance`` takes it, stands for any of them."""
     match annotation:
         case Constant(value=None):
             return NONE
         case Constant(value=str(text)):
-            quoted = unquoted(kinds.project.files[path], text)
-            return UNKNOWN if quoted is None else annotated(kinds, path, quoted)
+            quoted = parse_quoted(inference.project.files[path], text)
+            return UNKNOWN if quoted is None else annotated(inference, path, quoted)
         case Operation(op="|", operands=operands) | Collection(kind="tuple", items=operands):
-            return joined(*(annotated(kinds, path, each) for each in operands if each is not None))
+            return join_all(*(annotated(inference, path, each) for each in operands if each is not None))
         case Subscript(value=value, indices=indices):
-            return _subscripted(kinds, path, value, indices)
+            return _subscripted(inference, path, value, indices)
         case Ref() | Attribute():
-            names = _names(kinds, path, annotation)
-            return joined(*(class_instance(kinds, each) for each in names)) if names else UNKNOWN
+            names = _names(inference, path, annotation)
+            return join_all(*(class_instance(inference, each) for each in names)) if names else UNKNOWN
     return UNKNOWN
 
 
-def alternatives(kinds: TypeInference, path: str, annotation: Expression) -> Iterator[Expression]:
+def union_members(inference: TypeInference, path: str, annotation: Expression) -> Iterator[Expression]:
     """The annotations that one stands for: each of a union's."""
     match annotation:
-        case Constant(value=str(text)) if (quoted := unquoted(kinds.project.files[path], text)) is not None:
-            yield from alternatives(kinds, path, quoted)
+        case Constant(value=str(text)) if (quoted := parse_quoted(inference.project.files[path], text)) is not None:
+            yield from union_members(inference, path, quoted)
         case Operation(op="|", operands=operands):
             for each in operands:
-                yield from alternatives(kinds, path, each)
-        case Subscript(value=value, indices=indices) if _UNIONS.intersection(_names(kinds, path, value)):
+                yield from union_members(inference, path, each)
+        case Subscript(value=value, indices=indices) if _UNIONS.intersection(_names(inference, path, value)):
             for each in indices:
-                yield from alternatives(kinds, path, each)
+                yield from union_members(inference, path, each)
         case _:
             yield annotation
 
 
-def _names(kinds: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
+def _names(inference: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
     """What a class is called; a quoted annotation is made up, and must not be remembered by its identity."""
-    resolver = kinds.project.resolver
+    resolver = inference.project.resolver
     return resolver.names_of(path, annotation) if isinstance(annotation, Ref) else resolver.names(path, annotation)
 
 
-def class_instance(kinds: TypeInference, name: str) -> What:
+def class_instance(inference: TypeInference, name: str) -> AbstractValue:
     """An instance of a class of the project, or of one from outside."""
     if name.endswith(("()", "[]")):
         return UNKNOWN
     if ":" in name:
-        return instance(kinds, name) if kinds.project.resolver.classes(name) else UNKNOWN
+        return instance_of_project(inference, name) if inference.project.resolver.classes(name) else UNKNOWN
     found = instance_of(name)
     return found._replace(dtype="", device="") if found.is_tensor else found  # said of many that are of another size
 
 
-def _subscripted(kinds: TypeInference, path: str, value: Expression, indices: tuple[Expression, ...]) -> What:
-    names = set(_names(kinds, path, value))
+def _subscripted(
+    inference: TypeInference, path: str, value: Expression, indices: tuple[Expression, ...]
+) -> AbstractValue:
+    names = set(_names(inference, path, value))
     if names & _UNIONS:
-        return joined(*(annotated(kinds, path, each) for each in indices))
+        return join_all(*(annotated(inference, path, each) for each in indices))
     if names & _FIRST:
-        return annotated(kinds, path, indices[0])
+        return annotated(inference, path, indices[0])
     if names & _ELEMENTS:
-        return What(of=annotated(kinds, path, indices[0]))
+        return AbstractValue(contents=annotated(inference, path, indices[0]))
     if any(name.startswith("jaxtyping.") for name in names):
-        return _shaped(kinds, path, next(iter(sorted(names))).rpartition(".")[2], indices)
-    whole = annotated(kinds, path, value)
+        return _jaxtyping(inference, path, next(iter(sorted(names))).rpartition(".")[2], indices)
+    whole = annotated(inference, path, value)
     if whole.kind == "tuple":
-        return _tuple(kinds, path, whole, indices)
+        return _tuple(inference, path, whole, indices)
     if whole.kind == "dict" and len(indices) == 2:
-        return whole._replace(of=annotated(kinds, path, indices[1]))
+        return whole._replace(contents=annotated(inference, path, indices[1]))
     if whole.kind in ("list", "set", "frozenset", "iterator", "") and len(indices) == 1 and whole.kind:
-        return whole._replace(of=annotated(kinds, path, indices[0]))
+        return whole._replace(contents=annotated(inference, path, indices[0]))
     return whole
 
 
-def _tuple(kinds: TypeInference, path: str, whole: What, indices: tuple[Expression, ...]) -> What:
+def _tuple(inference: TypeInference, path: str, whole: AbstractValue, indices: tuple[Expression, ...]) -> AbstractValue:
     if len(indices) == 2 and isinstance(indices[1], Operation) and indices[1].op == "...":
-        return whole._replace(of=annotated(kinds, path, indices[0]))
-    items = tuple(annotated(kinds, path, each) for each in indices)
-    return whole._replace(items=items, of=joined(*items))
+        return whole._replace(contents=annotated(inference, path, indices[0]))
+    items = tuple(annotated(inference, path, each) for each in indices)
+    return whole._replace(items=items, contents=join_all(*items))
 
 
-def _shaped(kinds: TypeInference, path: str, word: str, indices: tuple[Expression, ...]) -> What:
+def _jaxtyping(inference: TypeInference, path: str, word: str, indices: tuple[Expression, ...]) -> AbstractValue:
     """``Float[Tensor, "batch 3 h w"]``: a family and a shape; a part with a star may be any number of dimensions."""
     if len(indices) != 2:
         return UNKNOWN
-    base, (shape,) = annotated(kinds, path, indices[0]), indices[1:]
+    base, (shape,) = annotated(inference, path, indices[0]), indices[1:]
     family = next((family for start, family in _FAMILIES.items() if word.startswith(start)), "")
     found = tensor(family) if base.is_tensor else base._replace(family=family)
     if not isinstance(shape, Constant) or not isinstance(shape.value, str):
@@ -327,4 +335,4 @@ def _shaped(kinds: TypeInference, path: str, word: str, indices: tuple[Expressio
     if any(part.startswith(("*", "...", "#*")) for part in parts):
         return found
     sizes = tuple(int(part) if part.isdigit() else None for part in parts)
-    return found._replace(low=len(parts), high=len(parts), sizes=sizes)
+    return found._replace(min_ndim=len(parts), max_ndim=len(parts), sizes=sizes)

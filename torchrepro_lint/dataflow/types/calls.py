@@ -1,10 +1,7 @@
-"""Functions that give back what they are given: ``model, optimizer = restore(model, optimizer)``.
+"""Types of calls: functions and classes of the project, those of libraries, and methods of values.
 
-What one call gives is then what that call passes, whatever others do.
-
-Functions that hand no gradient on: they keep nothing of their own, and are given nothing that needs one.
-
-What calls give: functions and classes of the project, those of libraries, methods of values.
+Two refinements are context-sensitive: a function that returns its own parameters gives what this call passes, and a
+function without state returns no gradient if none comes in.
 """
 
 from __future__ import annotations
@@ -13,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers, library_functions, transfer_functions
-from torchrepro_lint.dataflow.types.annotations import alternatives, annotated, instance, instance_of
-from torchrepro_lint.dataflow.types.attributes import returned
-from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, What, both, joined
-from torchrepro_lint.dataflow.types.variables import argument
+from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, instance_of_project, union_members
+from torchrepro_lint.dataflow.types.attributes import return_value
+from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet
+from torchrepro_lint.dataflow.types.variables import argument_for
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -24,35 +21,37 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Expression,
     Function,
-    Leave,
     Param,
     Ref,
+    SimpleStatement,
     path_of,
 )
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Binding, Spot
+    from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint
 
 
 # What a function may have put something into.
 _DISPLAYS = ("list", "set", "dict")
 
 
-def given_back(kinds: TypeInference, name: str, call: Call, spot: Spot, found: What) -> What:
+def refine_by_returned_parameters(
+    inference: TypeInference, name: str, call: Call, point: ProgramPoint, found: AbstractValue
+) -> AbstractValue:
     """What a call of a function of the project gives, of which ``found`` is known from all calls."""
-    functions = kinds.project.resolver.functions(name)
+    functions = inference.project.resolver.functions(name)
     if len(functions) != 1 or functions[0].decorators or functions[0].generator:
         return found
     values = _return_values(functions[0])
     if not values or not all(_has_parameter(functions[0], each) for each in values):
         return found
-    return joined(*(_of(kinds, name, functions[0], call, spot, each, found) for each in values))
+    return join_all(*(_refined(inference, name, functions[0], call, point, each, found) for each in values))
 
 
 def _return_values(function: Function) -> list[Expression]:
-    leaves = (each for each in statements(function.body) if isinstance(each, Leave) and each.kind == "return")
+    leaves = (each for each in statements(function.body) if isinstance(each, SimpleStatement) and each.kind == "return")
     return [value for each in leaves for value in each.values]
 
 
@@ -64,55 +63,69 @@ def _has_parameter(function: Function, value: Expression) -> bool:
     return any(isinstance(each, Ref) and not each.path and not names.isdisjoint(each.roots) for each in parts)
 
 
-def _of(
-    kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot, value: Expression, found: What
-) -> What:
+def _refined(
+    inference: TypeInference,
+    name: str,
+    function: Function,
+    call: Call,
+    point: ProgramPoint,
+    value: Expression,
+    found: AbstractValue,
+) -> AbstractValue:
     if isinstance(value, Collection):
         known = found.items if found.items is not None and len(found.items) == len(value.items) else ()
         rest = known or (UNKNOWN,) * len(value.items)
         items = tuple(
-            both(_passed(kinds, name, function, call, spot, each), one) if each is not None else one
+            meet(_argument_returned(inference, name, function, call, point, each), one) if each is not None else one
             for each, one in zip(value.items, rest, strict=True)
         )
-        return both(What("tuple", items=items), found)
-    return both(_passed(kinds, name, function, call, spot, value), found)
+        return meet(AbstractValue("tuple", items=items), found)
+    return meet(_argument_returned(inference, name, function, call, point, value), found)
 
 
-def _passed(kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot, value: Expression) -> What:
+def _argument_returned(
+    inference: TypeInference, name: str, function: Function, call: Call, point: ProgramPoint, value: Expression
+) -> AbstractValue:
     """What a call passes for the parameter that a value is; unknown where it is none, or another by then."""
     if not isinstance(value, Ref) or value.path or len(value.roots) != 1:
         return UNKNOWN
     path = path_of(name)
-    binding = kinds.places(path).env(value.start).get(value.roots[0])
-    while binding is not None and binding.how == "handed":
-        binding = binding.before[0]
+    binding = inference.flows(path).environment_at(value.start).get(value.roots[0])
+    while binding is not None and binding.kind == "handed":
+        binding = binding.predecessors[0]
     if binding is None or binding.param is None or _is_self(function, binding):
         return UNKNOWN
     _, param, position = binding.param
-    one = argument(call, function, param, position)
-    if one is None or (one is param.default and not spot.hops):
+    one = argument_for(call, function, param, position)
+    if one is None or (one is param.default and not point.calls_left):
         return UNKNOWN
-    there = kinds.spot(path, one.start, spot.hops - 1) if one is param.default else spot
-    given = kinds.what(one, there)
-    return given._replace(of=None, items=None) if given.kind in _DISPLAYS else given
+    there = inference.program_point(path, one.start, point.calls_left - 1) if one is param.default else point
+    given = inference.infer(one, there)
+    return given._replace(contents=None, items=None) if given.kind in _DISPLAYS else given
 
 
 def _is_self(function: Function, binding: Binding) -> bool:
     return bool(function.owner) and binding.param is not None and binding.param[2] == 0
 
 
-_PLAIN = frozenset({"int", "float", "bool", "str", "none", "device", "dtype", "bytes", "path", "ndarray", "generator"})
+_WITHOUT_GRADIENT = frozenset(
+    {"int", "float", "bool", "str", "none", "device", "dtype", "bytes", "path", "ndarray", "generator"}
+)
 _SEQUENCES = ("list", "tuple", "iterator")
 
 
-def without_gradient(kinds: TypeInference, name: str, call: Call, spot: Spot, found: What) -> What:
+def without_gradient(
+    inference: TypeInference, name: str, call: Call, point: ProgramPoint, found: AbstractValue
+) -> AbstractValue:
     """What a function of the project gives, without a gradient where it is no method and none comes in."""
     if found.grad is False or found.kind not in ("", "tensor", "tuple"):
         return found
-    functions = kinds.project.resolver.functions(name)
+    functions = inference.project.resolver.functions(name)
     if not functions or any(each.owner or ".<locals>." in each.name for each in functions):
         return found
-    if any(arg.star for arg in call.args) or not all(_brings_none(kinds, name, functions[-1], call, spot)):
+    if any(arg.star for arg in call.args) or not all(
+        _arguments_without_gradient(inference, name, functions[-1], call, point)
+    ):
         return found
     if found.items is not None:
         items = tuple(each._replace(grad=False) if each.is_tensor or not each.kind else each for each in found.items)
@@ -120,13 +133,15 @@ def without_gradient(kinds: TypeInference, name: str, call: Call, spot: Spot, fo
     return found._replace(grad=False)
 
 
-def _brings_none(kinds: TypeInference, name: str, function: Function, call: Call, spot: Spot) -> Iterator[bool]:
+def _arguments_without_gradient(
+    inference: TypeInference, name: str, function: Function, call: Call, point: ProgramPoint
+) -> Iterator[bool]:
     """Of each argument whether no gradient can come in with it, as far as it, or its parameter's annotation, tells."""
     path = path_of(name)
     for position, arg in enumerate(call.args):
-        what = kinds.what(arg.value, spot)
+        what = inference.infer(arg.value, point)
         param = None if what.kind and not what.is_tensor else _parameter(function, position, arg.keyword)
-        yield _is_free(what) or (param is not None and _is_plain(kinds, path, param))
+        yield _has_no_gradient(what) or (param is not None and _takes_no_tensor(inference, path, param))
 
 
 def _parameter(function: Function, position: int, keyword: str | None) -> Param | None:
@@ -137,67 +152,74 @@ def _parameter(function: Function, position: int, keyword: str | None) -> Param 
     return at if at is not None and at.kind in ("", "/") else None
 
 
-def _is_plain(kinds: TypeInference, path: str, param: Param) -> bool:
+def _takes_no_tensor(inference: TypeInference, path: str, param: Param) -> bool:
     """Whether a parameter takes no tensor: by its annotation, or as it is called ``device`` or ``dtype``."""
     if param.annotation is None:
         return param.name in ("device", "dtype")
-    return all(annotated(kinds, path, each).kind in _PLAIN for each in alternatives(kinds, path, param.annotation))
+    return all(
+        annotated(inference, path, each).kind in _WITHOUT_GRADIENT
+        for each in union_members(inference, path, param.annotation)
+    )
 
 
-def _is_free(what: What) -> bool:
+def _has_no_gradient(what: AbstractValue) -> bool:
     """Whether no gradient can come in with an argument."""
     if what.kind in _SEQUENCES:
-        return all(map(_is_free, what.items)) if what.items is not None else _is_free(what.element)
-    return what.kind in _PLAIN or what.kind == "nothing" or what.grad is False
+        return all(map(_has_no_gradient, what.items)) if what.items is not None else _has_no_gradient(what.element)
+    return what.kind in _WITHOUT_GRADIENT or what.kind == "nothing" or what.grad is False
 
 
 _CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path")
 
 
-def result(kinds: TypeInference, call: Call, spot: Spot) -> What:
+def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> AbstractValue:
     """What a call gives."""
-    receiver, word = _receiver(kinds, call.func, spot)
+    receiver, word = _receiver(inference, call.func, point)
     if receiver is not None and receiver.kind not in ("", "function", "class"):
-        found = _of_method(kinds, receiver, word, call, spot)
+        found = _of_method(inference, receiver, word, call, point)
         if found is not None:
             return found
-    called = kinds.what(call.func, spot)
+    called = inference.infer(call.func, point)
     if called.kind in ("module", "instance", "dataset", "loader"):
-        return _of_object(kinds, called, call, spot)
+        return _of_object(inference, called, call, point)
     if called.kind == "function" and called.name:
-        return _of_function(kinds, called.name, call, spot)
+        return _of_function(inference, called.name, call, point)
     if called.kind == "class" and called.name:
-        return _made(kinds, called.name, call, spot)
+        return _constructed(inference, called.name, call, point)
     if called.kind == "nothing":
         return called
-    names = kinds.project.names(spot.path, call.func)
-    found = joined(*(_of_name(kinds, name, call, spot) for name in names)) if names else UNKNOWN
+    names = inference.project.names(point.path, call.func)
+    found = join_all(*(_of_name(inference, name, call, point) for name in names)) if names else UNKNOWN
     if found == UNKNOWN and receiver is not None and not receiver.kind:
-        return transfer_functions.by_word(kinds, receiver, word, call, spot)
+        return transfer_functions.method_of_unknown(inference, receiver, word, call, point)
     return found
 
 
-def _receiver(kinds: TypeInference, func: Expression, spot: Spot) -> tuple[What | None, str]:
+def _receiver(inference: TypeInference, func: Expression, point: ProgramPoint) -> tuple[AbstractValue | None, str]:
     match func:
         case Attribute(value=value, name=word):
-            return kinds.what(value, spot), word
+            return inference.infer(value, point), word
         case Ref(start=start, roots=roots, path=(*before, word), base_end=end):
-            return kinds.what(Ref(start, end, roots, tuple(before), end), spot), word
+            return inference.infer(Ref(start, end, roots, tuple(before), end), point), word
     return None, ""
 
 
-def _of_method(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def _of_method(
+    inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
+) -> AbstractValue | None:
     """What a method of a value gives; None where it is looked up in the project's classes."""
     if receiver.kind == "nothing":
         return receiver
     if receiver.is_tensor:
-        return transfer_functions.method(kinds, receiver, word, call, spot)
+        return transfer_functions.method_value(inference, receiver, word, call, point)
     if receiver.kind == "loaded":
-        return transfer_functions.method_of_loaded(kinds, receiver, word, call, spot)
+        return transfer_functions.method_of_loaded(inference, receiver, word, call, point)
     if word == "state_dict" and receiver.kind in ("module", "instance"):
         return LOADED
     if receiver.kind in _CONTAINERS:
-        return containers.method(receiver, word, [kinds.what(arg.value, spot) for arg in call.args if not arg.star])
+        return containers.method_value(
+            receiver, word, [inference.infer(arg.value, point) for arg in call.args if not arg.star]
+        )
     if receiver.kind in (
         "ndarray",
         "series",
@@ -210,7 +232,7 @@ def _of_method(kinds: TypeInference, receiver: What, word: str, call: Call, spot
         "bool",
         "bytes",
     ):
-        return library_functions.method(receiver, word)
+        return library_functions.method_value(receiver, word)
     if receiver.kind == "module" and word in library_functions.FLUENT:
         return receiver
     if receiver.kind == "generator":
@@ -218,54 +240,54 @@ def _of_method(kinds: TypeInference, receiver: What, word: str, call: Call, spot
     return None
 
 
-def _of_name(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
+def _of_name(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     if ":" not in name:
-        return _of_function(kinds, name, call, spot) if "()" not in name and "[]" not in name else UNKNOWN
+        return _of_function(inference, name, call, point) if "()" not in name and "[]" not in name else UNKNOWN
     if name.endswith("()"):
-        return _of_object(kinds, instance(kinds, name[:-2]), call, spot)
-    if kinds.project.resolver.classes(name):
-        return _made(kinds, name, call, spot)
-    return _of_function(kinds, name, call, spot)
+        return _of_object(inference, instance_of_project(inference, name[:-2]), call, point)
+    if inference.project.resolver.classes(name):
+        return _constructed(inference, name, call, point)
+    return _of_function(inference, name, call, point)
 
 
-def _of_function(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
+def _of_function(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     if ":" in name:
-        found = given_back(kinds, name, call, spot, returned(kinds, name, spot))
-        return without_gradient(kinds, name, call, spot, found)
+        found = refine_by_returned_parameters(inference, name, call, point, return_value(inference, name, point))
+        return without_gradient(inference, name, call, point, found)
     if name.startswith("torch."):
-        of_torch = transfer_functions.function(kinds, name, call, spot)
+        of_torch = transfer_functions.function_value(inference, name, call, point)
         if of_torch is not None:
             return of_torch
-    return library_functions.result(kinds, name, call, spot)
+    return library_functions.function_value(inference, name, call, point)
 
 
-def _made(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
+def _constructed(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     """An object, with the call that made it."""
     if ":" in name:
-        found = instance(kinds, name)
-        return found._replace(made=(spot.path, call))
-    known = library_functions.constructed(kinds, name, call, spot)
+        found = instance_of_project(inference, name)
+        return found._replace(constructor_call=(point.path, call))
+    known = library_functions.constructor_value(inference, name, call, point)
     if known is None and name.startswith("torch."):
-        known = transfer_functions.made(kinds, name, call, spot)
+        known = transfer_functions.constructor_value(inference, name, call, point)
     if known is not None:
         return known
     made = instance_of(name)
     return (
-        made._replace(made=(spot.path, call))
+        made._replace(constructor_call=(point.path, call))
         if made.kind in ("module", "dataset", "loader", "instance", "generator")
         else made
     )
 
 
-def _of_object(kinds: TypeInference, called: What, call: Call, spot: Spot) -> What:
+def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """What calling an object gives: its ``__call__`` or ``forward``, or a layer of torch's."""
     if ":" in called.name:
-        methods = kinds.project.resolver.call_methods(f"{called.name}()")
-        return joined(*(returned(kinds, each, spot) for each in methods)) if methods else UNKNOWN
-    return transfer_functions.layer(kinds, called, call, spot) if called.kind == "module" else UNKNOWN
+        methods = inference.project.resolver.call_methods(f"{called.name}()")
+        return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
+    return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN
 
 
-def given(call: Call, position: int, keyword: str) -> Expression | None:
+def argument_expression(call: Call, position: int, keyword: str) -> Expression | None:
     """The expression that is given for a parameter by position or keyword; stars before it hide it."""
     plain: list[Arg] = []
     for arg in call.args:

@@ -1,53 +1,50 @@
-"""Containers: displays, what iterating gives, what entering gives, and their methods.
-
-What indexing gives.
-"""
+"""Types of containers: displays, iteration, indexing, context managers, and methods."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.lattice import NONE, NOTHING, UNKNOWN, What, joined
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.dataflow.types.reshaping import open_shape, shifted
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Spot
+    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
 _SETS = ("set", "frozenset")
-_TEXT = What("str", of=What("str"))
-_INT = What("int")
+_TEXT = AbstractValue("str", contents=AbstractValue("str"))
+_INT = AbstractValue("int")
 # Displays longer than this are tables of data: their first items tell.
 _MOST_ITEMS = 32
 
 
-def display(kinds: TypeInference, collection: Collection, spot: Spot) -> What:
+def display_value(inference: TypeInference, collection: Collection, point: ProgramPoint) -> AbstractValue:
     """A tuple, list, set or dict display."""
     if collection.kind == "dict":
         values = [item for item in collection.items[1::2] if item is not None]
         whole = None in collection.items[::2]
-        found = joined(*(kinds.what(each, spot) for each in values[:_MOST_ITEMS]))
-        return What("dict", of=None if whole else found)
+        found = join_all(*(inference.infer(each, point) for each in values[:_MOST_ITEMS]))
+        return AbstractValue("dict", contents=None if whole else found)
     items = [
-        element(kinds.what(each, spot)) if _starred(each) else kinds.what(each, spot)
+        element(inference.infer(each, point)) if _is_starred(each) else inference.infer(each, point)
         for each in collection.items[:_MOST_ITEMS]
         if each is not None
     ]
     if any(each.kind == "nothing" for each in items):
-        return NOTHING
-    plain = not any(map(_starred, collection.items))
-    of = joined(*items)
+        return BOTTOM
+    plain = not any(map(_is_starred, collection.items))
+    of = join_all(*items)
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)
-    return What(collection.kind, of=of, items=tuple(items) if known and items else None)
+    return AbstractValue(collection.kind, contents=of, items=tuple(items) if known and items else None)
 
 
-def _starred(item: Expression | None) -> bool:
+def _is_starred(item: Expression | None) -> bool:
     return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
-def element(what: What) -> What:
+def element(what: AbstractValue) -> AbstractValue:
     """What iterating a value gives."""
     if what.kind in ("nothing", "loaded"):
         return what
@@ -60,16 +57,16 @@ def element(what: What) -> What:
     if what.kind == "dataset":
         return UNKNOWN
     if what.kind == "loader" and what.name.startswith("torch."):
-        return What(grad=False)  # a batch, in whatever it is collected
+        return AbstractValue(grad=False)  # a batch, in whatever it is collected
     return what.element
 
 
-def entered(what: What) -> What:
+def entered(what: AbstractValue) -> AbstractValue:
     """What ``with value as`` gives: most objects give themselves, files and the like are not known."""
     return what if what.kind in ("module", "tensor", "parameter", "nothing", "path") else UNKNOWN
 
 
-def method(what: What, word: str, args: list[What]) -> What:
+def method_value(what: AbstractValue, word: str, args: list[AbstractValue]) -> AbstractValue:
     """What a method of a container, text or path gives."""
     if what.kind in _SETS:
         return _of_set(what, word, args)
@@ -84,32 +81,34 @@ def method(what: What, word: str, args: list[What]) -> What:
     return UNKNOWN
 
 
-def _of_set(what: What, word: str, args: list[What]) -> What:
+def _of_set(what: AbstractValue, word: str, args: list[AbstractValue]) -> AbstractValue:
     if word in ("union", "symmetric_difference"):
-        others = [each.of or UNKNOWN for each in args]
-        return What(what.kind, of=joined(what.of if what.of is not None else UNKNOWN, *others))
+        others = [each.contents or UNKNOWN for each in args]
+        return AbstractValue(
+            what.kind, contents=join_all(what.contents if what.contents is not None else UNKNOWN, *others)
+        )
     if word in ("intersection", "difference", "copy"):
         return what
     return what.element if word == "pop" else UNKNOWN
 
 
-def _of_dict(what: What, word: str, args: list[What]) -> What:
+def _of_dict(what: AbstractValue, word: str, args: list[AbstractValue]) -> AbstractValue:
     match word:
         case "values":
-            return What("iterator", of=what.of)
+            return AbstractValue("iterator", contents=what.contents)
         case "items":
-            pair = What("tuple", items=(UNKNOWN, what.of or UNKNOWN))
-            return What("iterator", of=pair)
+            pair = AbstractValue("tuple", items=(UNKNOWN, what.contents or UNKNOWN))
+            return AbstractValue("iterator", contents=pair)
         case "keys":
-            return What("iterator")
+            return AbstractValue("iterator")
         case "copy":
             return what
-        case "pop" | "get" | "setdefault" if what.of is not None:
-            return joined(what.of, *args[1:2])
+        case "pop" | "get" | "setdefault" if what.contents is not None:
+            return join_all(what.contents, *args[1:2])
     return UNKNOWN
 
 
-def _of_list(what: What, word: str) -> What:
+def _of_list(what: AbstractValue, word: str) -> AbstractValue:
     if word == "copy":
         return what
     if word in ("index", "count"):
@@ -123,13 +122,15 @@ _OF_TEXT = {
         _TEXT,
     ),
     **dict.fromkeys(("removeprefix", "removesuffix", "ljust", "rjust", "center", "translate", "casefold"), _TEXT),
-    **dict.fromkeys(("split", "rsplit", "splitlines"), What("list", of=_TEXT)),
-    **dict.fromkeys(("partition", "rpartition"), What("tuple", of=_TEXT, items=(_TEXT, _TEXT, _TEXT))),
+    **dict.fromkeys(("split", "rsplit", "splitlines"), AbstractValue("list", contents=_TEXT)),
+    **dict.fromkeys(("partition", "rpartition"), AbstractValue("tuple", contents=_TEXT, items=(_TEXT, _TEXT, _TEXT))),
     **dict.fromkeys(("find", "rfind", "index", "rindex", "count"), _INT),
-    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isnumeric", "islower", "isupper"), What("bool")),
-    "encode": What("bytes"),
+    **dict.fromkeys(
+        ("startswith", "endswith", "isdigit", "isalpha", "isnumeric", "islower", "isupper"), AbstractValue("bool")
+    ),
+    "encode": AbstractValue("bytes"),
 }
-_PATHS = What("iterator", of=What("path"))
+_PATHS = AbstractValue("iterator", contents=AbstractValue("path"))
 _OF_PATH = {
     **dict.fromkeys(
         (
@@ -145,40 +146,42 @@ _OF_PATH = {
             "rename",
             "replace",
         ),
-        What("path"),
+        AbstractValue("path"),
     ),
     **dict.fromkeys(("as_posix", "as_uri", "read_text", "__str__"), _TEXT),
     **dict.fromkeys(("iterdir", "glob", "rglob"), _PATHS),
-    **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink", "is_absolute", "match"), What("bool")),
-    "read_bytes": What("bytes"),
+    **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink", "is_absolute", "match"), AbstractValue("bool")),
+    "read_bytes": AbstractValue("bytes"),
 }
 
 
 _SEQUENCES = ("list", "tuple", "iterator")
 
 
-def picked(kinds: TypeInference, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
+def subscript_value(
+    inference: TypeInference, what: AbstractValue, indices: tuple[Expression, ...], point: ProgramPoint
+) -> AbstractValue:
     """What ``value[indices]`` is."""
     if what.kind in ("nothing", "loaded"):
         return what
     if not what.kind:
-        return What(grad=what.grad, family=what.family)
+        return AbstractValue(grad=what.grad, family=what.family)
     if what.is_tensor or what.kind == "ndarray":
-        return _of_tensor(kinds, what, indices, spot)
+        return _of_tensor(inference, what, indices, point)
     if len(indices) != 1:
         return UNKNOWN
     index = indices[0]
     if isinstance(index, Operation) and index.op == ":":
         return _sliced(what, index)
     if what.kind in _SEQUENCES:
-        place = kinds.what(index, spot).value
+        place = inference.infer(index, point).value
         return item(what, place) if isinstance(place, int) else what.element
     if what.kind == "dict":
         return what.element
-    return What("str", of=What("str")) if what.kind == "str" else UNKNOWN
+    return AbstractValue("str", contents=AbstractValue("str")) if what.kind == "str" else UNKNOWN
 
 
-def item(what: What, place: int) -> What:
+def item(what: AbstractValue, place: int) -> AbstractValue:
     """An element by its number, as unpacking takes it."""
     if what.kind in ("nothing", "loaded"):
         return what
@@ -187,21 +190,21 @@ def item(what: What, place: int) -> What:
     if what.is_tensor or what.kind == "ndarray":
         return row(what)
     if not what.kind:
-        return What(grad=what.grad)
+        return AbstractValue(grad=what.grad)
     return what.element if what.kind in _SEQUENCES or what.kind == "str" else UNKNOWN
 
 
-def row(what: What) -> What:
+def row(what: AbstractValue) -> AbstractValue:
     """What one index takes out of a tensor."""
     if what.kind == "ndarray":
         return UNKNOWN
-    low = max(what.low - 1, 0)
-    high = None if what.high is None else max(what.high - 1, 0)
+    low = max(what.min_ndim - 1, 0)
+    high = None if what.max_ndim is None else max(what.max_ndim - 1, 0)
     sizes = what.sizes[1:] if what.sizes else None
-    return what._replace(kind="tensor", low=low, high=high, sizes=sizes, scalar=False)
+    return what._replace(kind="tensor", min_ndim=low, max_ndim=high, sizes=sizes, scalar=False)
 
 
-def _sliced(what: What, index: Operation) -> What:
+def _sliced(what: AbstractValue, index: Operation) -> AbstractValue:
     if what.kind in ("str", "bytes"):
         return what._replace(value=None)
     if what.kind not in ("list", "tuple"):
@@ -213,26 +216,34 @@ def _sliced(what: What, index: Operation) -> What:
     return what._replace(items=None)
 
 
-def _of_tensor(kinds: TypeInference, what: What, indices: tuple[Expression, ...], spot: Spot) -> What:
+def _of_tensor(
+    inference: TypeInference, what: AbstractValue, indices: tuple[Expression, ...], point: ProgramPoint
+) -> AbstractValue:
     """Numbers drop a dimension, slices keep it, ``None`` adds one; an index that is not known leaves the number open."""
     if what.kind == "ndarray":
-        return What("ndarray", dtype=what.dtype, family=what.family) if any(map(_keeps, indices)) else UNKNOWN
-    if len(indices) == 1 and not _keeps(indices[0]) and kinds.what(indices[0], spot).kind == "int":
+        return (
+            AbstractValue("ndarray", dtype=what.dtype, family=what.family)
+            if any(map(_keeps_dimension, indices))
+            else UNKNOWN
+        )
+    if len(indices) == 1 and not _keeps_dimension(indices[0]) and inference.infer(indices[0], point).kind == "int":
         return row(what)
     change, tensors = 0, []
     for index in indices:
-        found = UNKNOWN if _keeps(index) else NONE if _adds(index) else kinds.what(index, spot)
+        found = (
+            UNKNOWN if _keeps_dimension(index) else NONE if _adds_dimension(index) else inference.infer(index, point)
+        )
         if found is NONE or found.kind == "int":
             change += 1 if found is NONE else -1
         elif found.is_tensor or found.kind == "list":
             tensors.append(found)
-        elif not _keeps(index):
-            return open_shape(what._replace(kind="tensor", layout=_unlaid(what.layout)))
-    found = shifted(what._replace(kind="tensor", layout=_unlaid(what.layout)), change)
+        elif not _keeps_dimension(index):
+            return open_shape(what._replace(kind="tensor", layout=_without_contiguity(what.layout)))
+    found = shifted(what._replace(kind="tensor", layout=_without_contiguity(what.layout)), change)
     return _by_tensors(found, tensors) if tensors else found
 
 
-def _by_tensors(what: What, indices: list[What]) -> What:
+def _by_tensors(what: AbstractValue, indices: list[AbstractValue]) -> AbstractValue:
     """Masks and tensors of indices: what they have of dimensions goes, what they have together comes."""
     gone, come, masks = 0, 0, False
     for index in indices:
@@ -246,13 +257,13 @@ def _by_tensors(what: What, indices: list[What]) -> What:
     return shifted(what, come - gone)
 
 
-def _adds(index: Expression) -> bool:
+def _adds_dimension(index: Expression) -> bool:
     return isinstance(index, Constant) and index.value is None
 
 
-def _keeps(index: Expression) -> bool:
+def _keeps_dimension(index: Expression) -> bool:
     return isinstance(index, Operation) and index.op in (":", "...")
 
 
-def _unlaid(layout: str) -> str:
+def _without_contiguity(layout: str) -> str:
     return "" if layout == "contiguous" else layout

@@ -1,22 +1,23 @@
-"""Type inference as its own modules see it: the questions that the transfer functions ask of the whole.
+"""Type inference as its own modules see it: a protocol with the questions that transfer functions ask.
 
-What is in force at a place by the ``with`` statements and decorators around it: gradients, the default device.
+With it, what ``with`` statements and decorators put in force at a program point: the gradient mode and the default
+device.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from torchrepro_lint.dataflow.types.lattice import device_named
+from torchrepro_lint.dataflow.types.lattice import device_type
 from torchrepro_lint.dataflow.types.targets import MODES
-from torchrepro_lint.dataflow.value_flow import is_device, switch_of
+from torchrepro_lint.dataflow.value_flow import gradient_mode, is_device
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.flow import Places
-    from torchrepro_lint.dataflow.types.lattice import What
-    from torchrepro_lint.dataflow.types.targets import Binding, Spot
+    from torchrepro_lint.dataflow.types.flow import FileFlows
+    from torchrepro_lint.dataflow.types.lattice import AbstractValue
+    from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.query.fixpoint import Solver
+    from torchrepro_lint.query.fixpoint import FixpointSolver
     from torchrepro_lint.syntax.nodes import Call, Expression
 
 
@@ -24,34 +25,34 @@ class TypeInference(Protocol):
     """What ``infer.kinds`` answers to the modules that it is made of."""
 
     project: ValueFlow
-    solver: Solver[What]
+    solver: FixpointSolver[AbstractValue]
 
     @property
     def default_device(self) -> str:
         """Where tensors are made that name no device."""
         ...
 
-    def what(self, expression: Expression, spot: Spot) -> What:
+    def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         """What an expression is at a spot."""
         ...
 
-    def spot(self, path: str, offset: int, hops: int = ...) -> Spot:
+    def program_point(self, path: str, offset: int, calls_left: int = ...) -> ProgramPoint:
         """A place of a file, from which values are followed through so many calls."""
         ...
 
-    def places(self, path: str) -> Places:
+    def flows(self, path: str) -> FileFlows:
         """The flows of a file."""
         ...
 
-    def shown(self, spot: Spot) -> frozenset[Binding]:
+    def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses show that they are of tensors."""
         ...
 
-    def sparse(self, spot: Spot) -> frozenset[Binding]:
+    def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses show that they are of sparse tensors."""
         ...
 
-    def indices(self, spot: Spot) -> frozenset[Binding]:
+    def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function that are given to torch as indices."""
         ...
 
@@ -60,21 +61,21 @@ class TypeInference(Protocol):
         ...
 
 
-def gradients_off(kinds: TypeInference, spot: Spot) -> bool:
+def gradients_off(inference: TypeInference, point: ProgramPoint) -> bool:
     """Whether what is computed at a spot is out of every graph."""
-    binding = spot.env.get(MODES)
+    binding = point.env.get(MODES)
     while binding is not None:
-        if binding.value is not None and (mode := switch_of(kinds.project, spot.path, binding.value)):
+        if binding.value is not None and (mode := gradient_mode(inference.project, point.path, binding.value)):
             return mode == "off"
-        binding = binding.before[0] if binding.before else None
+        binding = binding.predecessors[0] if binding.predecessors else None
     return False
 
 
-def device_around(kinds: TypeInference, spot: Spot) -> str:
+def device_at(inference: TypeInference, point: ProgramPoint) -> str:
     """The device of tensors that name none at a spot: by the innermost ``with torch.device(...)``, else the default."""
-    binding = spot.env.get(MODES)
+    binding = point.env.get(MODES)
     while binding is not None:
-        if binding.value is not None and is_device(kinds.project, spot.path, binding.value):
-            return device_named(kinds.what(binding.value, spot))
-        binding = binding.before[0] if binding.before else None
-    return kinds.default_device
+        if binding.value is not None and is_device(inference.project, point.path, binding.value):
+            return device_type(inference.infer(binding.value, point))
+        binding = binding.predecessors[0] if binding.predecessors else None
+    return inference.default_device

@@ -1,87 +1,104 @@
-"""Tensors that are made: constructors, random ones, conversions from lists and arrays, files."""
+"""Transfer functions that make tensors: constructors, random ones, conversions from lists and arrays, files."""
 
 from __future__ import annotations
 
-from torchrepro_lint.dataflow.types.context import device_around
-from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, What, device_named, family, tensor
+from torchrepro_lint.dataflow.types.context import device_at
+from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, device_type, dtype_family, tensor
 from torchrepro_lint.dataflow.types.reshaping import open_shape
-from torchrepro_lint.dataflow.types.tensor_arguments import Given
+from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments
 
 
-def _made(given: Given, kind: str, dtype: str = "", sizes: tuple[int | None, ...] | None = None) -> What:
+def _new_tensor(
+    arguments: TorchArguments, kind: str, dtype: str = "", sizes: tuple[int | None, ...] | None = None
+) -> AbstractValue:
     """A new tensor, with the dtype, device and gradient that keywords ask for."""
-    asked = given.what(-1, "dtype")
+    asked = arguments.value_of(-1, "dtype")
     if asked is not None and asked.kind != "none":
         dtype, kind = asked.dtype, asked.family
-    placed = given.what(-1, "device")
+    placed = arguments.value_of(-1, "device")
     plain = placed is None or placed.kind == "none"
-    device = device_around(given.kinds, given.spot) if placed is None or plain else device_named(placed)
-    flag = given.value(-1, "requires_grad", default=False)
+    device = device_at(arguments.inference, arguments.point) if placed is None or plain else device_type(placed)
+    flag = arguments.constant(-1, "requires_grad", default=False)
     grad = False if flag is False else None
     return tensor(kind, dtype=dtype, device=device, sizes=sizes, layout="contiguous", grad=grad)
 
 
-def sized(given: Given) -> What:
+def sized(arguments: TorchArguments) -> AbstractValue:
     """``torch.zeros(3, 4)``."""
-    return _made(given, "floating", sizes=given.numbers(0, "size"))
+    return _new_tensor(arguments, "floating", sizes=arguments.integers(0, "size"))
 
 
-def filled(given: Given) -> What:
+def filled(arguments: TorchArguments) -> AbstractValue:
     """``torch.full((3, 4), value)``."""
-    value = given.what(1, "fill_value") or UNKNOWN
+    value = arguments.value_of(1, "fill_value") or UNKNOWN
     kind = {"bool": "bool", "int": "integer", "float": "floating"}.get(value.kind, "")
-    return _made(given, kind, "int64" if kind == "integer" else "", given.numbers(0, "size"))
+    return _new_tensor(arguments, kind, "int64" if kind == "integer" else "", arguments.integers(0, "size"))
 
 
-def integers(given: Given) -> What:
+def integers(arguments: TorchArguments) -> AbstractValue:
     """``torch.randint(low, high, size)``."""
-    operands = given.operands()
-    at = 2 if len(operands) > 2 or (given.what(-1, "high") and len(operands) > 1) else 1
-    sizes = given.numbers(-1, "size") if given.what(-1, "size") else given.numbers(at) if len(operands) > at else None
-    return _made(given, "integer", "int64", sizes or None)
+    operands = arguments.operands()
+    at = 2 if len(operands) > 2 or (arguments.value_of(-1, "high") and len(operands) > 1) else 1
+    sizes = (
+        arguments.integers(-1, "size")
+        if arguments.value_of(-1, "size")
+        else arguments.integers(at)
+        if len(operands) > at
+        else None
+    )
+    return _new_tensor(arguments, "integer", "int64", sizes or None)
 
 
-def permutation(given: Given) -> What:
-    return _made(given, "integer", "int64", (given.number(0, "n"),))
+def permutation(arguments: TorchArguments) -> AbstractValue:
+    return _new_tensor(arguments, "integer", "int64", (arguments.integer(0, "n"),))
 
 
-def counted(given: Given) -> What:
+def arange(arguments: TorchArguments) -> AbstractValue:
     """``torch.arange(...)``: of integers where all its bounds are."""
-    operands = [family(each) for each in given.operands()]
+    operands = [dtype_family(each) for each in arguments.operands()]
     kind = "floating" if "floating" in operands else "integer" if operands and set(operands) == {"integer"} else ""
-    size = given.number(0, "end") if len(operands) == 1 else None
-    return _made(given, kind, "int64" if kind == "integer" else "", (size,))
+    size = arguments.integer(0, "end") if len(operands) == 1 else None
+    return _new_tensor(arguments, kind, "int64" if kind == "integer" else "", (size,))
 
 
-def spaced(given: Given) -> What:
+def linspace(arguments: TorchArguments) -> AbstractValue:
     """``torch.linspace(start, end, steps)``."""
-    return _made(given, "floating", sizes=(given.number(2, "steps"),))
+    return _new_tensor(arguments, "floating", sizes=(arguments.integer(2, "steps"),))
 
 
-def identity(given: Given) -> What:
-    rows = given.number(0, "n")
-    return _made(given, "floating", sizes=(rows, rows if given.what(1, "m") is None else given.number(1, "m")))
+def eye(arguments: TorchArguments) -> AbstractValue:
+    rows = arguments.integer(0, "n")
+    return _new_tensor(
+        arguments, "floating", sizes=(rows, rows if arguments.value_of(1, "m") is None else arguments.integer(1, "m"))
+    )
 
 
-def converted(given: Given) -> What:
+def tensor_of_data(arguments: TorchArguments) -> AbstractValue:
     """``torch.tensor(data)``: the numbers in it tell the dtype, its nesting the dimensions."""
-    data = given.what(0, "data") or UNKNOWN
+    data = arguments.value_of(0, "data") or UNKNOWN
     if data.is_tensor or data.kind == "ndarray":
-        dtype = given.what(1, "dtype")
+        dtype = arguments.value_of(1, "dtype")
         exact = dtype if dtype is not None and dtype.kind != "none" else data
-        found = data if data.is_tensor else What("tensor")
-        grad = None if given.value(-1, "requires_grad", default=False) is not False else False
+        found = data if data.is_tensor else AbstractValue("tensor")
+        grad = None if arguments.constant(-1, "requires_grad", default=False) is not False else False
         return found._replace(
-            kind="tensor", dtype=exact.dtype, family=exact.family, device="", grad=grad, layout="", of=None, value=None
+            kind="tensor",
+            dtype=exact.dtype,
+            family=exact.family,
+            device="",
+            grad=grad,
+            layout="",
+            contents=None,
+            value=None,
         )
     kind, sizes = _nested(data)
-    return _made(given, kind, "int64" if kind == "integer" else "", sizes)
+    return _new_tensor(arguments, kind, "int64" if kind == "integer" else "", sizes)
 
 
-def adopted(given: Given) -> What:
+def as_tensor(arguments: TorchArguments) -> AbstractValue:
     """``torch.as_tensor(data)``: a tensor keeps its gradient."""
-    data = given.what(0, "data") or UNKNOWN
-    found = converted(given)
+    data = arguments.value_of(0, "data") or UNKNOWN
+    found = tensor_of_data(arguments)
     return (
         found._replace(grad=data.grad, device=data.device)
         if data.is_tensor
@@ -91,71 +108,73 @@ def adopted(given: Given) -> What:
     )
 
 
-def _nested(what: What) -> tuple[str, tuple[int | None, ...] | None]:
+def _nested(what: AbstractValue) -> tuple[str, tuple[int | None, ...] | None]:
     if what.kind in ("int", "float", "bool"):
         return {"bool": "bool", "int": "integer", "float": "floating"}[what.kind], ()
-    if what.kind in ("list", "tuple", "iterator") and what.of is not None:
-        kind, inner = _nested(what.of)
+    if what.kind in ("list", "tuple", "iterator") and what.contents is not None:
+        kind, inner = _nested(what.contents)
         count = None if what.items is None else len(what.items)
         return kind, None if inner is None else (count, *inner)
     return "", None
 
 
-def from_array(given: Given) -> What:
+def from_array(arguments: TorchArguments) -> AbstractValue:
     """``torch.from_numpy(array)``: on the CPU, outside of any graph."""
-    array = given.what(0, "ndarray") or UNKNOWN
+    array = arguments.value_of(0, "ndarray") or UNKNOWN
     return tensor(array.family, dtype=array.dtype, device="cpu", grad=False)
 
 
-def alike(given: Given) -> What:
+def zeros_like(arguments: TorchArguments) -> AbstractValue:
     """``torch.zeros_like(x)``: with the shape of another, and its dtype and device unless asked for others."""
-    other = given.tensor
-    return _after(given, other)._replace(low=other.low, high=other.high, sizes=other.sizes)
+    other = arguments.tensor
+    return _like(arguments, other)._replace(min_ndim=other.min_ndim, max_ndim=other.max_ndim, sizes=other.sizes)
 
 
-def renewed(given: Given) -> What:
+def new_zeros(arguments: TorchArguments) -> AbstractValue:
     """``x.new_zeros(3, 4)``: with the dtype and device of another."""
-    sizes = given.numbers(1, "size")
-    found = _after(given, open_shape(given.tensor))
-    return found if sizes is None else found._replace(low=len(sizes), high=len(sizes), sizes=sizes)
+    sizes = arguments.integers(1, "size")
+    found = _like(arguments, open_shape(arguments.tensor))
+    return found if sizes is None else found._replace(min_ndim=len(sizes), max_ndim=len(sizes), sizes=sizes)
 
 
-def renewed_from(given: Given) -> What:
+def new_tensor(arguments: TorchArguments) -> AbstractValue:
     """``x.new_tensor(data)``."""
-    kind, sizes = _nested(given.what(1, "data") or UNKNOWN)
-    return tensor(kind, device=given.tensor.device, sizes=sizes, grad=False)
+    kind, sizes = _nested(arguments.value_of(1, "data") or UNKNOWN)
+    return tensor(kind, device=arguments.tensor.device, sizes=sizes, grad=False)
 
 
-def _after(given: Given, other: What) -> What:
-    asked, placed = given.what(-1, "dtype"), given.what(-1, "device")
+def _like(arguments: TorchArguments, other: AbstractValue) -> AbstractValue:
+    asked, placed = arguments.value_of(-1, "dtype"), arguments.value_of(-1, "device")
     plain = asked is None or asked.kind == "none"
     dtype, kind = (other.dtype, other.family) if asked is None or plain else (asked.dtype, asked.family)
-    device = other.device if placed is None or placed.kind == "none" else device_named(placed)
-    grad = False if given.value(-1, "requires_grad", default=False) is False else None
+    device = other.device if placed is None or placed.kind == "none" else device_type(placed)
+    grad = False if arguments.constant(-1, "requires_grad", default=False) is False else None
     layout = "contiguous" if other.layout == "contiguous" else ""
-    return tensor(kind, dtype=dtype, device=device, layout=layout, grad=grad)._replace(low=other.low, high=other.high)
+    return tensor(kind, dtype=dtype, device=device, layout=layout, grad=grad)._replace(
+        min_ndim=other.min_ndim, max_ndim=other.max_ndim
+    )
 
 
-def indices(given: Given) -> What:
+def indices(arguments: TorchArguments) -> AbstractValue:
     """``torch.tril_indices(row, col)``."""
-    return _made(given, "integer", "int64", (2, None))
+    return _new_tensor(arguments, "integer", "int64", (2, None))
 
 
-def parameter(given: Given) -> What:
+def parameter(arguments: TorchArguments) -> AbstractValue:
     """``nn.Parameter(data)``; its module takes it to another device."""
-    data = given.what(0, "data") or UNKNOWN
-    needs = given.value(1, "requires_grad", default=True)
-    found = data if data.is_tensor else What("tensor")
+    data = arguments.value_of(0, "data") or UNKNOWN
+    needs = arguments.constant(1, "requires_grad", default=True)
+    found = data if data.is_tensor else AbstractValue("tensor")
     return found._replace(kind="parameter", device="", grad=False if needs is False or found.integral else None)
 
 
-def loaded(given: Given) -> What:
+def loaded(arguments: TorchArguments) -> AbstractValue:
     """``torch.load(file)``: whatever it is, no tensor in it needs a gradient."""
-    where = given.what(1, "map_location")
-    device = device_named(where) if where is not None else ""
+    where = arguments.value_of(1, "map_location")
+    device = device_type(where) if where is not None else ""
     return LOADED._replace(device=device)
 
 
-def device(given: Given) -> What:
+def device(arguments: TorchArguments) -> AbstractValue:
     """``torch.device("cuda")``."""
-    return What("device", device=device_named(given.what(0, "type") or UNKNOWN))
+    return AbstractValue("device", device=device_type(arguments.value_of(0, "type") or UNKNOWN))

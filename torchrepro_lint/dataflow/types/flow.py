@@ -1,8 +1,7 @@
-"""What a test, an assertion or an unpacking tells of a variable.
+"""Flow-sensitive type environments: which bindings a variable has at each statement of a function.
 
-Which bindings hold at each statement of a function: assignments in order, branches joined, loops closed.
-
-Which bindings hold at an offset of a file.
+Assignments are read in order, branches are joined, loops are closed, and tests, assertions and unpackings narrow a
+variable.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from torchrepro_lint.dataflow.types.targets import (
     FLOW,
     MODES,
     Binding,
-    Env,
-    bound,
-    changed,
-    flagged_variables,
-    given_containers,
-    handed_on,
-    joined,
-    rebound_in,
-    written_variables,
+    TypeEnvironment,
+    after_escape,
+    after_mutation,
+    bind_target,
+    element_targets,
+    escaping_containers,
+    gradient_flag_targets,
+    join_environments,
+    variables_of_loop,
 )
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -31,70 +30,72 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Constant,
-    Define,
-    Do,
+    DefinitionStatement,
     Expression,
-    Facts,
+    ExpressionStatement,
     Function,
     If,
-    Leave,
     Loop,
     Match,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
+    SyntaxTree,
     Try,
     With,
 )
-from torchrepro_lint.syntax.visitor import expressions, parts, statements
+from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
 
 
-def narrowed(test: Expression, env: Env, *, truth: bool) -> Env:
+def narrow(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnvironment:
     """The bindings where a test holds, or fails."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            return narrowed(inner, env, truth=not truth)
+            return narrow(inner, env, truth=not truth)
         case Operation(op="and" | "or" as op, operands=operands) if (op == "and") is truth:
             for operand in operands:
-                env = narrowed(operand, env, truth=truth)
+                env = narrow(operand, env, truth=truth)
             return env
         case Call(func=Ref(roots=("builtins.isinstance",), path=()), args=(first, second)) if truth:
-            return _seen(first.value, env, "is", second.value)
+            return _narrow_variable(first.value, env, "is", second.value)
         case Call(func=Ref(path=(*_, "is_tensor")), args=(first,)) if truth:
-            return _seen(first.value, env, "tensor", None)
+            return _narrow_variable(first.value, env, "tensor", None)
         case Operation(op="==" | "!=" as op, operands=(left, Constant(value=int(count)))) if (op == "==") is truth:
-            return _seen(_counted(left), env, "ndim", None, (count, count))
+            return _narrow_variable(_rank_read(left), env, "ndim", None, (count, count))
         case Operation(op="in", operands=(left, Collection(items=items))) if truth:
             counts = [each.value for each in items if isinstance(each, Constant) and isinstance(each.value, int)]
             if counts and len(counts) == len(items):
-                return _seen(_counted(left), env, "ndim", None, (min(counts), max(counts)))
+                return _narrow_variable(_rank_read(left), env, "ndim", None, (min(counts), max(counts)))
     return env
 
 
-def unpacked_shape(statement: Assign, env: Env) -> dict[str, Binding]:
+def rank_by_unpacking(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
     """``b, c, h, w = x.shape`` shows that ``x`` has four dimensions."""
     match statement:
         case Assign(targets=(Collection(items=items),), value=value, op="="):
             plain = not any(isinstance(each, Operation) for each in items)
-            shape = _shape(value) if value is not None else None
+            shape = _shape_read(value) if value is not None else None
             if plain and isinstance(shape, Ref):
-                return dict(_changes(shape, env, "ndim", None, (len(items), len(items))))
+                return dict(_narrowed_bindings(shape, env, "ndim", None, (len(items), len(items))))
     return {}
 
 
-def measured(statement: Assign, env: Env) -> dict[str, Binding]:
+def rank_by_sizes(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
     """``h, w = x.size(2), x.size(3)`` shows that ``x`` has four dimensions or more."""
     value = statement.value
     asked = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
     counts: dict[str, Binding] = {}
     for each in asked:
-        of, count = _dimension(each)
-        counts.update(_changes(of, {**env, **counts}, "sized", None, (count, count)) if of is not None else {})
+        of, count = _size_read(each)
+        counts.update(
+            _narrowed_bindings(of, {**env, **counts}, "sized", None, (count, count)) if of is not None else {}
+        )
     return counts
 
 
-def _dimension(expression: Expression | None) -> tuple[Expression | None, int]:
+def _size_read(expression: Expression | None) -> tuple[Expression | None, int]:
     """The tensor of which one dimension is read, and how many it has at least."""
     match expression:
         case Call(
@@ -103,11 +104,11 @@ def _dimension(expression: Expression | None) -> tuple[Expression | None, int]:
         ) if at >= 0:
             return Ref(start, end, roots, tuple(before), end), at + 1
         case Subscript(value=Ref() as shape, indices=(Constant(value=int(at)),)) if at >= 0:
-            return _shape(shape), at + 1
+            return _shape_read(shape), at + 1
     return None, 0
 
 
-def _counted(expression: Expression) -> Expression | None:
+def _rank_read(expression: Expression) -> Expression | None:
     """The tensor whose dimensions an expression counts."""
     match expression:
         case Ref(start=start, roots=roots, path=(*before, "ndim"), base_end=end):
@@ -115,11 +116,11 @@ def _counted(expression: Expression) -> Expression | None:
         case Call(func=Ref(start=start, roots=roots, path=(*before, "dim" | "ndimension"), base_end=end), args=()):
             return Ref(start, end, roots, tuple(before), end)
         case Call(func=Ref(roots=("builtins.len",), path=()), args=(arg,)):
-            return _shape(arg.value)
+            return _shape_read(arg.value)
     return None
 
 
-def _shape(expression: Expression) -> Expression | None:
+def _shape_read(expression: Expression) -> Expression | None:
     """The tensor whose shape an expression is."""
     match expression:
         case Ref(start=start, roots=roots, path=(*before, "shape"), base_end=end):
@@ -131,13 +132,15 @@ def _shape(expression: Expression) -> Expression | None:
     return None
 
 
-def _seen(of: Expression | None, env: Env, how: str, value: Expression | None, at: tuple[int, int] = (0, 0)) -> Env:
-    changes = _changes(of, env, how, value, at)
+def _narrow_variable(
+    of: Expression | None, env: TypeEnvironment, how: str, value: Expression | None, at: tuple[int, int] = (0, 0)
+) -> TypeEnvironment:
+    changes = _narrowed_bindings(of, env, how, value, at)
     return {**env, **changes} if changes else env
 
 
-def _changes(
-    of: Expression | None, env: Env, how: str, value: Expression | None, at: tuple[int, int]
+def _narrowed_bindings(
+    of: Expression | None, env: TypeEnvironment, how: str, value: Expression | None, at: tuple[int, int]
 ) -> dict[str, Binding]:
     """The variable, seen through what is known of it; of a name with several meanings nothing is said."""
     if not isinstance(of, Ref) or of.path or len(of.roots) != 1 or of.roots[0] not in env:
@@ -145,55 +148,55 @@ def _changes(
     return {of.roots[0]: Binding(how, value, env, (env[of.roots[0]],), at)}
 
 
-class Place(NamedTuple):
+class StatementPoint(NamedTuple):
     """A statement, and the bindings where it begins."""
 
     statement: Statement
-    env: Env
+    env: TypeEnvironment
 
 
-class Flow:
+class BodyFlow:
     """The bindings of one body. ``places`` stand in the order of the text, outer statements before inner ones."""
 
     def __init__(self, body: tuple[Statement, ...], function: Function | None) -> None:
-        self.places: list[Place] = []
-        self._left: list[list[Env]] = []
+        self.points: list[StatementPoint] = []
+        self._left: list[list[TypeEnvironment]] = []
         env: dict[str, Binding] = {FLOW: Binding("flow")}
         for position, param in enumerate(function.params if function else ()):
             assert function is not None
             env[f"{function.name}.<locals>.{param.name}"] = Binding("param", param=(function, param, position))
         for decorator in function.decorators if function else ():
-            env[MODES] = Binding("with", decorator, before=(env[MODES],) if MODES in env else ())
-        self.start: Env = env
+            env[MODES] = Binding("with", decorator, predecessors=(env[MODES],) if MODES in env else ())
+        self.start: TypeEnvironment = env
         self._body(body, env)
 
-    def place(self, offset: int) -> Place | None:
+    def point_at(self, offset: int) -> StatementPoint | None:
         """The innermost statement around an offset; None where none is."""
         found = None
-        for place in self.places:
+        for place in self.points:
             if place.statement.start > offset:
                 break
             if offset < place.statement.end:
                 found = place
         return found
 
-    def _body(self, body: tuple[Statement, ...], env: Env | None) -> Env | None:
+    def _body(self, body: tuple[Statement, ...], env: TypeEnvironment | None) -> TypeEnvironment | None:
         for statement in body:
             if env is None:
                 return None
-            self.places.append(Place(statement, env))
+            self.points.append(StatementPoint(statement, env))
             env = self._after(statement, env)
         return env
 
-    def _after(self, statement: Statement, env: Env) -> Env | None:
+    def _after(self, statement: Statement, env: TypeEnvironment) -> TypeEnvironment | None:
         match statement:
             case Assign():
                 return _assigned(statement, env)
-            case Do(value=value):
-                return handed_on(value, changed(value, env))
+            case ExpressionStatement(value=value):
+                return after_escape(value, after_mutation(value, env))
             case If(test=test, body=body, orelse=orelse):
-                then = self._body(body, narrowed(test, env, truth=True))
-                return joined(then, self._body(orelse, narrowed(test, env, truth=False)))
+                then = self._body(body, narrow(test, env, truth=True))
+                return join_environments(then, self._body(orelse, narrow(test, env, truth=False)))
             case Loop():
                 return self._loop(statement, env)
             case With(items=items, body=body):
@@ -202,121 +205,121 @@ class Flow:
                 return self._try(statement, env)
             case Match(cases=cases):
                 return self._match([body for _, body in cases], env)
-            case Define(body=body):
+            case DefinitionStatement(body=body):
                 return self._body(body, env)
-            case Leave():
+            case SimpleStatement():
                 return self._leave(statement, env)
         return env
 
-    def _match(self, bodies: list[tuple[Statement, ...]], env: Env) -> Env | None:
-        ways: Env | None = env  # no case may fit
+    def _match(self, bodies: list[tuple[Statement, ...]], env: TypeEnvironment) -> TypeEnvironment | None:
+        ways: TypeEnvironment | None = env  # no case may fit
         for body in bodies:
-            ways = joined(ways, self._body(body, env))
+            ways = join_environments(ways, self._body(body, env))
         return ways
 
-    def _leave(self, statement: Leave, env: Env) -> Env | None:
+    def _leave(self, statement: SimpleStatement, env: TypeEnvironment) -> TypeEnvironment | None:
         match statement:
-            case Leave(kind="assert", values=(test, *_)):
-                return narrowed(test, env, truth=True)
-            case Leave(kind="break" | "continue") if self._left:
+            case SimpleStatement(kind="assert", values=(test, *_)):
+                return narrow(test, env, truth=True)
+            case SimpleStatement(kind="break" | "continue") if self._left:
                 self._left[-1].append(env)
         return env if statement.kind in ("assert", "del") else None
 
-    def _loop(self, loop: Loop, env: Env) -> Env | None:
+    def _loop(self, loop: Loop, env: TypeEnvironment) -> TypeEnvironment | None:
         """What the body rebinds is, at its beginning, what it was before or what a round has left."""
-        names = dict.fromkeys([*rebound_in(loop), *_filled_in(loop, env)])
-        rebound = {name: Binding("loop", before=(env[name],) if name in env else ()) for name in names}
-        begin: Env = {**env, **rebound}
-        elements = {} if loop.target is None else bound(loop.target, loop.source, env, "[]")
-        inside: Env = {**begin, **elements}
+        names = dict.fromkeys([*variables_of_loop(loop), *_containers_escaping(loop, env)])
+        rebound = {name: Binding("loop", predecessors=(env[name],) if name in env else ()) for name in names}
+        begin: TypeEnvironment = {**env, **rebound}
+        elements = {} if loop.target is None else bind_target(loop.target, loop.source, env, "[]")
+        inside: TypeEnvironment = {**begin, **elements}
         if loop.target is None:
-            inside = narrowed(loop.source, inside, truth=True)
+            inside = narrow(loop.source, inside, truth=True)
         self._left.append([])
         ends = [end for end in (self._body(loop.body, inside), *self._left.pop()) if end is not None]
         for name, binding in rebound.items():
             more = [end[name] for end in ends if name in end and end[name] is not binding]
-            binding.before = (*binding.before, *dict.fromkeys(more))
-        return self._body(loop.orelse, joined(begin, inside))
+            binding.predecessors = (*binding.predecessors, *dict.fromkeys(more))
+        return self._body(loop.orelse, join_environments(begin, inside))
 
     def _with(
-        self, items: tuple[tuple[Expression, Expression | None], ...], body: tuple[Statement, ...], env: Env
-    ) -> Env | None:
+        self, items: tuple[tuple[Expression, Expression | None], ...], body: tuple[Statement, ...], env: TypeEnvironment
+    ) -> TypeEnvironment | None:
         """Inside, what is entered is among the modes; after it, the modes are those from before."""
         around = env.get(MODES)
         inside: dict[str, Binding] = dict(env)
         for value, target in items:
-            inside[MODES] = Binding("with", value, before=(inside[MODES],) if MODES in inside else ())
-            inside.update({} if target is None else bound(target, value, inside, "with"))
+            inside[MODES] = Binding("with", value, predecessors=(inside[MODES],) if MODES in inside else ())
+            inside.update({} if target is None else bind_target(target, value, inside, "with"))
         end = self._body(body, inside)
         if end is None:
             return None
         return {**{name: each for name, each in end.items() if name != MODES}, **({MODES: around} if around else {})}
 
-    def _try(self, statement: Try, env: Env) -> Env | None:
+    def _try(self, statement: Try, env: TypeEnvironment) -> TypeEnvironment | None:
         body = self._body(statement.body, env)
-        broken = joined(env, body)
+        broken = join_environments(env, body)
         # In the order of the text, in which places are looked up.
         handled = [self._body(handler, broken) for _, handler in statement.handlers]
         ways = self._body(statement.orelse, body)
         for way in handled:
-            ways = joined(ways, way)
+            ways = join_environments(ways, way)
         return self._body(statement.final, ways)
 
 
-def _filled_in(loop: Loop, env: Env) -> list[str]:
+def _containers_escaping(loop: Loop, env: TypeEnvironment) -> list[str]:
     """The containers from before a loop that its body gives to calls."""
     inside = (each for statement in statements(loop.body) for each in expressions(statement))
-    return [name for each in inside for name in given_containers(each, env)]
+    return [name for each in inside for name in escaping_containers(each, env)]
 
 
-def _assigned(statement: Assign, env: Env) -> Env:
+def _assigned(statement: Assign, env: TypeEnvironment) -> TypeEnvironment:
     if statement.value is not None:
-        env = handed_on(statement.value, env)
+        env = after_escape(statement.value, env)
     changes: dict[str, Binding] = {}
     for target in statement.targets:
-        if statement.value is not None and (written := written_variables(target)):
+        if statement.value is not None and (written := element_targets(target)):
             changes.update(
                 {root: Binding("written", statement.value, env, (env[root],)) for root in written if root in env}
             )
-        elif statement.value is not None and (flagged := flagged_variables(target)):
+        elif statement.value is not None and (flagged := gradient_flag_targets(target)):
             changes.update(
                 {root: Binding("flag", statement.value, env, (env[root],)) for root in flagged if root in env}
             )
         elif statement.op == ":":
             changes.update(_declared(target, statement, env))
         elif statement.op == "=" and statement.value is not None:
-            changes.update(bound(target, statement.value, env, "="))
+            changes.update(bind_target(target, statement.value, env, "="))
         elif isinstance(target, Ref) and not target.path and statement.op != "=":
             for root in target.roots:
                 before = (env[root],) if root in env else ()
                 changes[root] = Binding(statement.op, statement.value, env, before)
-    return {**env, **measured(statement, env), **unpacked_shape(statement, env), **changes} if changes else env
+    return {**env, **rank_by_sizes(statement, env), **rank_by_unpacking(statement, env), **changes} if changes else env
 
 
-def _declared(target: Expression, statement: Assign, env: Env) -> dict[str, Binding]:
+def _declared(target: Expression, statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
     if not isinstance(target, Ref) or target.path:
         return {}
     how = "=" if statement.value is not None else ":"
     return {root: Binding(how, statement.value, env, annotation=statement.annotation) for root in target.roots}
 
 
-class Places:
+class FileFlows:
     """The flows of the functions of one file, each made when something in it is first asked for."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: SyntaxTree) -> None:
         self._facts = facts
-        self._flows: dict[int, Flow] = {}
-        self._inside: dict[tuple[int, int, int | None], tuple[Env, Env]] = {}
-        self._owners: dict[Binding, Flow] = {}
-        self._bodies = sorted((_inside(each), each.end, number) for number, each in enumerate(facts.functions))
+        self._flows: dict[int, BodyFlow] = {}
+        self._inside: dict[tuple[int, int, int | None], tuple[TypeEnvironment, TypeEnvironment]] = {}
+        self._owners: dict[Binding, BodyFlow] = {}
+        self._bodies = sorted((_body_start(each), each.end, number) for number, each in enumerate(facts.functions))
 
-    def env(self, offset: int) -> Env:
+    def environment_at(self, offset: int) -> TypeEnvironment:
         """The bindings at an offset, those of comprehensions around it included."""
         flow = self.flow(self.function(offset))
-        place = flow.place(offset)
+        place = flow.point_at(offset)
         return flow.start if place is None else self._around(place.statement, offset, place.env)
 
-    def inside(self, comprehension: Comprehension, env: Env, clauses: int | None = None) -> Env:
+    def inside(self, comprehension: Comprehension, env: TypeEnvironment, clauses: int | None = None) -> TypeEnvironment:
         """The bindings where the elements of a comprehension are evaluated, or behind so many of its clauses.
 
         They are made once: what is known of a binding is remembered by its identity.
@@ -325,11 +328,11 @@ class Places:
         if key not in self._inside:
             inner = env
             for clause in comprehension.clauses[:clauses]:
-                inner = {**inner, **bound(clause.target, clause.source, inner, "[]")}
+                inner = {**inner, **bind_target(clause.target, clause.source, inner, "[]")}
             self._inside[key] = (env, inner)
         return self._inside[key][1]
 
-    def _around(self, statement: Statement, offset: int, env: Env) -> Env:
+    def _around(self, statement: Statement, offset: int, env: TypeEnvironment) -> TypeEnvironment:
         """The bindings inside the comprehensions of a statement that stand around an offset."""
         around = [each for each in expressions(statement) if each.start <= offset < each.end]
         while around:
@@ -338,7 +341,7 @@ class Places:
                 sources = (each.source for each in expression.clauses)
                 place = next((at for at, each in enumerate(sources) if each.start <= offset < each.end), None)
                 env = self.inside(expression, env, place)
-            around = [each for each in parts(expression) if each.start <= offset < each.end]
+            around = [each for each in operands_of(expression) if each.start <= offset < each.end]
         return env
 
     def function(self, offset: int) -> Function | None:
@@ -351,19 +354,19 @@ class Places:
                 found = self._facts.functions[number]
         return found
 
-    def flow(self, function: Function | None) -> Flow:
+    def flow(self, function: Function | None) -> BodyFlow:
         """The flow of a function, or of the top level."""
         key = -1 if function is None else id(function)
         if key not in self._flows:
-            flow = self._flows[key] = Flow(self._facts.body if function is None else function.body, function)
+            flow = self._flows[key] = BodyFlow(self._facts.body if function is None else function.body, function)
             self._owners[flow.start[FLOW]] = flow
         return self._flows[key]
 
-    def owner(self, env: Env) -> Flow | None:
+    def flow_of(self, env: TypeEnvironment) -> BodyFlow | None:
         """The flow that bindings are of."""
         return self._owners.get(env[FLOW]) if FLOW in env else None
 
 
-def _inside(function: Function) -> int:
+def _body_start(function: Function) -> int:
     """Where the body begins: decorators, defaults and annotations belong to what stands around."""
     return function.body[0].start if function.body else function.end

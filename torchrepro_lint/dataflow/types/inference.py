@@ -1,4 +1,8 @@
-"""What the expressions of a project are: the public side of the inference, and its dispatch by expression."""
+"""Type inference, its public side: ``type_inference(project).of(path, expression)`` is an abstract value.
+
+It is demand-driven, dispatches by the kind of the expression, follows calls to a bounded depth, and solves
+recursion as a fixpoint.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types import attributes, calls, containers, elementwise, transfer_functions, variables
 from torchrepro_lint.dataflow.types import containers as indexing
 from torchrepro_lint.dataflow.types.attributes import registrations
-from torchrepro_lint.dataflow.types.flow import Flow, Places
-from torchrepro_lint.dataflow.types.lattice import NOTHING, UNKNOWN, What, join, joined, widened
-from torchrepro_lint.dataflow.types.targets import Binding, Env, Spot, literal
-from torchrepro_lint.dataflow.types.usage import shown_indices, shown_sparse, shown_tensors
-from torchrepro_lint.query.fixpoint import Solver
+from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, widen
+from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint, TypeEnvironment, literal_value
+from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
+from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -30,14 +34,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_flow import ValueFlow
 
 # Through so many calls of the project a value is followed, outwards and inwards.
-_HOPS = 3
+_MOST_CALLS = 3
 # So many files are known at once: the flows of a thousand, and what was found there, take an eighth of the memory of their facts.
 _MOST_FILES = 100
 # Expressions are taken apart to this depth; what is deeper stays unknown.
 _DEEPEST = 60
 
 
-class Kinds:
+class TypeInferenceEngine:
     """Answers for all modules of a project, worked out when first asked for; use ``kinds_of``."""
 
     def __init__(self, project: ValueFlow) -> None:
@@ -48,24 +52,24 @@ class Kinds:
         """To be told between two files: once much is remembered it is forgotten. All at once, since answers are remembered
         by the identity of others.
         """
-        if len(self._places) > _MOST_FILES:
+        if len(self._flows) > _MOST_FILES:
             self._forget()
 
     def _forget(self) -> None:
-        self.solver = Solver(NOTHING, join, widened)
-        self._places: dict[str, Places] = {}
+        self.solver = FixpointSolver(BOTTOM, join, widen)
+        self._flows: dict[str, FileFlows] = {}
         self._depth = 0
         # What answers are remembered by, so that no other takes its identity.
-        self._kept: dict[int, Env] = {}
-        self._shown: dict[Flow, frozenset[Binding]] = {}
-        self._sparse: dict[Flow, frozenset[Binding]] = {}
-        self._indices: dict[Flow, frozenset[Binding]] = {}
+        self._environments: dict[int, TypeEnvironment] = {}
+        self._tensors_by_use: dict[BodyFlow, frozenset[Binding]] = {}
+        self._sparse_by_use: dict[BodyFlow, frozenset[Binding]] = {}
+        self._indices_by_use: dict[BodyFlow, frozenset[Binding]] = {}
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
-    def of(self, path: str, expression: Expression, at: int | None = None) -> What:
+    def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:
         """What an expression of a file is where it stands, or where it would stand at the offset ``at``."""
         try:
-            found = self.what(expression, self.spot(path, expression.start if at is None else at))
+            found = self.infer(expression, self.program_point(path, expression.start if at is None else at))
         except RecursionError:
             self.solver.reset()
             self._depth = 0
@@ -75,8 +79,8 @@ class Kinds:
     def unpacked(self, path: str, offset: int, variable: str, place: int) -> list[Expression | None]:
         """What a variable is unpacked from at an offset, where it is element ``place`` of it on every way; else nothing."""
         ways = self._ways(path, offset, variable)
-        plain = all(each.how == "[i]" and each.at[0] == place for each in ways)
-        return [each.before[0].value for each in ways] if plain else []
+        plain = all(each.kind == "[i]" and each.at[0] == place for each in ways)
+        return [each.predecessors[0].value for each in ways] if plain else []
 
     def assigned(self, path: str, offset: int, variable: str) -> list[Expression]:
         """What a variable of the function is assigned at an offset, on each way that leads there; nothing where it got its
@@ -84,56 +88,56 @@ class Kinds:
         """
         ways = self._ways(path, offset, variable)
         found = [each.value for each in ways if each.value is not None]
-        return found if all(each.how == "=" for each in ways) else []
+        return found if all(each.kind == "=" for each in ways) else []
 
     def _ways(self, path: str, offset: int, variable: str) -> list[Binding]:
         """The bindings that a variable may have at an offset."""
-        binding = self.places(path).env(offset).get(variable)
+        binding = self.flows(path).environment_at(offset).get(variable)
         found, waiting = [], [] if binding is None else [binding]
         while waiting:
             each = waiting.pop()
-            if each.how == "join":
-                waiting += each.before
+            if each.kind == "join":
+                waiting += each.predecessors
             else:
                 found.append(each)
         return found
 
-    def spot(self, path: str, offset: int, hops: int = _HOPS) -> Spot:
+    def program_point(self, path: str, offset: int, calls_left: int = _MOST_CALLS) -> ProgramPoint:
         """A place of a file, from which values are followed through so many calls."""
-        return Spot(path, self.places(path).env(offset), hops)
+        return ProgramPoint(path, self.flows(path).environment_at(offset), calls_left)
 
-    def places(self, path: str) -> Places:
+    def flows(self, path: str) -> FileFlows:
         """The flows of a file."""
-        if path not in self._places:
-            self._places[path] = Places(self.project.files[path])
-        return self._places[path]
+        if path not in self._flows:
+            self._flows[path] = FileFlows(self.project.files[path])
+        return self._flows[path]
 
-    def shown(self, spot: Spot) -> frozenset[Binding]:
+    def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses show that they are of tensors."""
-        flow = self.places(spot.path).owner(spot.env)
+        flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        if flow not in self._shown:
-            self._shown[flow] = shown_tensors(self, spot.path, flow)
-        return self._shown[flow]
+        if flow not in self._tensors_by_use:
+            self._tensors_by_use[flow] = tensors_by_use(self, point.path, flow)
+        return self._tensors_by_use[flow]
 
-    def sparse(self, spot: Spot) -> frozenset[Binding]:
+    def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses show that they are of sparse tensors."""
-        flow = self.places(spot.path).owner(spot.env)
+        flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        if flow not in self._sparse:
-            self._sparse[flow] = shown_sparse(flow)
-        return self._sparse[flow]
+        if flow not in self._sparse_by_use:
+            self._sparse_by_use[flow] = sparse_by_use(flow)
+        return self._sparse_by_use[flow]
 
-    def indices(self, spot: Spot) -> frozenset[Binding]:
+    def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function that are given to torch as indices."""
-        flow = self.places(spot.path).owner(spot.env)
+        flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        if flow not in self._indices:
-            self._indices[flow] = shown_indices(flow)
-        return self._indices[flow]
+        if flow not in self._indices_by_use:
+            self._indices_by_use[flow] = indices_by_use(flow)
+        return self._indices_by_use[flow]
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""
@@ -150,60 +154,62 @@ class Kinds:
     def default_device(self) -> str:
         """Where tensors are made that name no device: on the CPU, unless the project says otherwise somewhere."""
         changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
-        return "" if changed or self.project.enters_device else "cpu"
+        return "" if changed or self.project.has_device_context else "cpu"
 
-    def what(self, expression: Expression, spot: Spot) -> What:
+    def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         """What an expression is at a spot; for the other modules of the inference."""
         if self._depth > _DEEPEST:
             return UNKNOWN
         self._depth += 1
         try:
-            return self._dispatch(expression, spot)
+            return self._dispatch(expression, point)
         finally:
             self._depth -= 1
 
-    def _dispatch(self, expression: Expression, spot: Spot) -> What:
+    def _dispatch(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         match expression:
             case Constant(value=value):
-                return literal(value)
+                return literal_value(value)
             case Ref():
-                return self._reference(expression, spot)
+                return self._reference(expression, point)
             case Call():
                 # Asked for as a receiver, as what is called, as an argument: once is enough.
-                self._kept[id(spot.env)] = spot.env
-                key = (id(expression), id(spot.env), spot.hops)
-                return self.solver.solve(key, lambda: calls.result(self, expression, spot))
+                self._environments[id(point.env)] = point.env
+                key = (id(expression), id(point.env), point.calls_left)
+                return self.solver.solve(key, lambda: calls.call_value(self, expression, point))
             case Attribute(value=value, name=word):
-                return attributes.read(self, self.what(value, spot), word, spot)
+                return attributes.attribute_value(self, self.infer(value, point), word, point)
             case Subscript(value=value, indices=indices):
-                return indexing.picked(self, self.what(value, spot), indices, spot)
+                return indexing.subscript_value(self, self.infer(value, point), indices, point)
             case Collection():
-                return containers.display(self, expression, spot)
+                return containers.display_value(self, expression, point)
             case Operation():
-                return transfer_functions.computed(self, elementwise.result(self, expression, spot), spot)
+                return transfer_functions.operator_value(
+                    self, elementwise.operation_value(self, expression, point), point
+                )
             case Comprehension(kind=kind, elements=elements):
-                inside = spot._replace(env=self.places(spot.path).inside(expression, spot.env))
-                found = self.what(elements[-1], inside)
-                return What("iterator" if kind == "generator" else kind, of=found)
+                inside = point._replace(env=self.flows(point.path).inside(expression, point.env))
+                found = self.infer(elements[-1], inside)
+                return AbstractValue("iterator" if kind == "generator" else kind, contents=found)
             case Lambda(function=function):
-                return What("function", name=f"{spot.path}{function}")
+                return AbstractValue("function", name=f"{point.path}{function}")
 
-    def _reference(self, ref: Ref, spot: Spot) -> What:
+    def _reference(self, ref: Ref, point: ProgramPoint) -> AbstractValue:
         found = []
         for root in ref.roots:
-            if (binding := spot.env.get(root)) is not None:
-                each = variables.bound(self, binding, spot)
+            if (binding := point.env.get(root)) is not None:
+                each = variables.variable_value(self, binding, point)
                 for word in ref.path:
-                    each = attributes.read(self, each, word, spot)
+                    each = attributes.attribute_value(self, each, word, point)
                 found.append(each)
             else:
-                found.append(variables.named(self, spot, root, ref.path))
-        return joined(*found) if found else UNKNOWN
+                found.append(variables.global_value(self, point, root, ref.path))
+        return join_all(*found) if found else UNKNOWN
 
 
-def kinds_of(project: ValueFlow) -> Kinds:
+def type_inference(project: ValueFlow) -> TypeInferenceEngine:
     """The answers for a project."""
-    if "kinds" not in project.kept:
-        project.kept["kinds"] = Kinds(project)
-    kinds: Kinds = project.kept["kinds"]
-    return kinds
+    if "kinds" not in project.revision_cache:
+        project.revision_cache["kinds"] = TypeInferenceEngine(project)
+    inference: TypeInferenceEngine = project.revision_cache["kinds"]
+    return inference

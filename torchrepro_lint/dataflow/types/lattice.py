@@ -1,8 +1,7 @@
-"""What is known of a value: its kind, and of tensors dtype, device, dimensions, layout and gradient.
+"""Abstract values: the lattice of types, with join, meet and widening.
 
-Families of dtypes, and what operations on several tensors have in common: dtype, device, gradient.
-
-Words of torch that say what a tensor is: dtypes, the methods that keep or change them, layouts.
+An abstract value is a kind, and of tensors dtype, shape, device, layout and gradient. The module also has what
+operands have in common (promotion of dtypes, the device, the gradient), and torch's words for dtypes and layouts.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from typing import NamedTuple
 from torchrepro_lint.syntax.nodes import Call
 
 # Kinds that agree on a wider one.
-_WIDER = {
+_SUPERTYPES = {
     frozenset({"parameter", "tensor"}): "tensor",
     frozenset({"frozenset", "set"}): "set",
 }
 _TENSORS = ("tensor", "parameter")
 
 
-class What(NamedTuple):
+class AbstractValue(NamedTuple):
     """What a value is, unless it is None. An empty string, or None, is a field that is not known.
 
     Of a value of unknown kind the other fields say what holds if it is a tensor.
@@ -36,16 +35,16 @@ class What(NamedTuple):
     """
 
     kind: str = ""
-    of: What | None = None
-    items: tuple[What, ...] | None = None
+    contents: AbstractValue | None = None
+    items: tuple[AbstractValue, ...] | None = None
     name: str = ""
-    made: tuple[str, Call] | None = None
+    constructor_call: tuple[str, Call] | None = None
     value: str | int | float | bool | None = None
     dtype: str = ""
     family: str = ""
     device: str = ""
-    low: int = 0
-    high: int | None = None
+    min_ndim: int = 0
+    max_ndim: int | None = None
     sizes: tuple[int | None, ...] | None = None
     layout: str = ""
     grad: bool | None = None
@@ -55,12 +54,12 @@ class What(NamedTuple):
     @property
     def ndim(self) -> int | None:
         """The number of dimensions, where it is known."""
-        return self.low if self.low == self.high else None
+        return self.min_ndim if self.min_ndim == self.max_ndim else None
 
     @property
     def may_be_scalar(self) -> bool:
         """Whether something is known of its dimensions, and it may have none."""
-        return self.low == 0 and (self.scalar or self.high is not None)
+        return self.min_ndim == 0 and (self.scalar or self.max_ndim is not None)
 
     @property
     def is_tensor(self) -> bool:
@@ -73,18 +72,18 @@ class What(NamedTuple):
         return self.family in ("integer", "bool")
 
     @property
-    def element(self) -> What:
+    def element(self) -> AbstractValue:
         """What iterating it gives; unknown where that is not known, and of what is empty so far."""
-        return UNKNOWN if self.of is None or self.of.kind == "nothing" else self.of
+        return UNKNOWN if self.contents is None or self.contents.kind == "nothing" else self.contents
 
 
-UNKNOWN = What()
-NOTHING = What("nothing")
-NONE = What("none")
-LOADED = What("loaded", grad=False)
+UNKNOWN = AbstractValue()
+BOTTOM = AbstractValue("nothing")
+NONE = AbstractValue("none")
+LOADED = AbstractValue("loaded", grad=False)
 
 
-def join(one: What, other: What) -> What:
+def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """What is known of a value that is one of two: what both agree on. None and no value at all say nothing."""
     if one == other or other.kind == "nothing":
         return one
@@ -92,65 +91,71 @@ def join(one: What, other: What) -> What:
         return other
     if other.kind == "none":
         return one
-    kind = one.kind if one.kind == other.kind else _WIDER.get(frozenset({one.kind, other.kind}), "")
+    kind = one.kind if one.kind == other.kind else _SUPERTYPES.get(frozenset({one.kind, other.kind}), "")
     # What is unknown but for what it is as a tensor, and a tensor: if it is one, both agree on this much.
     open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
     agree = kind or one.kind == other.kind or open_kinds
-    found = _joined(kind, one, other) if agree else UNKNOWN
+    found = _join_fields(kind, one, other) if agree else UNKNOWN
     return found._replace(scalar=one.may_be_scalar or other.may_be_scalar)
 
 
-def widened(one: What, other: What) -> What:
+def widen(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """``join`` that gives up on each field in which the two differ: no value grows for ever, as dimensions do in a loop."""
     found = join(one, other)
-    return What._make(a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
+    return AbstractValue._make(a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
 
 
-def _joined(kind: str, one: What, other: What) -> What:
+def _join_fields(kind: str, one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """The plain fields that agree, and of the others what both allow."""
     agreed = (a if a == b else default for a, b, default in zip(one, other, UNKNOWN, strict=True))
-    return What._make(agreed)._replace(
+    return AbstractValue._make(agreed)._replace(
         kind=kind,
-        of=join(one.of, other.of) if one.of and other.of else None,
-        items=_items(one.items, other.items),
-        low=min(one.low, other.low),
-        high=None if one.high is None or other.high is None else max(one.high, other.high),
-        sizes=_sizes(one.sizes, other.sizes),
+        contents=join(one.contents, other.contents) if one.contents and other.contents else None,
+        items=_join_items(one.items, other.items),
+        min_ndim=min(one.min_ndim, other.min_ndim),
+        max_ndim=None if one.max_ndim is None or other.max_ndim is None else max(one.max_ndim, other.max_ndim),
+        sizes=_join_sizes(one.sizes, other.sizes),
     )
 
 
-def _items(one: tuple[What, ...] | None, other: tuple[What, ...] | None) -> tuple[What, ...] | None:
+def _join_items(
+    one: tuple[AbstractValue, ...] | None, other: tuple[AbstractValue, ...] | None
+) -> tuple[AbstractValue, ...] | None:
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(map(join, one, other))
 
 
-def _sizes(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
+def _join_sizes(
+    one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None
+) -> tuple[int | None, ...] | None:
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
-def joined(*all_of: What) -> What:
+def join_all(*all_of: AbstractValue) -> AbstractValue:
     """``join`` of any number; of none it is nothing."""
-    found = NOTHING
+    found = BOTTOM
     for each in all_of:
         found = join(found, each)
     return found
 
 
-def both(one: What, other: What) -> What:
+def meet(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """What is known of a value that is known to be both: the first decides, the second fills what the first leaves open."""
     if other == UNKNOWN:
         return one
     if one.kind in ("", "nothing", "none"):
         return other if other.kind or one.kind == "" else one
-    same = one.kind == other.kind or frozenset({one.kind, other.kind}) in _WIDER or (one.is_tensor and not other.kind)
+    same = (
+        one.kind == other.kind or frozenset({one.kind, other.kind}) in _SUPERTYPES or (one.is_tensor and not other.kind)
+    )
     if not same:
         return one
-    ranges = (max(one.low, other.low), other.high if one.high is None else one.high)
+    ranges = (max(one.min_ndim, other.min_ndim), other.max_ndim if one.max_ndim is None else one.max_ndim)
     filled = (b if a == default else a for a, b, default in zip(one, other, UNKNOWN, strict=True))
-    return What._make(filled)._replace(low=ranges[0], high=ranges[1])
+    return AbstractValue._make(filled)._replace(min_ndim=ranges[0], max_ndim=ranges[1])
 
 
 def tensor(
@@ -161,37 +166,37 @@ def tensor(
     sizes: tuple[int | None, ...] | None = None,
     layout: str = "",
     grad: bool | None = None,
-) -> What:
+) -> AbstractValue:
     """A tensor of which this much is known; integers and booleans need no gradient."""
     low, high = (0, None) if sizes is None else (len(sizes), len(sizes))
     needs = False if family in ("integer", "bool") else grad
-    found = What("tensor", dtype=dtype, family=family, device=device, sizes=sizes, layout=layout, grad=needs)
-    return found._replace(low=low, high=high)
+    found = AbstractValue("tensor", dtype=dtype, family=family, device=device, sizes=sizes, layout=layout, grad=needs)
+    return found._replace(min_ndim=low, max_ndim=high)
 
 
-_ORDER = ("bool", "integer", "floating", "complex")
+_PROMOTION = ("bool", "integer", "floating", "complex")
 _OF_NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
 
 
-def family(what: What) -> str:
+def dtype_family(what: AbstractValue) -> str:
     """The family of a tensor, an array or a number; empty where it is not known."""
     return _OF_NUMBERS.get(what.kind, what.family)
 
 
-def promoted(operands: list[What]) -> tuple[str, str]:
+def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
     """The dtype and the family that operands give together; empty where they are not known."""
-    families = [family(each) for each in operands]
+    families = [dtype_family(each) for each in operands]
     if "" in families or not families:
         return "", ""
-    highest = max(families, key=_ORDER.index)
+    highest = max(families, key=_PROMOTION.index)
     exact = {each.dtype for each in operands if each.is_tensor and each.family == highest}
-    others = any(not each.is_tensor and family(each) == highest for each in operands)
+    others = any(not each.is_tensor and dtype_family(each) == highest for each in operands)
     tensors = [each for each in operands if each.is_tensor]
     alone = len(exact) == 1 and (not others or all(each.family == highest for each in tensors))
     return (exact.pop() if alone else "", highest)
 
 
-def common_device(operands: list[What]) -> str:
+def common_device(operands: list[AbstractValue]) -> str:
     """The device of a result; a tensor on the CPU without dimensions goes with any other."""
     tensors = [each for each in operands if each.is_tensor or each.kind == ""]
     known = {each.device for each in tensors}
@@ -200,18 +205,18 @@ def common_device(operands: list[What]) -> str:
     if "" in known and len(known) == 2:
         known.discard("")
         sure = next(iter(sorted(known)))
-        if sure != "cpu" or any(each.device == "cpu" and each.low > 0 for each in tensors):
+        if sure != "cpu" or any(each.device == "cpu" and each.min_ndim > 0 for each in tensors):
             return sure
     return ""
 
 
-def common_gradient(operands: list[What]) -> bool | None:
+def common_gradient(operands: list[AbstractValue]) -> bool | None:
     """False where no operand can need a gradient."""
     needing = [each for each in operands if each.kind not in _OF_NUMBERS and each.kind not in ("none", "str")]
     return False if all(each.grad is False for each in needing) else None
 
 
-def device_named(what: What) -> str:
+def device_type(what: AbstractValue) -> str:
     """The kind of device that a text, a number or a device names."""
     if what.kind == "device":
         return what.device

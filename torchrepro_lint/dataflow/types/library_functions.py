@@ -1,7 +1,4 @@
-"""What functions and methods of Python's library, numpy and pandas give.
-
-What functions and classes of Python, numpy, pandas and the like give, and generators of random numbers.
-"""
+"""Types of library calls: functions, classes and methods of Python's library, numpy and pandas, and random generators."""
 
 from __future__ import annotations
 
@@ -9,33 +6,33 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import instance_of
-from torchrepro_lint.dataflow.types.context import device_around
-from torchrepro_lint.dataflow.types.lattice import NOTHING, UNKNOWN, What, joined
+from torchrepro_lint.dataflow.types.context import device_at
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.resolve.names import MODULE_WRAPPERS
 from torchrepro_lint.syntax.nodes import Call, Constant
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Spot
+    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
-_TEXT = What("str", of=What("str"))
-_INT, _FLOAT, _BOOL = What("int"), What("float"), What("bool")
-_TEXTS = What("list", of=_TEXT)
+_TEXT = AbstractValue("str", contents=AbstractValue("str"))
+_INT, _FLOAT, _BOOL = AbstractValue("int"), AbstractValue("float"), AbstractValue("bool")
+_TEXTS = AbstractValue("list", contents=_TEXT)
 
 
-def method(receiver: What, word: str) -> What:
+def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
     """What a method of an array, a frame or a number gives."""
     match receiver.kind:
         case "ndarray":
             if word == "tolist":
-                return What("list")
-            return What("ndarray") if word in _ARRAYS else UNKNOWN
+                return AbstractValue("list")
+            return AbstractValue("ndarray") if word in _ARRAYS else UNKNOWN
         case "series" | "dataframe":
             if word == "to_numpy":
-                return What("ndarray")
+                return AbstractValue("ndarray")
             if word in ("tolist", "to_list"):
-                return What("list")
+                return AbstractValue("list")
             return (
                 receiver
                 if word in ("copy", "dropna", "fillna", "reset_index", "astype", "sort_values", "head", "tail")
@@ -46,9 +43,9 @@ def method(receiver: What, word: str) -> What:
     return UNKNOWN
 
 
-def of_numpy(word: str) -> What:
+def of_numpy(word: str) -> AbstractValue:
     """What a function of numpy gives."""
-    return What("ndarray") if word in _ARRAY_FUNCTIONS else UNKNOWN
+    return AbstractValue("ndarray") if word in _ARRAY_FUNCTIONS else UNKNOWN
 
 
 _ARRAYS = frozenset(
@@ -84,10 +81,10 @@ _ARRAY_FUNCTIONS = frozenset(
     | {"fromfile", "frombuffer", "loadtxt", "genfromtxt", "expand_dims", "transpose", "reshape", "ravel", "logspace"}
     | {"column_stack", "argwhere", "bincount", "diff", "flip", "fliplr", "flipud", "roll", "rot90", "pad", "meshgrid_"}
 )
-RESULTS: dict[str, What] = {
+RESULTS: dict[str, AbstractValue] = {
     **dict.fromkeys(("os.listdir",), _TEXTS),
     **dict.fromkeys(("glob.glob",), _TEXTS),
-    "glob.iglob": What("iterator", of=_TEXT),
+    "glob.iglob": AbstractValue("iterator", contents=_TEXT),
     **dict.fromkeys(
         (
             "os.path.join",
@@ -104,12 +101,14 @@ RESULTS: dict[str, What] = {
         ),
         _TEXT,
     ),
-    **dict.fromkeys(("os.path.splitext", "os.path.split"), What("tuple", of=_TEXT, items=(_TEXT, _TEXT))),
+    **dict.fromkeys(
+        ("os.path.splitext", "os.path.split"), AbstractValue("tuple", contents=_TEXT, items=(_TEXT, _TEXT))
+    ),
     **dict.fromkeys(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.islink"), _BOOL),
-    "os.walk": What("iterator", of=What("tuple", items=(_TEXT, _TEXTS, _TEXTS))),
-    "pathlib.Path.cwd": What("path"),
-    "pathlib.Path.home": What("path"),
-    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"), What("path")),
+    "os.walk": AbstractValue("iterator", contents=AbstractValue("tuple", items=(_TEXT, _TEXTS, _TEXTS))),
+    "pathlib.Path.cwd": AbstractValue("path"),
+    "pathlib.Path.home": AbstractValue("path"),
+    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"), AbstractValue("path")),
     **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic", "random.random", "random.uniform"), _FLOAT),
     **dict.fromkeys(("random.randint", "random.randrange", "os.getpid", "os.cpu_count"), _INT),
     **dict.fromkeys(("os.path.getsize",), _INT),
@@ -143,31 +142,31 @@ _COLLECTING = {
     "iter": "iterator",
 }
 _BUILTINS = {
-    "range": What("iterator", of=_INT),
+    "range": AbstractValue("iterator", contents=_INT),
     **dict.fromkeys(("isinstance", "callable", "hasattr", "any", "all", "issubclass", "bool"), _BOOL),
     **dict.fromkeys(("hash", "id", "ord", "int"), _INT),
     "float": _FLOAT,
     **dict.fromkeys(("str", "repr", "chr", "input", "format", "ascii", "hex", "bin"), _TEXT),
-    **dict.fromkeys(("bytes", "bytearray"), What("bytes")),
+    **dict.fromkeys(("bytes", "bytearray"), AbstractValue("bytes")),
 }
 
 
-def result(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
+def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     """What a function of a library gives, by its dotted name."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
-        return _builtin(kinds, word, call, spot)
+        return _builtin(inference, word, call, point)
     if (known := RESULTS.get(name)) is not None:
         return known
-    if (wrapped := _wrapped(kinds, name, call, spot)) is not None:
+    if (wrapped := _wrapped(inference, name, call, point)) is not None:
         return wrapped
     if module in ("builtins.set", "builtins.frozenset"):
-        return _of_sets(kinds, word, call, spot, module.rpartition(".")[2])
+        return _of_sets(inference, word, call, point, module.rpartition(".")[2])
     if (
         name in ("copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm")
         and call.args
     ):
-        return kinds.what(call.args[0].value, spot)
+        return inference.infer(call.args[0].value, point)
     if name == "numpy.random.default_rng":
         return _generator(name, call)
     if module == "math":
@@ -177,79 +176,85 @@ def result(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What:
     if module in ("numpy.linalg", "numpy.fft"):
         return UNKNOWN
     if module == "pandas":
-        return What("dataframe") if word.startswith("read_") else UNKNOWN
+        return AbstractValue("dataframe") if word.startswith("read_") else UNKNOWN
     made = instance_of(name)
     return (
-        made._replace(made=(spot.path, call)) if made.kind in ("module", "dataset", "loader", "instance") else UNKNOWN
+        made._replace(constructor_call=(point.path, call))
+        if made.kind in ("module", "dataset", "loader", "instance")
+        else UNKNOWN
     )
 
 
-def constructed(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
+def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """What a class gives that is more than an object of it."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
-        return _builtin(kinds, word, call, spot)
+        return _builtin(inference, word, call, point)
     if name in ("torch.Generator", "numpy.random.RandomState", "random.Random", "numpy.random.default_rng"):
         return _generator(name, call)
     if name == "torch.Tensor":
-        return What("tensor", family="floating", device=device_around(kinds, spot), grad=False)
+        return AbstractValue("tensor", family="floating", device=device_at(inference, point), grad=False)
     if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
-        return What("dict")
-    return _wrapped(kinds, name, call, spot)
+        return AbstractValue("dict")
+    return _wrapped(inference, name, call, point)
 
 
-def _wrapped(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
+def _wrapped(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """The module that a wrapper is given; None for another function, or where it is not known."""
     if name not in MODULE_WRAPPERS:
         return None
     given = next((arg.value for arg in call.args if not arg.star and arg.keyword in (None, "module")), None)
-    inner = kinds.what(given, spot) if given is not None else UNKNOWN
+    inner = inference.infer(given, point) if given is not None else UNKNOWN
     return inner if inner.kind == "module" else None
 
 
-def _of_sets(kinds: TypeInference, word: str, call: Call, spot: Spot, kind: str) -> What:
+def _of_sets(inference: TypeInference, word: str, call: Call, point: ProgramPoint, kind: str) -> AbstractValue:
     """``set.union(*groups)``: what a method gives that is called by its class."""
     if word not in ("union", "intersection", "difference", "symmetric_difference") or not call.args:
         return UNKNOWN
     element = containers.element
-    groups = [(arg.star, kinds.what(arg.value, spot)) for arg in call.args]
-    return What(kind, of=joined(*(element(element(each) if star else each) for star, each in groups)))
+    groups = [(arg.star, inference.infer(arg.value, point)) for arg in call.args]
+    return AbstractValue(kind, contents=join_all(*(element(element(each) if star else each) for star, each in groups)))
 
 
-def _builtin(kinds: TypeInference, word: str, call: Call, spot: Spot) -> What:
-    args = [kinds.what(arg.value, spot) for arg in call.args if not arg.star and arg.keyword is None]
+def _builtin(inference: TypeInference, word: str, call: Call, point: ProgramPoint) -> AbstractValue:
+    args = [inference.infer(arg.value, point) for arg in call.args if not arg.star and arg.keyword is None]
     if word in _COLLECTING:
         if not args:
-            return What(_COLLECTING[word], of=None if call.args else NOTHING)
+            return AbstractValue(_COLLECTING[word], contents=None if call.args else BOTTOM)
         source = args[0]
         of = containers.element(source)
         items = source.items if word in ("list", "tuple") else None
-        return What(_COLLECTING[word], of=of if of.kind else None, items=items)
+        return AbstractValue(_COLLECTING[word], contents=of if of.kind else None, items=items)
     match word:
         case "enumerate":
             pair = (_INT, containers.element(args[0]) if args else UNKNOWN)
-            return What("iterator", of=What("tuple", items=pair))
+            return AbstractValue("iterator", contents=AbstractValue("tuple", items=pair))
         case "zip" if any(arg.star for arg in call.args):
-            return What("iterator", of=What("tuple"))
+            return AbstractValue("iterator", contents=AbstractValue("tuple"))
         case "zip":
-            return What("iterator", of=What("tuple", items=tuple(containers.element(each) for each in args)))
+            return AbstractValue(
+                "iterator", contents=AbstractValue("tuple", items=tuple(containers.element(each) for each in args))
+            )
         case "dict":
-            values = [kinds.what(arg.value, spot) for arg in call.args if arg.keyword is not None]
-            return What("dict", of=joined(*values) if values and not args and len(values) == len(call.args) else None)
+            values = [inference.infer(arg.value, point) for arg in call.args if arg.keyword is not None]
+            return AbstractValue(
+                "dict", contents=join_all(*values) if values and not args and len(values) == len(call.args) else None
+            )
         case "max" | "min" if len(args) > 1:
-            return joined(*args)._replace(value=None)
+            return join_all(*args)._replace(value=None)
         case "max" | "min" | "next" if len(args) == 1:
             return containers.element(args[0])
         case "abs" | "round" | "sum" | "pow" if args:
             return _computed(word, args)
         case "filter" if len(args) == 2:
-            return What("iterator", of=containers.element(args[1]))
+            return AbstractValue("iterator", contents=containers.element(args[1]))
         case "len":
             return _length(args)
     return _BUILTINS.get(word, UNKNOWN)
 
 
-def _computed(word: str, args: list[What]) -> What:
+def _computed(word: str, args: list[AbstractValue]) -> AbstractValue:
     first = args[0]
     if word == "abs":
         return first._replace(value=None) if first.kind in ("int", "float", "tensor", "ndarray") else UNKNOWN
@@ -262,28 +267,30 @@ def _computed(word: str, args: list[What]) -> What:
             else UNKNOWN
         )
     if word == "sum" and len(args) == 1 and first.element.kind in ("int", "float"):
-        return What(first.element.kind) if first.element.kind == "int" else UNKNOWN
+        return AbstractValue(first.element.kind) if first.element.kind == "int" else UNKNOWN
     return UNKNOWN
 
 
-def _length(args: list[What]) -> What:
+def _length(args: list[AbstractValue]) -> AbstractValue:
     known = args[0].items if args else None
-    return What("int", value=len(known)) if known is not None else _INT
+    return AbstractValue("int", value=len(known)) if known is not None else _INT
 
 
-def _generator(name: str, call: Call) -> What:
+def _generator(name: str, call: Call) -> AbstractValue:
     first = call.args[0].value if call.args else None
     seeded = False if first is None or (isinstance(first, Constant) and first.value is None) else None
     if seeded is None and name != "torch.Generator":
         seeded = True if isinstance(first, Constant) else None
-    return What("generator", name=name, seeded=seeded if name != "torch.Generator" else False)
+    return AbstractValue("generator", name=name, seeded=seeded if name != "torch.Generator" else False)
 
 
-def of_generator(receiver: What, word: str, call: Call) -> What:
+def of_generator(receiver: AbstractValue, word: str, call: Call) -> AbstractValue:
     """What a method of a generator of random numbers gives; seeding it gives it back, seeded."""
     if word == "manual_seed":
         return receiver._replace(seeded=True)
     if receiver.name.startswith("numpy.random"):
         sized = any(arg.keyword == "size" for arg in call.args)
-        return What("ndarray") if sized or (word in ("permutation", "randn", "rand") and call.args) else UNKNOWN
+        return (
+            AbstractValue("ndarray") if sized or (word in ("permutation", "randn", "rand") and call.args) else UNKNOWN
+        )
     return _FLOAT if word in ("random", "uniform", "gauss") and receiver.name == "random.Random" else UNKNOWN

@@ -1,12 +1,6 @@
-"""What a variable is bound to at one place of a function: a value, one of several, or the same seen through a test.
+"""Bindings: the definitions of variables in a type environment, as assignment targets, mutations and tests make them.
 
-Where an expression is evaluated.
-
-What constants are.
-
-Statements that change the object that a variable holds: elements set or added, tensors overwritten in place.
-
-What assignment targets bind, each with its part of the value.
+A program point is a file with the bindings there, and how many more calls may be followed from it.
 """
 
 from __future__ import annotations
@@ -15,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, What
+from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Attribute,
     Call,
     Collection,
-    Do,
     Expression,
+    ExpressionStatement,
     Function,
     Loop,
     Operation,
@@ -32,7 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import statements, within
+from torchrepro_lint.syntax.visitor import statements, subexpressions
 
 
 @dataclass(eq=False, slots=True)
@@ -46,10 +40,10 @@ class Binding:
     or more). ``value`` is evaluated in ``env``.
     """
 
-    how: str
+    kind: str
     value: Expression | None = None
-    env: Env | None = None
-    before: tuple[Binding, ...] = ()
+    env: TypeEnvironment | None = None
+    predecessors: tuple[Binding, ...] = ()
     at: tuple[int, int] = (0, 0)
     annotation: Expression | None = None
     param: tuple[Function, Param, int] | None = None
@@ -61,10 +55,10 @@ MODES = "<modes>"
 FLOW = "<flow>"
 
 # The bindings of the variables of a function, by name, at one place.
-Env: TypeAlias = Mapping[str, Binding]
+TypeEnvironment: TypeAlias = Mapping[str, Binding]
 
 
-def joined(one: Env | None, other: Env | None) -> Env | None:
+def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None) -> TypeEnvironment | None:
     """What holds where two ways meet; None is a way that does not lead here."""
     if one is None or other is None or one is other:
         return other if one is None else one
@@ -74,26 +68,30 @@ def joined(one: Env | None, other: Env | None) -> Env | None:
         if known is None:
             found[name] = binding
         elif known is not binding:
-            found[name] = Binding("join", before=(known, binding))
+            found[name] = Binding("join", predecessors=(known, binding))
     return found
 
 
-class Spot(NamedTuple):
+class ProgramPoint(NamedTuple):
     """A place of a file: the bindings there, and through how many more calls values may be followed."""
 
     path: str
-    env: Env
-    hops: int
+    env: TypeEnvironment
+    calls_left: int
 
 
-def literal(value: object) -> What:
+def literal_value(value: object) -> AbstractValue:
     """What a constant is."""
     if value is None:
         return NONE
     kind = type(value).__name__
     if isinstance(value, str | int | float | bool):
-        return What(kind, value=value) if kind != "str" else What("str", value=value, of=What("str"))
-    return What(kind) if kind == "bytes" else UNKNOWN
+        return (
+            AbstractValue(kind, value=value)
+            if kind != "str"
+            else AbstractValue("str", value=value, contents=AbstractValue("str"))
+        )
+    return AbstractValue(kind) if kind == "bytes" else UNKNOWN
 
 
 # Methods that put their arguments, or the elements of them, into a container.
@@ -103,27 +101,27 @@ _LIBRARIES = frozenset(
     {"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"}
 )
 # How a variable is bound that holds what it did before.
-_LATER = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
-_UNSORTED = frozenset({"insert", "setdefault", "__setitem__"})
+_DERIVED = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
+_OTHER_MUTATORS = frozenset({"insert", "setdefault", "__setitem__"})
 
 
-def changed(call: Expression, env: Env) -> Env:
+def after_mutation(call: Expression, env: TypeEnvironment) -> TypeEnvironment:
     """The bindings after a call that stands alone: ``x.add_(y)``, ``names.append(name)``."""
-    changes = {root: Binding(how, call, env, (env[root],)) for root, how in _changed(call).items() if root in env}
+    changes = {root: Binding(how, call, env, (env[root],)) for root, how in _mutations(call).items() if root in env}
     return {**env, **changes} if changes else env
 
 
-def handed_on(value: Expression, env: Env) -> Env:
+def after_escape(value: Expression, env: TypeEnvironment) -> TypeEnvironment:
     """The bindings after an expression whose calls are given containers that were made here: who has one may fill it."""
-    changes = {root: Binding("handed", env=env, before=(env[root],)) for root in given_containers(value, env)}
+    changes = {root: Binding("handed", env=env, predecessors=(env[root],)) for root in escaping_containers(value, env)}
     return {**env, **changes} if changes else env
 
 
-def given_containers(value: Expression, env: Env) -> list[str]:
+def escaping_containers(value: Expression, env: TypeEnvironment) -> list[str]:
     """The variables with containers made in the function that calls of an expression are given."""
     found: dict[str, None] = {}
-    for each in within(value):
-        if isinstance(each, Call) and not _is_known(each.func):
+    for each in subexpressions(value):
+        if isinstance(each, Call) and not _cannot_mutate(each.func):
             for arg in each.args:
                 match arg:
                     case Arg(star="", value=Ref(roots=(root,), path=())) if root in env and _is_container(env[root]):
@@ -131,11 +129,11 @@ def given_containers(value: Expression, env: Env) -> list[str]:
     return list(found)
 
 
-def _is_known(func: Expression) -> bool:
+def _cannot_mutate(func: Expression) -> bool:
     """Whether what is called fills nothing: of Python or a library, or a container's own method."""
     if not isinstance(func, Ref):
         return False
-    if func.path and func.path[-1] in ADDING | EXTENDING | _UNSORTED:
+    if func.path and func.path[-1] in ADDING | EXTENDING | _OTHER_MUTATORS:
         return True
     return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
 
@@ -143,46 +141,48 @@ def _is_known(func: Expression) -> bool:
 def _is_container(binding: Binding) -> bool:
     """Whether a variable was bound to a container that is made there. What was bound before a loop may come round again."""
     seen: set[int] = set()
-    while binding.how in _LATER and binding.before and id(binding) not in seen:
+    while binding.kind in _DERIVED and binding.predecessors and id(binding) not in seen:
         seen.add(id(binding))
-        binding = binding.before[0]
+        binding = binding.predecessors[0]
     match binding.value:
         case Collection(kind=kind):
-            return binding.how == "=" and kind != "tuple"
+            return binding.kind == "=" and kind != "tuple"
         case Call(func=Ref(roots=("builtins.list" | "builtins.dict" | "builtins.set",), path=())):
-            return binding.how == "="
+            return binding.kind == "="
     return False
 
 
-def changed_variables(call: Expression) -> list[str]:
+def mutated_variables(call: Expression) -> list[str]:
     """The variables whose object a call that stands alone changes."""
-    return list(_changed(call))
+    return list(_mutations(call))
 
 
-def _changed(call: Expression) -> dict[str, str]:
+def _mutations(call: Expression) -> dict[str, str]:
     match call:
         case Call(func=Ref(roots=(root,), path=(word,))):
             if word.endswith("_") and not word.startswith("_"):
                 return {root: "in place"}
             if word in ADDING or word in EXTENDING:
                 return {root: "adding"}
-            return {root: "mixed"} if word in _UNSORTED else {}
-        case Call(func=Attribute(value=Subscript() as inner, name=word)) if word in ADDING | EXTENDING | _UNSORTED:
-            return dict.fromkeys(written_variables(inner), "mixed")
+            return {root: "mixed"} if word in _OTHER_MUTATORS else {}
+        case Call(func=Attribute(value=Subscript() as inner, name=word)) if (
+            word in ADDING | EXTENDING | _OTHER_MUTATORS
+        ):
+            return dict.fromkeys(element_targets(inner), "mixed")
     return {}
 
 
-def written_variables(target: Expression | None) -> list[str]:
+def element_targets(target: Expression | None) -> list[str]:
     """The variable of which an assignment sets elements."""
     match target:
         case Subscript(value=Ref(roots=(root,), path=())):
             return [root]
         case Subscript(value=Subscript() as inner):
-            return written_variables(inner)
+            return element_targets(inner)
     return []
 
 
-def flagged_variables(target: Expression | None) -> list[str]:
+def gradient_flag_targets(target: Expression | None) -> list[str]:
     """The variable of which an assignment says whether it needs a gradient: ``x.requires_grad = flag``."""
     match target:
         case Ref(roots=(root,), path=("requires_grad",)):
@@ -190,7 +190,7 @@ def flagged_variables(target: Expression | None) -> list[str]:
     return []
 
 
-def bound(target: Expression, value: Expression, env: Env, how: str) -> dict[str, Binding]:
+def bind_target(target: Expression, value: Expression, env: TypeEnvironment, how: str) -> dict[str, Binding]:
     """The variables that a target binds, each with its part of the value."""
     match target:
         case Ref(roots=roots, path=()):
@@ -202,11 +202,13 @@ def bound(target: Expression, value: Expression, env: Env, how: str) -> dict[str
     return {}
 
 
-def _unpacked(items: tuple[Expression | None, ...], value: Expression, env: Env, how: str) -> dict[str, Binding]:
+def _unpacked(
+    items: tuple[Expression | None, ...], value: Expression, env: TypeEnvironment, how: str
+) -> dict[str, Binding]:
     found: dict[str, Binding] = {}
     if how == "=" and isinstance(value, Collection) and len(value.items) == len(items) and not _starred(value.items):
         for item, part in zip(items, value.items, strict=True):
-            found.update(bound(item, part, env, "=") if item is not None and part is not None else {})
+            found.update(bind_target(item, part, env, "=") if item is not None and part is not None else {})
         return found
     whole = Binding(how, value, env)
     star = next((index for index, item in enumerate(items) if _starred((item,))), len(items))
@@ -219,15 +221,15 @@ def _unpacked(items: tuple[Expression | None, ...], value: Expression, env: Env,
 def _parts(item: Expression, whole: Binding, at: tuple[int, int]) -> dict[str, Binding]:
     match item:
         case Ref(roots=roots, path=()):
-            return dict.fromkeys(roots, Binding("[i]", before=(whole,), at=at))
+            return dict.fromkeys(roots, Binding("[i]", predecessors=(whole,), at=at))
         case Collection(kind="tuple" | "list", items=items):
-            inner = Binding("[i]", before=(whole,), at=at)
+            inner = Binding("[i]", predecessors=(whole,), at=at)
             found: dict[str, Binding] = {}
             for index, each in enumerate(items):
                 found.update(_parts(each, inner, (index, len(items))) if each is not None else {})
             return found
         case Operation(op="*", operands=(Ref(roots=roots, path=()),)):
-            return dict.fromkeys(roots, Binding("*", before=(whole,)))
+            return dict.fromkeys(roots, Binding("*", predecessors=(whole,)))
     return {}
 
 
@@ -235,7 +237,7 @@ def _starred(items: tuple[Expression | None, ...]) -> bool:
     return any(isinstance(each, Operation) and each.op == "*" and len(each.operands) == 1 for each in items)
 
 
-def rebound_in(loop: Loop) -> list[str]:
+def variables_of_loop(loop: Loop) -> list[str]:
     """The variables that a loop's body binds, or whose objects it changes."""
     found: dict[str, None] = {}
     for statement in (*statements(loop.body),):
@@ -246,19 +248,21 @@ def rebound_in(loop: Loop) -> list[str]:
             targets = (statement.target,)
         elif isinstance(statement, With):
             targets = tuple(target for _, target in statement.items)
-        elif isinstance(statement, Do):
-            found.update(dict.fromkeys(changed_variables(statement.value)))
+        elif isinstance(statement, ExpressionStatement):
+            found.update(dict.fromkeys(mutated_variables(statement.value)))
         for target in targets:
-            found.update(dict.fromkeys([*_words(target), *written_variables(target), *flagged_variables(target)]))
+            found.update(
+                dict.fromkeys([*_names_bound(target), *element_targets(target), *gradient_flag_targets(target)])
+            )
     return list(found)
 
 
-def _words(target: Expression | None) -> list[str]:
+def _names_bound(target: Expression | None) -> list[str]:
     match target:
         case Ref(roots=roots, path=()):
             return list(roots)
         case Collection(items=items):
-            return [name for item in items for name in _words(item)]
+            return [name for item in items for name in _names_bound(item)]
         case Operation(op="*", operands=(inner,)):
-            return _words(inner)
+            return _names_bound(inner)
     return []

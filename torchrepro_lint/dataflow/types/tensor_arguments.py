@@ -1,96 +1,96 @@
-"""The arguments of a call of a function or method of torch, both read as the function's."""
+"""Arguments of a torch call, for transfer functions: a function and a method are read alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Spot
+    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
-_HIDDEN = object()
+_BEHIND_STAR = object()
 
 
-class Given(NamedTuple):
+class TorchArguments(NamedTuple):
     """A call; ``receiver`` is what a method is called on, which is the function's first argument."""
 
-    kinds: TypeInference
+    inference: TypeInference
     call: Call
-    spot: Spot
-    receiver: What | None
+    point: ProgramPoint
+    receiver: AbstractValue | None
 
     @property
-    def input(self) -> What:
+    def input(self) -> AbstractValue:
         """The first tensor, or what is given in its place."""
-        found = self.what(0, "input")
+        found = self.value_of(0, "input")
         return UNKNOWN if found is None else found
 
     @property
-    def tensor(self) -> What:
+    def tensor(self) -> AbstractValue:
         """The first argument as the tensor that it has to be."""
         found = self.input
         if found.kind == "loaded":
-            return What("tensor", device=found.device, grad=False)
-        return found if found.is_tensor else What("tensor") if found.kind else found._replace(kind="tensor")
+            return AbstractValue("tensor", device=found.device, grad=False)
+        return found if found.is_tensor else AbstractValue("tensor") if found.kind else found._replace(kind="tensor")
 
-    def what(self, position: int, keyword: str = "") -> What | None:
+    def value_of(self, position: int, keyword: str = "") -> AbstractValue | None:
         """What is given for a parameter; None where it is left out, unknown where a star may give it."""
         if position == 0 and self.receiver is not None:
             return self.receiver
         found = self._expression(position, keyword)
-        if found is _HIDDEN:
+        if found is _BEHIND_STAR:
             return UNKNOWN
-        return None if found is None else self.kinds.what(found, self.spot)  # type: ignore[arg-type]  # no other object
+        return None if found is None else self.inference.infer(found, self.point)  # type: ignore[arg-type]  # no other object
 
-    def value(self, position: int, keyword: str = "", default: object = None) -> object:
+    def constant(self, position: int, keyword: str = "", default: object = None) -> object:
         """The constant that is given for a parameter, ``default`` where it is left out, ``...`` where it is not known."""
-        found = self.what(position, keyword)
+        found = self.value_of(position, keyword)
         if found is None:
             return default
         if found.kind == "none":
             return None
         return ... if found.value is None else found.value
 
-    def number(self, position: int, keyword: str = "", default: int | None = None) -> int | None:
+    def integer(self, position: int, keyword: str = "", default: int | None = None) -> int | None:
         """An integer that is given; None where it is not known."""
-        found = self.value(position, keyword, default)
+        found = self.constant(position, keyword, default)
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
-    def switch(self, position: int, keyword: str) -> bool | None:
+    def flag(self, position: int, keyword: str) -> bool | None:
         """A boolean whose default is False; None where it is not known."""
-        found = self.value(position, keyword, default=False)
+        found = self.constant(position, keyword, default=False)
         return bool(found) if isinstance(found, int) else None
 
-    def numbers(self, position: int, keyword: str = "") -> tuple[int | None, ...] | None:
+    def integers(self, position: int, keyword: str = "") -> tuple[int | None, ...] | None:
         """Sizes or dimensions: one sequence, or all that follow ``position``; None where their count is not known."""
-        first = self.what(position, keyword)
+        first = self.value_of(position, keyword)
         if first is None:
-            return () if not self.stars else None
+            return () if not self.has_stars else None
         if first.kind in ("list", "tuple"):
             return None if first.items is None else tuple(map(_number, first.items))
-        if self.stars:
+        if self.has_stars:
             return None
-        rest = [self.what(at) for at in range(position, position + len(self.call.args))]
+        rest = [self.value_of(at) for at in range(position, position + len(self.call.args))]
         found = [each for each in rest if each is not None]
         return tuple(map(_number, found)) if all(each.kind == "int" for each in found) else None
 
     @property
-    def waits(self) -> bool:
+    def has_bottom(self) -> bool:
         """Whether some argument has no value yet: then the call has none either."""
-        return any(self.kinds.what(arg.value, self.spot).kind == "nothing" for arg in self.call.args)
+        return any(self.inference.infer(arg.value, self.point).kind == "nothing" for arg in self.call.args)
 
     @property
-    def stars(self) -> bool:
+    def has_stars(self) -> bool:
         """Whether a star gives arguments that are not seen."""
         return any(arg.star for arg in self.call.args)
 
-    def operands(self) -> list[What]:
+    def operands(self) -> list[AbstractValue]:
         """All positional arguments, the receiver first."""
-        plain = [self.kinds.what(arg.value, self.spot) for arg in self.call.args if arg.keyword is None]
+        plain = [self.inference.infer(arg.value, self.point) for arg in self.call.args if arg.keyword is None]
         return plain if self.receiver is None else [self.receiver, *plain]
 
     def _expression(self, position: int, keyword: str) -> Expression | object | None:
@@ -100,19 +100,21 @@ class Given(NamedTuple):
                 if arg.keyword == keyword or (keyword == "dim" and arg.keyword == "axis"):
                     return arg.value
             elif arg.star:
-                return _HIDDEN if arg.star == "*" and index <= at else _named(self.call, keyword, _HIDDEN)
+                return (
+                    _BEHIND_STAR if arg.star == "*" and index <= at else _keyword_or(self.call, keyword, _BEHIND_STAR)
+                )
             elif index == at:
                 return arg.value
         return None
 
 
-def _named(call: Call, keyword: str, otherwise: object) -> Expression | object:
+def _keyword_or(call: Call, keyword: str, otherwise: object) -> Expression | object:
     return next((arg.value for arg in call.args if keyword and arg.keyword == keyword), otherwise)
 
 
-def _number(what: What) -> int | None:
+def _number(what: AbstractValue) -> int | None:
     return what.value if isinstance(what.value, int) else None
 
 
 # What an operation gives, by how it is called.
-Rule: TypeAlias = Callable[[Given], What]
+TransferFunction: TypeAlias = Callable[[TorchArguments], AbstractValue]

@@ -1,6 +1,7 @@
-"""What is known of the tensor that an expression gives: gradient, dtype, dimensions, layout. Unknown is never yes.
+"""Tensor facts: what type inference knows of an expression, as yes-or-no questions; unknown is never yes.
 
-The variables of a file that may hold a sparse tensor, as what is done with them shows, where no value is known.
+A second analysis is flow-insensitive: the variables of a file that may hold a sparse tensor, by how they are used,
+where no value is known.
 """
 
 from __future__ import annotations
@@ -9,52 +10,52 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from torchrepro_lint.dataflow.types.inference import kinds_of
-from torchrepro_lint.dataflow.types.lattice import What
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_flow import ValueFlow
-from torchrepro_lint.resolve.program_index import ProgramIndex, Site
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Constant, Expression, Operation, Ref, Statement
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, statements, within
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 _UNUSUAL = ("sparse", "quantized", "nested")
 
 
-class Tensors:
+class TensorFacts:
     """Answers for the expressions of one file."""
 
     def __init__(self, project: ValueFlow, path: str) -> None:
-        self._kinds = kinds_of(project)
+        self._inference = type_inference(project)
         self._path = path
         self._resolver = project.resolver
 
-    def what(self, expression: Expression) -> What:
+    def value(self, expression: Expression) -> AbstractValue:
         """All that is known of it."""
-        return self._kinds.of(self._path, expression)
+        return self._inference.of(self._path, expression)
 
     def without_gradient(self, expression: Expression) -> bool:
         """Whether nothing flows back into it: made without, detached, loaded from a file, or of integers or booleans."""
-        what = self.what(expression)
+        what = self.value(expression)
         return what.grad is False or what.integral
 
     def integral(self, expression: Expression) -> bool:
         """Whether it holds integers or booleans."""
-        return self.what(expression).integral
+        return self.value(expression).integral
 
     def int32(self, expression: Expression) -> bool:
         """Whether it holds 32-bit integers."""
-        return self.what(expression).dtype == "int32"
+        return self.value(expression).dtype == "int32"
 
     def scalar(self, expression: Expression) -> bool:
         """Whether it is known that it may have no dimensions: it, or what one of several ways there gives, has none."""
-        return self.what(expression).may_be_scalar
+        return self.value(expression).may_be_scalar
 
     def unusual(self, expression: Expression) -> bool:
         """Whether it is sparse, quantised or nested, which indexing does not take."""
-        return self.what(expression).layout in _UNUSUAL
+        return self.value(expression).layout in _UNUSUAL
 
     def contiguous(self, expression: Expression) -> bool:
         """Whether its elements lie in their order without gaps."""
-        return self.what(expression).layout == "contiguous"
+        return self.value(expression).layout == "contiguous"
 
     def is_number_by_default(self, expression: Expression) -> bool:
         """Whether it is a parameter that is a number where nothing is given."""
@@ -65,7 +66,7 @@ class Tensors:
 Variable: TypeAlias = tuple[str, tuple[str, ...]]
 
 # Only a sparse tensor has a use for these.
-_OWN = frozenset(
+_SPARSE_ONLY = frozenset(
     [
         "coalesce",
         "is_coalesced",
@@ -113,32 +114,34 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "if", "or", "and"})
 
 def sparse_variables(project: ProgramIndex, path: str) -> frozenset[Variable]:
     """What may be sparse: what is handled as only sparse tensors are, what it was made from, and what is made from it."""
-    sparse, links = set(_handled(project, path)), list(_links(project, path))
+    sparse, links = set(_used_as_sparse(project, path)), list(_links(project, path))
     while more := {each for pair in links for each in pair if not sparse.isdisjoint(pair)} - sparse:
         sparse |= more
     return frozenset(sparse)
 
 
-def carriers(value: Expression) -> Iterator[Variable]:
+def sparse_carriers(value: Expression) -> Iterator[Variable]:
     """The variables whose layout a value has."""
     match value:
         case Ref(roots=roots, path=path) if roots[0].startswith(":"):
             yield _variable(roots[0], path)
         case Operation(op=op, operands=operands) if op in _ARITHMETIC:
             for each in operands:
-                yield from carriers(each)
+                yield from sparse_carriers(each)
         case Call(func=Ref(roots=roots, path=(*before, word))) if roots[0].startswith(":"):
             yield from () if word in _DENSE else (_variable(roots[0], tuple(before)),)
         case Call(func=Attribute(value=inner, name=word)):
-            yield from () if word in _DENSE else carriers(inner)
+            yield from () if word in _DENSE else sparse_carriers(inner)
         case Call(func=Ref(path=(*_, word)), args=(arg, *_)):
-            yield from () if word in _DENSE else carriers(arg.value)
+            yield from () if word in _DENSE else sparse_carriers(arg.value)
 
 
 def makes_sparse(value: Expression) -> bool:
     """Whether a value is what a function or method gives that is named for a sparse layout."""
     return (
-        isinstance(value, Call) and bool(_SPARSE.search(last_word(value.func))) and last_word(value.func) not in _DENSE
+        isinstance(value, Call)
+        and bool(_SPARSE.search(last_identifier(value.func)))
+        and last_identifier(value.func) not in _DENSE
     )
 
 
@@ -147,26 +150,26 @@ def _variable(root: str, path: tuple[str, ...]) -> Variable:
     return ("self" if root.endswith(".<locals>.self") and path else root, path)
 
 
-def _handled(project: ProgramIndex, path: str) -> Iterator[Variable]:
+def _used_as_sparse(project: ProgramIndex, path: str) -> Iterator[Variable]:
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None and makes_sparse(statement.value):
-            yield from (each for target in statement.targets for each in carriers(target))
+            yield from (each for target in statement.targets for each in sparse_carriers(target))
         for expression in expressions(statement):
-            for part in within(expression):
-                yield from _handled_by(part)
+            for part in subexpressions(expression):
+                yield from _used_as_sparse_in(part)
 
 
-def _handled_by(part: Expression) -> Iterator[Variable]:
+def _used_as_sparse_in(part: Expression) -> Iterator[Variable]:
     """``adj.coalesce()``, ``adj.is_sparse``, ``torch.sparse.mm(adj, x)``, ``is_sparse(adj)``."""
     match part:
-        case Ref(roots=roots, path=(*before, word)) if word in _OWN and roots[0].startswith(":"):
+        case Ref(roots=roots, path=(*before, word)) if word in _SPARSE_ONLY and roots[0].startswith(":"):
             yield _variable(roots[0], tuple(before))
-        case Attribute(value=value, name=word) if word in _OWN:
-            yield from carriers(value)
+        case Attribute(value=value, name=word) if word in _SPARSE_ONLY:
+            yield from sparse_carriers(value)
         case Call(func=Ref(roots=roots, path=words), args=(arg, *_)) if _SPARSE.search(" ".join((*roots, *words))):
-            called = last_word(part.func)
+            called = last_identifier(part.func)
             if called.startswith("is_") or "sparse" in words[:-1] or roots[0].startswith("torch.sparse"):
-                yield from carriers(arg.value)
+                yield from sparse_carriers(arg.value)
 
 
 def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variable]]:
@@ -174,12 +177,14 @@ def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variabl
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None:
             for target in statement.targets:
-                yield from ((one, other) for one in carriers(target) for other in carriers(statement.value))
+                yield from (
+                    (one, other) for one in sparse_carriers(target) for other in sparse_carriers(statement.value)
+                )
     for site in project.calls(path):
-        yield from _passed(project, path, site)
+        yield from _argument_links(project, path, site)
 
 
-def _passed(project: ProgramIndex, path: str, site: Site) -> Iterator[tuple[Variable, Variable]]:
+def _argument_links(project: ProgramIndex, path: str, site: CallSite) -> Iterator[tuple[Variable, Variable]]:
     for name in site.names:
         for function in project.resolver.functions(name) if name.startswith(f"{path}:") else ():
             params = [each.name for each in function.params[bool(function.owner) :] if each.kind in ("", "/")]
@@ -187,7 +192,7 @@ def _passed(project: ProgramIndex, path: str, site: Site) -> Iterator[tuple[Vari
                 word = arg.keyword or (params[position] if position < len(params) and not arg.star else "")
                 if word:
                     param = (f"{function.name}.<locals>.{word}", ())
-                    yield from ((param, each) for each in carriers(arg.value))
+                    yield from ((param, each) for each in sparse_carriers(arg.value))
 
 
 def _statements(project: ProgramIndex, path: str) -> Iterator[Statement]:

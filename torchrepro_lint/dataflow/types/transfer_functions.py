@@ -1,10 +1,7 @@
-"""The table of what torch's functions give that are methods of tensors as well: by word, the rule that says what.
+"""Transfer functions by name: tables from functions, methods and layers of torch to the rule that computes the result.
 
-The tables of functions that are no methods of tensors: those of ``torch.nn.functional``, and those that make tensors.
-
-The table of methods of tensors that are no functions of torch, or other ones; and of those that only tensors have.
-
-What torch's functions, methods and layers give: the rules by word, and which of them a call is.
+There are tables for functions that are methods as well, for ``torch.nn.functional``, for factories, and for methods
+only; the functions behind them find the rule for a call.
 """
 
 from __future__ import annotations
@@ -15,30 +12,30 @@ from torchrepro_lint.dataflow.types import elementwise, factories, multi_tensor,
 from torchrepro_lint.dataflow.types import multi_tensor as made_of
 from torchrepro_lint.dataflow.types import reductions as numbers
 from torchrepro_lint.dataflow.types.context import gradients_off
-from torchrepro_lint.dataflow.types.lattice import NOTHING, UNKNOWN, What
-from torchrepro_lint.dataflow.types.tensor_arguments import Given, Rule
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue
+from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Call
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Spot
+    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
-def every(rule: Rule, *words: str) -> dict[str, Rule]:
+def for_words(rule: TransferFunction, *words: str) -> dict[str, TransferFunction]:
     """One rule for several words."""
     return dict.fromkeys(words, rule)
 
 
 # Functions of torch and methods of tensors.
-RULES: dict[str, Rule] = {
-    **every(
-        elementwise.same, "abs", "absolute", "neg", "negative", "clone", "positive", "ceil", "floor", "round", "trunc"
+SHARED: dict[str, TransferFunction] = {
+    **for_words(
+        elementwise.keep, "abs", "absolute", "neg", "negative", "clone", "positive", "ceil", "floor", "round", "trunc"
     ),
-    **every(
-        elementwise.same, "frac", "sign", "sgn", "conj", "relu", "dropout", "alpha_dropout", "feature_dropout", "celu"
+    **for_words(
+        elementwise.keep, "frac", "sign", "sgn", "conj", "relu", "dropout", "alpha_dropout", "feature_dropout", "celu"
     ),
-    **every(
-        elementwise.same,
+    **for_words(
+        elementwise.keep,
         "resolve_conj",
         "resolve_neg",
         "pin_memory",
@@ -47,8 +44,8 @@ RULES: dict[str, Rule] = {
         "relu6",
         "clamp_min",
     ),
-    **every(
-        elementwise.same,
+    **for_words(
+        elementwise.keep,
         "clamp_max",
         "square",
         "bitwise_not",
@@ -59,10 +56,10 @@ RULES: dict[str, Rule] = {
         "copy_",
         "random_",
     ),
-    **every(elementwise.same, "retain_grad_", "hardshrink", "selu", "threshold", "rrelu", "prelu", "bernoulli"),
-    **every(elementwise.same, "coalesce", "exponential_", "trunc_normal_", "renorm", "logical_not_"),
-    **every(
-        elementwise.floats,
+    **for_words(elementwise.keep, "retain_grad_", "hardshrink", "selu", "threshold", "rrelu", "prelu", "bernoulli"),
+    **for_words(elementwise.keep, "coalesce", "exponential_", "trunc_normal_", "renorm", "logical_not_"),
+    **for_words(
+        elementwise.to_floating,
         "exp",
         "exp2",
         "expm1",
@@ -76,31 +73,72 @@ RULES: dict[str, Rule] = {
         "cos",
         "tan",
     ),
-    **every(
-        elementwise.floats, "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf"
+    **for_words(
+        elementwise.to_floating,
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "sigmoid",
+        "erf",
     ),
-    **every(
-        elementwise.floats, "erfc", "erfinv", "lgamma", "digamma", "reciprocal", "deg2rad", "rad2deg", "logit", "sinc"
+    **for_words(
+        elementwise.to_floating,
+        "erfc",
+        "erfinv",
+        "lgamma",
+        "digamma",
+        "reciprocal",
+        "deg2rad",
+        "rad2deg",
+        "logit",
+        "sinc",
     ),
-    **every(elementwise.floats, "i0", "arctan", "arcsin", "arccos", "expit"),
-    **every(
-        elementwise.truths, "isnan", "isinf", "isfinite", "logical_not", "signbit", "isneginf", "isposinf", "isreal"
+    **for_words(elementwise.to_floating, "i0", "arctan", "arcsin", "arccos", "expit"),
+    **for_words(
+        elementwise.to_boolean, "isnan", "isinf", "isfinite", "logical_not", "signbit", "isneginf", "isposinf", "isreal"
     ),
-    **every(elementwise.compared, "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "logical_and", "logical_or"),
-    **every(elementwise.compared, "logical_xor", "isclose", "not_equal", "greater_equal", "less_equal"),
-    **every(
-        elementwise.combined, "add", "sub", "subtract", "mul", "multiply", "maximum", "minimum", "fmod", "remainder"
+    **for_words(
+        elementwise.comparison, "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "logical_and", "logical_or"
     ),
-    **every(
-        elementwise.combined, "floor_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "rsub", "fmax", "fmin", "pow"
+    **for_words(elementwise.comparison, "logical_xor", "isclose", "not_equal", "greater_equal", "less_equal"),
+    **for_words(
+        elementwise.arithmetic_call,
+        "add",
+        "sub",
+        "subtract",
+        "mul",
+        "multiply",
+        "maximum",
+        "minimum",
+        "fmod",
+        "remainder",
     ),
-    **every(elementwise.combined, "hypot"),
-    **every(elementwise.quotient, "div", "divide", "true_divide"),
-    **every(elementwise.chosen, "where"),
-    **every(elementwise.detached, "detach", "detach_"),
-    **every(elementwise.strided, "flip", "fliplr", "flipud", "roll", "tril", "triu", "masked_fill", "index_fill"),
-    **every(
-        elementwise.strided,
+    **for_words(
+        elementwise.arithmetic_call,
+        "floor_divide",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "rsub",
+        "fmax",
+        "fmin",
+        "pow",
+    ),
+    **for_words(elementwise.arithmetic_call, "hypot"),
+    **for_words(elementwise.quotient, "div", "divide", "true_divide"),
+    **for_words(elementwise.where, "where"),
+    **for_words(elementwise.detached, "detach", "detach_"),
+    **for_words(
+        elementwise.keep_shape, "flip", "fliplr", "flipud", "roll", "tril", "triu", "masked_fill", "index_fill"
+    ),
+    **for_words(
+        elementwise.keep_shape,
         "softmax",
         "log_softmax",
         "cumprod",
@@ -111,58 +149,58 @@ RULES: dict[str, Rule] = {
         "addcmul",
         "addcdiv",
     ),
-    **every(reductions.summed, "sum", "prod", "nansum"),
-    **every(reductions.averaged, "mean", "nanmean", "logsumexp"),
-    **every(reductions.normed, "norm"),
-    **every(reductions.extreme, "amax", "amin"),
-    **every(reductions.decided, "any", "all"),
-    **every(reductions.located, "argmax", "argmin", "count_nonzero"),
-    **every(reductions.picked, "max", "min", "median", "nanmedian"),
-    **every(reductions.ranked, "kthvalue"),
-    **every(reductions.ordered, "sort", "topk"),
-    **every(reductions.order, "argsort"),
-    **every(reductions.running, "cumsum"),
-    **every(reductions.running_extreme, "cummax", "cummin"),
-    **every(reductions.histogram, "bincount"),
-    **every(reductions.plain("floating", ndim=1), "histc"),
-    **every(reshaping.viewed, "view", "reshape"),
-    **every(reshaping.expanded, "expand", "broadcast_to"),
-    **every(reshaping.repeated, "repeat", "tile"),
-    **every(reshaping.flattened, "flatten"),
-    **every(reshaping.raveled, "ravel"),
-    **every(reshaping.unflattened, "unflatten"),
-    **every(reshaping.squeezed, "squeeze"),
-    **every(reshaping.unsqueezed, "unsqueeze"),
-    **every(reshaping.permuted, "permute"),
-    **every(reshaping.swapped, "transpose", "swapaxes", "swapdims"),
-    **every(reshaping.transposed, "t"),
-    **every(reshaping.kept, "rot90", "narrow", "movedim", "moveaxis", "diff", "index_select"),
-    **every(reshaping.parted, "chunk", "split", "tensor_split", "split_with_sizes"),
-    **every(reshaping.unbound, "unbind"),
-    **every(reshaping.selected, "select", "diagonal"),
-    **every(reshaping.diagonal, "diag"),
-    **every(reshaping.embedded_diagonal, "diag_embed"),
-    **every(reshaping.gathered, "gather"),
-    **every(reshaping.taken, "take"),
-    **every(reshaping.masked, "masked_select"),
-    **every(reshaping.found_at, "nonzero"),
-    **every(reshaping.unique, "unique", "unique_consecutive"),
-    **every(reshaping.interleaved, "repeat_interleave"),
-    **every(made_of.concatenated, "cat", "concat", "concatenate"),
-    **every(made_of.stacked, "stack"),
-    **every(made_of.stacked_flat, "hstack", "vstack", "column_stack"),
-    **every(made_of.multiplied, "matmul"),
-    **every(made_of.product(2), "mm"),
-    **every(made_of.product(3), "bmm"),
-    **every(made_of.product(1), "mv"),
-    **every(made_of.product(0), "dot", "vdot"),
-    **every(made_of.added_product(2), "addmm"),
-    **every(made_of.added_product(3), "baddbmm"),
-    **every(made_of.outer, "outer", "ger"),
-    **every(made_of.summed_product, "einsum"),
-    **every(made_of.grids, "meshgrid"),
-    **every(
-        made_of.written,
+    **for_words(reductions.sum_or_prod, "sum", "prod", "nansum"),
+    **for_words(reductions.mean, "mean", "nanmean", "logsumexp"),
+    **for_words(reductions.norm, "norm"),
+    **for_words(reductions.amax, "amax", "amin"),
+    **for_words(reductions.any_or_all, "any", "all"),
+    **for_words(reductions.argmax, "argmax", "argmin", "count_nonzero"),
+    **for_words(reductions.max_or_min, "max", "min", "median", "nanmedian"),
+    **for_words(reductions.kthvalue, "kthvalue"),
+    **for_words(reductions.sorted_values, "sort", "topk"),
+    **for_words(reductions.argsort, "argsort"),
+    **for_words(reductions.cumsum, "cumsum"),
+    **for_words(reductions.cummax, "cummax", "cummin"),
+    **for_words(reductions.histogram, "bincount"),
+    **for_words(reductions.tensor_of_dtype("floating", ndim=1), "histc"),
+    **for_words(reshaping.viewed, "view", "reshape"),
+    **for_words(reshaping.expanded, "expand", "broadcast_to"),
+    **for_words(reshaping.repeated, "repeat", "tile"),
+    **for_words(reshaping.flattened, "flatten"),
+    **for_words(reshaping.raveled, "ravel"),
+    **for_words(reshaping.unflattened, "unflatten"),
+    **for_words(reshaping.squeezed, "squeeze"),
+    **for_words(reshaping.unsqueezed, "unsqueeze"),
+    **for_words(reshaping.permuted, "permute"),
+    **for_words(reshaping.swapped, "transpose", "swapaxes", "swapdims"),
+    **for_words(reshaping.transposed, "t"),
+    **for_words(reshaping.keep_ndim, "rot90", "narrow", "movedim", "moveaxis", "diff", "index_select"),
+    **for_words(reshaping.split, "chunk", "split", "tensor_split", "split_with_sizes"),
+    **for_words(reshaping.unbind, "unbind"),
+    **for_words(reshaping.selected, "select", "diagonal"),
+    **for_words(reshaping.diagonal, "diag"),
+    **for_words(reshaping.embedded_diagonal, "diag_embed"),
+    **for_words(reshaping.gather, "gather"),
+    **for_words(reshaping.take, "take"),
+    **for_words(reshaping.masked, "masked_select"),
+    **for_words(reshaping.nonzero, "nonzero"),
+    **for_words(reshaping.unique, "unique", "unique_consecutive"),
+    **for_words(reshaping.interleaved, "repeat_interleave"),
+    **for_words(made_of.concatenated, "cat", "concat", "concatenate"),
+    **for_words(made_of.stacked, "stack"),
+    **for_words(made_of.stacked_flat, "hstack", "vstack", "column_stack"),
+    **for_words(made_of.multiplied, "matmul"),
+    **for_words(made_of.product(2), "mm"),
+    **for_words(made_of.product(3), "bmm"),
+    **for_words(made_of.product(1), "mv"),
+    **for_words(made_of.product(0), "dot", "vdot"),
+    **for_words(made_of.added_product(2), "addmm"),
+    **for_words(made_of.added_product(3), "baddbmm"),
+    **for_words(made_of.outer, "outer", "ger"),
+    **for_words(made_of.einsum, "einsum"),
+    **for_words(made_of.meshgrid, "meshgrid"),
+    **for_words(
+        made_of.scattered,
         "scatter",
         "scatter_add",
         "scatter_reduce",
@@ -171,18 +209,27 @@ RULES: dict[str, Rule] = {
         "index_put",
         "index_reduce",
     ),
-    **every(made_of.written, "masked_scatter", "scatter_", "scatter_add_", "index_add_", "index_copy_", "index_put_"),
-    **every(made_of.written, "masked_scatter_", "put_", "put", "scatter_reduce_", "index_reduce_"),
-    **every(
-        factories.alike, "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"
+    **for_words(
+        made_of.scattered, "masked_scatter", "scatter_", "scatter_add_", "index_add_", "index_copy_", "index_put_"
+    ),
+    **for_words(made_of.scattered, "masked_scatter_", "put_", "put", "scatter_reduce_", "index_reduce_"),
+    **for_words(
+        factories.zeros_like,
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "full_like",
+        "rand_like",
+        "randn_like",
+        "randint_like",
     ),
 }
 
 
 # Functions of ``torch.nn.functional`` whose word is not torch's, or means something else there.
-FUNCTIONAL: dict[str, Rule] = {
-    **every(
-        elementwise.same,
+FUNCTIONAL: dict[str, TransferFunction] = {
+    **for_words(
+        elementwise.keep,
         "gelu",
         "silu",
         "mish",
@@ -193,11 +240,11 @@ FUNCTIONAL: dict[str, Rule] = {
         "hardsigmoid",
         "softplus",
     ),
-    **every(
-        elementwise.same, "logsigmoid", "softsign", "tanhshrink", "softshrink", "dropout1d", "dropout2d", "dropout3d"
+    **for_words(
+        elementwise.keep, "logsigmoid", "softsign", "tanhshrink", "softshrink", "dropout1d", "dropout2d", "dropout3d"
     ),
-    **every(
-        elementwise.strided,
+    **for_words(
+        elementwise.keep_shape,
         "batch_norm",
         "layer_norm",
         "group_norm",
@@ -205,104 +252,106 @@ FUNCTIONAL: dict[str, Rule] = {
         "local_response_norm",
         "rms_norm",
     ),
-    **every(elementwise.strided, "normalize", "gumbel_softmax", "softmin"),
-    **every(made_of.linear, "linear"),
+    **for_words(elementwise.keep_shape, "normalize", "gumbel_softmax", "softmin"),
+    **for_words(made_of.linear, "linear"),
     **{f"conv{n}d": made_of.convolved(n) for n in (1, 2, 3)},
     **{f"conv_transpose{n}d": made_of.convolved(n) for n in (1, 2, 3)},
-    **every(made_of.looked_up, "embedding"),
-    **every(made_of.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
-    **every(made_of.interpolated, "interpolate", "upsample"),
+    **for_words(made_of.embedding, "embedding"),
+    **for_words(made_of.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
+    **for_words(made_of.interpolated, "interpolate", "upsample"),
     "upsample_bilinear": made_of.interpolated_as("bilinear"),
     "upsample_nearest": made_of.interpolated_as("nearest"),
     **{f"{stem}_pool{n}d": made_of.pooled(n) for stem in ("avg", "adaptive_avg", "lp") for n in (1, 2, 3)},
     **{f"{stem}_pool{n}d": made_of.pooled_with_indices(n) for stem in ("max", "adaptive_max") for n in (1, 2, 3)},
-    **every(made_of.sampled, "grid_sample"),
-    **every(made_of.attended, "scaled_dot_product_attention"),
-    **every(
+    **for_words(made_of.sampled, "grid_sample"),
+    **for_words(made_of.attended, "scaled_dot_product_attention"),
+    **for_words(
         reductions.loss, "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div"
     ),
-    **every(
+    **for_words(
         reductions.loss, "binary_cross_entropy", "binary_cross_entropy_with_logits", "ctc_loss", "margin_ranking_loss"
     ),
-    **every(reshaping.hot, "one_hot"),
-    **every(reshaping.columns, "unfold"),
+    **for_words(reshaping.one_hot, "one_hot"),
+    **for_words(reshaping.columns, "unfold"),
 }
 
-FACTORIES: dict[str, Rule] = {
-    **every(factories.sized, *(f"torch.{word}" for word in ("zeros", "ones", "empty", "rand", "randn"))),
+FACTORIES: dict[str, TransferFunction] = {
+    **for_words(factories.sized, *(f"torch.{word}" for word in ("zeros", "ones", "empty", "rand", "randn"))),
     "torch.full": factories.filled,
     "torch.randint": factories.integers,
     "torch.randperm": factories.permutation,
-    "torch.arange": factories.counted,
-    "torch.linspace": factories.spaced,
-    "torch.logspace": factories.spaced,
-    "torch.eye": factories.identity,
-    "torch.tensor": factories.converted,
-    "torch.as_tensor": factories.adopted,
-    "torch.asarray": factories.adopted,
+    "torch.arange": factories.arange,
+    "torch.linspace": factories.linspace,
+    "torch.logspace": factories.linspace,
+    "torch.eye": factories.eye,
+    "torch.tensor": factories.tensor_of_data,
+    "torch.as_tensor": factories.as_tensor,
+    "torch.asarray": factories.as_tensor,
     "torch.from_numpy": factories.from_array,
     "torch.tril_indices": factories.indices,
     "torch.triu_indices": factories.indices,
     "torch.nn.Parameter": factories.parameter,
     "torch.nn.parameter.Parameter": factories.parameter,
     "torch.device": factories.device,
-    "torch.is_tensor": numbers.truth,
-    **every(factories.loaded, "torch.load", "torch.hub.load_state_dict_from_url", "safetensors.torch.load_file"),
-    **every(factories.loaded, "torch.utils.model_zoo.load_url"),
-    **every(numbers.sparse_new, "torch.sparse_coo_tensor", "torch.sparse_csr_tensor"),
-    **every(numbers.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
-    **every(numbers.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
+    "torch.is_tensor": numbers.boolean,
+    **for_words(factories.loaded, "torch.load", "torch.hub.load_state_dict_from_url", "safetensors.torch.load_file"),
+    **for_words(factories.loaded, "torch.utils.model_zoo.load_url"),
+    **for_words(numbers.sparse_new, "torch.sparse_coo_tensor", "torch.sparse_csr_tensor"),
+    **for_words(numbers.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
+    **for_words(numbers.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
     "torch.nn.utils.rnn.pad_sequence": made_of.padded,
-    "torch.cartesian_prod": made_of.crossed,
-    "torch.combinations": made_of.combined,
-    "torch.bucketize": reductions.order,
-    "torch.searchsorted": reductions.plain("integer", "int64"),
+    "torch.cartesian_prod": made_of.cartesian_prod,
+    "torch.combinations": made_of.combinations,
+    "torch.bucketize": reductions.argsort,
+    "torch.searchsorted": reductions.tensor_of_dtype("integer", "int64"),
 }
 
 
 # Methods whose word means something else as a function, or that are none.
-METHODS: dict[str, Rule] = {
+METHODS: dict[str, TransferFunction] = {
     **{
         word: elementwise.cast(word) for word in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool")
     },
     "byte": elementwise.cast("uint8"),
     "char": elementwise.cast("int8"),
-    "to": elementwise.moved,
+    "to": elementwise.to,
     "cpu": elementwise.to_device("cpu"),
     "cuda": elementwise.to_device("cuda"),
     "type_as": elementwise.like,
-    "type": elementwise.typed,
+    "type": elementwise.type_,
     "contiguous": elementwise.contiguous,
-    "requires_grad_": elementwise.requiring,
+    "requires_grad_": elementwise.requires_grad_,
     "view_as": reshaping.shaped_like,
     "reshape_as": reshaping.shaped_like,
     "expand_as": reshaping.shaped_like,
     "unfold": reshaping.windowed,
-    "new_zeros": factories.renewed,
-    "new_ones": factories.renewed,
-    "new_empty": factories.renewed,
-    "new_full": reductions.renewed_full,
-    "new_tensor": factories.renewed_from,
+    "new_zeros": factories.new_zeros,
+    "new_ones": factories.new_zeros,
+    "new_empty": factories.new_zeros,
+    "new_full": reductions.new_full,
+    "new_tensor": factories.new_tensor,
     "numpy": reductions.array,
     "item": reductions.number,
     "tolist": reductions.listed,
     "size": reductions.size,
     "stride": reductions.sequence,
-    **every(
+    **for_words(
         reductions.integer, "dim", "ndimension", "numel", "nelement", "element_size", "get_device", "storage_offset"
     ),
-    **every(reductions.truth, "is_contiguous", "is_floating_point", "is_complex", "equal", "allclose", "is_pinned"),
+    **for_words(
+        reductions.boolean, "is_contiguous", "is_floating_point", "is_complex", "equal", "allclose", "is_pinned"
+    ),
     "to_sparse": reductions.sparse,
     "to_sparse_csr": reductions.sparse,
     "to_sparse_coo": reductions.sparse,
     "to_dense": reductions.dense,
-    "masked_fill_": elementwise.same,
+    "masked_fill_": elementwise.keep,
     "indices": reductions.sparse_indices,
     "values": reductions.sparse_values,
 }
 
 # Methods that no array, frame, container or module shares.
-OWN = frozenset(
+TENSOR_ONLY_METHODS = frozenset(
     {
         "unsqueeze",
         "unsqueeze_",
@@ -357,84 +406,98 @@ _MODULES = ("torch", "torch.Tensor", "torch.special", "torch._C._VariableFunctio
 _FUNCTIONAL = ("torch.nn.functional", "torch._C._nn")
 
 
-def method(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def method_value(
+    inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
+) -> AbstractValue | None:
     """What a method of a tensor gives."""
-    given = Given(kinds, call, spot, receiver)
-    if given.waits:
-        return NOTHING
-    rule = METHODS.get(word) or RULES.get(word)
+    arguments = TorchArguments(inference, call, point, receiver)
+    if arguments.has_bottom:
+        return BOTTOM
+    rule = METHODS.get(word) or SHARED.get(word)
     if rule is None and word.endswith("_") and not word.startswith("_"):
-        in_place = RULES.get(word[:-1])
-        return _in_mode(kinds, _kept(receiver, in_place(given)), spot) if in_place else receiver._replace(kind="tensor")
-    return UNKNOWN if rule is None else _in_mode(kinds, rule(given), spot)
+        in_place = SHARED.get(word[:-1])
+        return (
+            _under_gradient_mode(inference, _in_place(receiver, in_place(arguments)), point)
+            if in_place
+            else receiver._replace(kind="tensor")
+        )
+    return UNKNOWN if rule is None else _under_gradient_mode(inference, rule(arguments), point)
 
 
-def _kept(receiver: What, after: What) -> What:
+def _in_place(receiver: AbstractValue, after: AbstractValue) -> AbstractValue:
     """In place neither dtype nor device changes."""
     if not after.is_tensor:
         return receiver._replace(kind="tensor")
     return after._replace(dtype=receiver.dtype, family=receiver.family, device=receiver.device)
 
 
-def function(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
+def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """What a function of torch gives; None where nothing is known of it."""
     module, _, word = name.rpartition(".")
-    given = Given(kinds, call, spot, None)
-    if given.waits:
-        return NOTHING
+    arguments = TorchArguments(inference, call, point, None)
+    if arguments.has_bottom:
+        return BOTTOM
     if name in FACTORIES:
-        return FACTORIES[name](given)
+        return FACTORIES[name](arguments)
     if module in _FUNCTIONAL:
-        rule = FUNCTIONAL.get(word) or RULES.get(word)
-        return _in_mode(kinds, rule(given) if rule else UNKNOWN, spot)
+        rule = FUNCTIONAL.get(word) or SHARED.get(word)
+        return _under_gradient_mode(inference, rule(arguments) if rule else UNKNOWN, point)
     if module in _MODULES or (module == "torch.linalg" and word in ("norm", "vector_norm")):
-        rule = RULES.get(word) or (METHODS.get(word) if module == "torch.Tensor" else None)
-        return _in_mode(kinds, rule(given), spot) if rule else None
+        rule = SHARED.get(word) or (METHODS.get(word) if module == "torch.Tensor" else None)
+        return _under_gradient_mode(inference, rule(arguments), point) if rule else None
     return None
 
 
-def made(kinds: TypeInference, name: str, call: Call, spot: Spot) -> What | None:
+def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """What a class of torch gives that is more than an object of it: ``nn.Parameter(data)``."""
-    return function(kinds, name, call, spot) if name in FACTORIES else None
+    return function_value(inference, name, call, point) if name in FACTORIES else None
 
 
 _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefault", "popitem", "update"})
 
 
-def method_of_loaded(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What | None:
+def method_of_loaded(
+    inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
+) -> AbstractValue | None:
     """A method of what a file held: of a dictionary, or of a tensor in it."""
     if word in _OF_DICT:
-        pair = What("tuple", items=(What("str", of=What("str")), receiver))
-        return What("iterator", of=pair if word == "items" else receiver) if word in ("items", "values") else receiver
-    return method(kinds, What("tensor", device=receiver.device, grad=False), word, call, spot)
+        pair = AbstractValue("tuple", items=(AbstractValue("str", contents=AbstractValue("str")), receiver))
+        return (
+            AbstractValue("iterator", contents=pair if word == "items" else receiver)
+            if word in ("items", "values")
+            else receiver
+        )
+    return method_value(inference, AbstractValue("tensor", device=receiver.device, grad=False), word, call, point)
 
 
-def layer(kinds: TypeInference, called: What, call: Call, spot: Spot) -> What:
+def layer_value(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """What calling a layer of torch gives."""
-    if Given(kinds, call, spot, None).waits:
-        return NOTHING
-    return _in_mode(kinds, multi_tensor.output(kinds, called, call, spot), spot)
+    if TorchArguments(inference, call, point, None).has_bottom:
+        return BOTTOM
+    return _under_gradient_mode(inference, multi_tensor.layer_call(inference, called, call, point), point)
 
 
-def by_word(kinds: TypeInference, receiver: What, word: str, call: Call, spot: Spot) -> What:
+def method_of_unknown(
+    inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
+) -> AbstractValue:
     """What a method gives on a value that may be anything: a tensor, where only tensors have it, else what it would be."""
-    if word not in RULES and word not in METHODS:
+    if word not in SHARED and word not in METHODS:
         return UNKNOWN
-    found = method(kinds, receiver._replace(kind="tensor"), word, call, spot) or UNKNOWN
-    if word in OWN or not found.is_tensor:
-        return found if word in OWN or found.kind == "nothing" else UNKNOWN
+    found = method_value(inference, receiver._replace(kind="tensor"), word, call, point) or UNKNOWN
+    if word in TENSOR_ONLY_METHODS or not found.is_tensor:
+        return found if word in TENSOR_ONLY_METHODS or found.kind == "nothing" else UNKNOWN
     return found._replace(kind="")
 
 
-def computed(kinds: TypeInference, what: What, spot: Spot) -> What:
+def operator_value(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
     """What an operator gives, where it stands."""
-    return _in_mode(kinds, what, spot)
+    return _under_gradient_mode(inference, what, point)
 
 
-def _in_mode(kinds: TypeInference, what: What, spot: Spot) -> What:
+def _under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
     """Nothing that is computed under ``no_grad`` needs a gradient."""
-    if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(kinds, spot):
+    if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(inference, point):
         return what._replace(grad=False)
-    if what.kind == "tuple" and what.items and gradients_off(kinds, spot):
-        return what._replace(items=tuple(_in_mode(kinds, each, spot) for each in what.items))
+    if what.kind == "tuple" and what.items and gradients_off(inference, point):
+        return what._replace(items=tuple(_under_gradient_mode(inference, each, point) for each in what.items))
     return what

@@ -1,8 +1,7 @@
-"""What the uses of a variable show: what only tensors can do is done to tensors.
+"""Types by use: what the uses of a variable imply, if nothing else is known of it.
 
-What the uses of a variable show: indices and counts that torch is given are of integers, and so is what they are made of.
-
-What the uses of a variable show: what is done to sparse tensors only is done to sparse ones, and what they are made of.
+A variable is a tensor if something is done to it that only tensors can do, integral if torch takes it as an index
+or a count, and sparse if only a sparse tensor has the method. The same follows for what it is computed from.
 """
 
 from __future__ import annotations
@@ -10,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.targets import Binding, Env, Spot
-from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, OWN, RULES
+from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint, TypeEnvironment
+from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, SHARED, TENSOR_ONLY_METHODS
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
-from torchrepro_lint.syntax.visitor import expressions, last_word, within
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.flow import Flow
+    from torchrepro_lint.dataflow.types.flow import BodyFlow
 
 
 # Who asks such a question of a value allows for several answers.
 _TESTS = frozenset({"isinstance", "hasattr", "getattr", "type", "callable", "is_tensor", "issubclass"})
 # Functions of torch that also take lists or numbers.
-_LENIENT = frozenset(
+_TAKE_LISTS = frozenset(
     {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "column_stack", "meshgrid", "einsum", "pow"}
 )
 _ATTRIBUTES = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf", "is_sparse"})
@@ -56,15 +55,15 @@ _LAYERS_TOO = (
 )
 
 
-def shown_tensors(kinds: TypeInference, path: str, flow: Flow) -> frozenset[Binding]:
+def tensors_by_use(inference: TypeInference, path: str, flow: BodyFlow) -> frozenset[Binding]:
     """The bindings of a function whose uses show that they are of tensors, and never ask what they are."""
     shown: set[Binding] = set()
     asked: set[Binding] = set()
-    for place in flow.places:
+    for place in flow.points:
         for expression in expressions(place.statement):
-            for each in within(expression):
+            for each in subexpressions(expression):
                 if isinstance(each, Call):
-                    _look(kinds, each, Spot(path, place.env, 0), shown, asked)
+                    _use_in_call(inference, each, ProgramPoint(path, place.env, 0), shown, asked)
                 elif isinstance(each, Ref) and each.path and each.path[0] in _ATTRIBUTES:
                     shown.update(_bindings(each, place.env))
     return frozenset(shown - _with_aliases(asked))
@@ -75,54 +74,61 @@ def _with_aliases(asked: set[Binding]) -> set[Binding]:
     waiting, found = list(asked), set(asked)
     while waiting:
         binding = waiting.pop()
-        if binding.how == "=" and isinstance(binding.value, Ref) and not binding.value.path and binding.env is not None:
+        if (
+            binding.kind == "="
+            and isinstance(binding.value, Ref)
+            and not binding.value.path
+            and binding.env is not None
+        ):
             more = _bindings(binding.value, binding.env) - found
             found |= more
             waiting += more
     return found
 
 
-def _look(kinds: TypeInference, call: Call, spot: Spot, shown: set[Binding], asked: set[Binding]) -> None:
+def _use_in_call(
+    inference: TypeInference, call: Call, point: ProgramPoint, shown: set[Binding], asked: set[Binding]
+) -> None:
     first = call.args[0].value if call.args and not call.args[0].star else None
     match call.func:
         case Ref(roots=roots, path=()) if first is not None and roots[0].rpartition(".")[2] in _TESTS:
-            asked.update(_bindings(first, spot.env))
-        case Ref(path=(word,)) if _is_tensors(word, call):
-            shown.update(_bindings(call.func, spot.env))
+            asked.update(_bindings(first, point.env))
+        case Ref(path=(word,)) if _is_tensor_only(word, call):
+            shown.update(_bindings(call.func, point.env))
     if (
         isinstance(first, Ref)
         and not first.path
-        and (found := _bindings(first, spot.env))
-        and _takes_tensor(kinds, call, spot)
+        and (found := _bindings(first, point.env))
+        and _takes_tensor(inference, call, point)
     ):
         shown.update(found)
 
 
-def _is_tensors(word: str, call: Call) -> bool:
+def _is_tensor_only(word: str, call: Call) -> bool:
     """Whether only a tensor has a method that is called so."""
-    if word in OWN or (word in ("size", "dim", "ndimension") and (word != "size" or call.args)):
+    if word in TENSOR_ONLY_METHODS or (word in ("size", "dim", "ndimension") and (word != "size" or call.args)):
         return True
     return word in _WITH_DIM and any(arg.keyword == "dim" for arg in call.args)
 
 
-def _takes_tensor(kinds: TypeInference, call: Call, spot: Spot) -> bool:
+def _takes_tensor(inference: TypeInference, call: Call, point: ProgramPoint) -> bool:
     """Whether the first argument of a call has to be a tensor: of torch's functions, and of its layers."""
-    names = kinds.project.names(spot.path, call.func)
+    names = inference.project.names(point.path, call.func)
     if not names or any(":" in name for name in names):
         return False
-    return all(_is_strict(name) for name in names)
+    return all(_refuses_others(name) for name in names)
 
 
-def _is_strict(name: str) -> bool:
+def _refuses_others(name: str) -> bool:
     module, _, word = name.removesuffix("()").rpartition(".")
     if name.endswith("()"):
         return module.startswith("torch.nn") and word.startswith((*_LAYERS, *_LAYERS_TOO))
     if module == "torch.nn.functional":
-        return word in FUNCTIONAL or word in RULES
-    return module == "torch" and word in RULES and word not in _LENIENT
+        return word in FUNCTIONAL or word in SHARED
+    return module == "torch" and word in SHARED and word not in _TAKE_LISTS
 
 
-def _bindings(expression: Expression, env: Env) -> set[Binding]:
+def _bindings(expression: Expression, env: TypeEnvironment) -> set[Binding]:
     """The bindings of a variable that an expression is, or of which it reads an attribute."""
     if not isinstance(expression, Ref):
         return set()
@@ -144,39 +150,39 @@ _KEEPING_INTEGERS = frozenset(
 )
 
 
-def shown_indices(flow: Flow) -> frozenset[Binding]:
+def indices_by_use(flow: BodyFlow) -> frozenset[Binding]:
     """The bindings of a function that are given as indices or counts, and those that they are worked out from."""
     shown: set[Binding] = set()
     waiting: list[Binding] = []
-    for place in flow.places:
+    for place in flow.points:
         for expression in expressions(place.statement):
-            for each in within(expression):
-                waiting += _of(_index(each), place.env) if isinstance(each, Call) else ()
+            for each in subexpressions(expression):
+                waiting += _integral_operands(_index_argument(each), place.env) if isinstance(each, Call) else ()
     while waiting:
         binding = waiting.pop()
         if binding not in shown:
             shown.add(binding)
-            waiting += _of(binding.value, binding.env) if binding.how == "=" else ()
+            waiting += _integral_operands(binding.value, binding.env) if binding.kind == "=" else ()
     return frozenset(shown)
 
 
-def _of(value: Expression | None, env: Env | None) -> Iterator[Binding]:
+def _integral_operands(value: Expression | None, env: TypeEnvironment | None) -> Iterator[Binding]:
     """The variables that have to be of integers where a value is."""
     match value:
         case Ref(roots=(root,), path=()) if env is not None and root in env:
             yield env[root]
         case Operation(op=op, operands=operands) if op in _ARITHMETIC:
             for each in operands:
-                yield from _of(each, env)
+                yield from _integral_operands(each, env)
         case Subscript(value=inner):
-            yield from _of(inner, env)
+            yield from _integral_operands(inner, env)
         case Call(func=Ref(start=start, roots=roots, path=(*before, word), base_end=end)) if word in _KEEPING_INTEGERS:
-            yield from _of(Ref(start, end, roots, tuple(before), end), env)
+            yield from _integral_operands(Ref(start, end, roots, tuple(before), end), env)
 
 
-def _index(call: Call) -> Expression | None:
+def _index_argument(call: Call) -> Expression | None:
     """What a call is given for an index."""
-    word = last_word(call.func)
+    word = last_identifier(call.func)
     if word not in _INDEXED or any(arg.star for arg in call.args):
         return None
     named = next((arg.value for arg in call.args if arg.keyword in ("index", "repeats")), None)
@@ -193,46 +199,48 @@ _KEEPING_SPARSITY = frozenset(
 )
 
 
-def shown_sparse(flow: Flow) -> frozenset[Binding]:
+def sparse_by_use(flow: BodyFlow) -> frozenset[Binding]:
     """The bindings of a function whose uses show that they are of sparse tensors."""
     shown: set[Binding] = set()
-    asked = [place.statement for place in flow.places if _asks(place.statement)]
+    asked = [place.statement for place in flow.points if _asks(place.statement)]
     places = (
-        place for place in flow.places if not any(each.start < place.statement.start < each.end for each in asked)
+        place for place in flow.points if not any(each.start < place.statement.start < each.end for each in asked)
     )
     waiting = [each for place in places for each in _coalesced(place.statement, place.env)]
     while waiting:
         binding = waiting.pop()
         if binding not in shown:
             shown.add(binding)
-            waiting += [] if binding.how != "=" else _made_of(binding.value, binding.env)
+            waiting += [] if binding.kind != "=" else _sparse_operands(binding.value, binding.env)
     return frozenset(shown)
 
 
 def _asks(statement: Statement) -> bool:
     """``if grad.is_sparse:`` allows for what is not."""
-    return isinstance(statement, If) and any("sparse" in last_word(each) for each in within(statement.test))
+    return isinstance(statement, If) and any(
+        "sparse" in last_identifier(each) for each in subexpressions(statement.test)
+    )
 
 
-def _coalesced(statement: Statement, env: Env) -> Iterator[Binding]:
+def _coalesced(statement: Statement, env: TypeEnvironment) -> Iterator[Binding]:
     for expression in expressions(statement):
-        for each in within(expression):
+        for each in subexpressions(expression):
             match each:
                 case Call(func=Ref(roots=(root,), path=(word,))) if word in _SPARSE and root in env:
                     yield env[root]
 
 
-def _made_of(value: Expression | None, env: Env | None) -> list[Binding]:
+def _sparse_operands(value: Expression | None, env: TypeEnvironment | None) -> list[Binding]:
     """The variables that have to be sparse where a value is."""
     match value:
         case Ref(roots=(root,), path=()) if env is not None and root in env:
             return [env[root]]
         case Operation(op="+" | "-" | "*", operands=(left, right)):
-            return [*_made_of(left, env), *_made_of(right, env)]
+            return [*_sparse_operands(left, env), *_sparse_operands(right, env)]
         case Call(func=Ref(roots=("torch",), path=(word,)), args=(first, *_)) if word in _KEEPING_SPARSITY:
-            return _made_of(first.value, env)
+            return _sparse_operands(first.value, env)
         case Call(func=Ref(start=start, roots=roots, path=(*before, _), base_end=end)) if (
-            last_word(value.func) in _KEEPING_SPARSITY
+            last_identifier(value.func) in _KEEPING_SPARSITY
         ):
-            return _made_of(Ref(start, end, roots, tuple(before), end), env)
+            return _sparse_operands(Ref(start, end, roots, tuple(before), end), env)
     return []

@@ -1,8 +1,7 @@
-"""What is passed for parameters by calls that do not name the function: of a loss, and of what a table gives.
+"""Types of variables and parameters: by bindings, by annotations, and by what every call of the project passes.
 
-What parameters are: by their names and annotations, and by what every call of the project passes.
-
-What variables are: by their bindings, by what is assigned to them anywhere, by annotations and by callers.
+Calls that do not name the function count as well: of a loss that is passed as an argument, and of functions in
+tables.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, containers, elementwise
 from torchrepro_lint.dataflow.types import containers as indexing
-from torchrepro_lint.dataflow.types.annotations import annotated, instance, outside_name
+from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
 from torchrepro_lint.dataflow.types.context import gradients_off
-from torchrepro_lint.dataflow.types.lattice import LOADED, NOTHING, UNKNOWN, What, both, joined
-from torchrepro_lint.dataflow.types.targets import ADDING, Binding, Spot
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, LOADED, UNKNOWN, AbstractValue, join_all, meet
+from torchrepro_lint.dataflow.types.targets import ADDING, Binding, ProgramPoint
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -25,35 +24,43 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
-    is_on_class,
+    is_classmethod,
     path_of,
-    takes_object,
+    takes_receiver,
 )
 from torchrepro_lint.syntax.summary import has_word
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.resolve.call_sites import Place
+    from torchrepro_lint.resolve.call_sites import CallPlace
 
 
 # Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.
-_DECIDING = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select")
+_RANK_DEPENDENT = (
+    "CrossEntropyLoss",
+    "NLLLoss",
+    "NLLLoss2d",
+    "cross_entropy",
+    "nll_loss",
+    "nll_loss2d",
+    "index_select",
+)
 # What losses are called that are passed on to the function that calls them.
 _LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 # What is called from more places is called with all sorts of things.
 _MOST_CALLS = 20
 
 
-def unnamed_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
+def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
     """The calls, each with its file, that run a module's ``forward``, or a function that tables alone name; none where
     there may be others that are not found, and where nothing depends on what they pass.
     """
     calls = project.files[path_of(name)].summary.calls
-    if not any(has_word(calls, word) for word in _DECIDING):
+    if not any(has_word(calls, word) for word in _RANK_DEPENDENT):
         return []
     if not function.owner:
-        found = _told(project, name) if _is_in_tables_alone(project, name, function) else iter(())
+        found = _calls_known(project, name) if _is_in_tables_alone(project, name, function) else iter(())
     elif function.name.endswith(".forward"):
         found = _of_object(project, name)
     else:
@@ -61,46 +68,46 @@ def unnamed_calls(project: ValueFlow, name: str, function: Function) -> list[tup
     return [(path, call) for path, call in islice(found, _MOST_CALLS + 1)]
 
 
-def known_of(function: Function, passed: What) -> What:
+def known_from_indirect(function: Function, passed: AbstractValue) -> AbstractValue:
     """What is taken for granted of what such calls pass: of an object that may be called elsewhere, too, no more than how many
     dimensions it gets.
     """
     if passed.kind not in ("", "tensor", "parameter"):
         return UNKNOWN
     whole = "" if function.owner else passed.kind
-    return What(whole, low=passed.low, high=passed.high, grad=passed.grad if whole else None)
+    return AbstractValue(whole, min_ndim=passed.min_ndim, max_ndim=passed.max_ndim, grad=passed.grad if whole else None)
 
 
-def _told(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
-    for path, places in project.all_calls.told.of(name):
+def _calls_known(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
+    for path, places in project.all_calls.by_target.of(name):
         yield from ((path, _call(project, path, each)) for each in places)
 
 
 def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
     """Those by what is known to be an object of the class, and by a loss that is passed on."""
-    yield from _told(project, name)
+    yield from _calls_known(project, name)
     made = f"{project.resolver.owner(name)}()"
-    untold = project.all_calls.untold
+    untold = project.all_calls.by_word
     for word in filter(_LOSS.fullmatch, untold.names()):
         for path, places in untold.of(word):
             for each in places:
                 call = _call(project, path, each)
-                if isinstance(call.func, Ref) and made in project.resolver.through_calls(path, call.func):
+                if isinstance(call.func, Ref) and made in project.resolver.names_from_callers(path, call.func):
                     yield path, call
 
 
-def _call(project: ValueFlow, path: str, place: Place) -> Call:
+def _call(project: ValueFlow, path: str, place: CallPlace) -> Call:
     return project.called_at(path + place.function, place.start, place.end).call
 
 
 def _is_in_tables_alone(project: ValueFlow, name: str, function: Function) -> bool:
     """Whether a function is named where it is called, and otherwise as an item of displays alone."""
     uses = project.uses
-    if function.decorators or not project.resolver.calls_of.hands_on(name):
+    if function.decorators or not project.resolver.call_graph.is_address_taken(name):
         return False
     for path, read, words in uses.of_definition(path_of(name), function.name):
-        spot = uses.spots(path).of(read)
-        parent = spot.parent if spot is not None else None
+        point = uses.spots(path).of(read)
+        parent = point.parent if point is not None else None
         if words or not (_is_called(parent, read) or isinstance(parent, Collection)):
             return False
     return True
@@ -112,57 +119,65 @@ def _is_called(parent: Expression | None, read: Expression) -> bool:
 
 # What is called so holds what was saved: tensors out of every graph.
 _LOADED = ("state_dict", "checkpoint", "ckpt")
-# A function with more calls than this is called with all sorts of things.
 
 
-def parameter(kinds: TypeInference, spot: Spot, function: Function, param: Param, position: int) -> What:
+def parameter_value(
+    inference: TypeInference, point: ProgramPoint, function: Function, param: Param, position: int
+) -> AbstractValue:
     """What a parameter is where its function begins."""
-    name = f"{spot.path}{function.name}"
-    if position == 0 and takes_object(function) and not param.kind.startswith("*"):
-        owner = f"{spot.path}{function.owner}"
-        return What("class", name=owner) if is_on_class(function) else instance(kinds, owner)
-    declared = UNKNOWN if param.annotation is None else annotated(kinds, spot.path, param.annotation)
+    name = f"{point.path}{function.name}"
+    if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
+        owner = f"{point.path}{function.owner}"
+        return AbstractValue("class", name=owner) if is_classmethod(function) else instance_of_project(inference, owner)
+    declared = UNKNOWN if param.annotation is None else annotated(inference, point.path, param.annotation)
     if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
         return LOADED
     if declared.kind in ("", "tensor") and not declared.family and param.name == "edge_index":
         declared = declared._replace(family="integer", grad=False)  # so it is called in libraries of graphs
     if param.kind.startswith("*"):
-        return What("tuple" if param.kind == "*" else "dict", of=declared)
-    passed = _passed(kinds, spot, name, function, param, position) if spot.hops else UNKNOWN
-    return both(declared, passed)
+        return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
+    passed = _from_callers(inference, point, name, function, param, position) if point.calls_left else UNKNOWN
+    return meet(declared, passed)
 
 
-def _passed(kinds: TypeInference, spot: Spot, name: str, function: Function, param: Param, position: int) -> What:
+def _from_callers(
+    inference: TypeInference, point: ProgramPoint, name: str, function: Function, param: Param, position: int
+) -> AbstractValue:
     """What every call of the project passes for a parameter; unknown where not all calls are seen."""
-    callers = kinds.project.resolver.calls_of
+    callers = inference.project.resolver.call_graph
     calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
-    if not 0 < len(calls) <= _MOST_CALLS or callers.leaves_open(name, function):
-        calls = unnamed_calls(kinds.project, name, function)
+    if not 0 < len(calls) <= _MOST_CALLS or callers.has_unknown_callers(name, function):
+        calls = indirect_calls(inference.project, name, function)
         if not 0 < len(calls) <= _MOST_CALLS:
             return UNKNOWN
-        return known_of(function, _by(kinds, spot, calls, function, param, position))
-    return _by(kinds, spot, calls, function, param, position)
+        return known_from_indirect(function, _joined_arguments(inference, point, calls, function, param, position))
+    return _joined_arguments(inference, point, calls, function, param, position)
 
 
-def _by(
-    kinds: TypeInference, spot: Spot, calls: list[tuple[str, Call]], function: Function, param: Param, position: int
-) -> What:
+def _joined_arguments(
+    inference: TypeInference,
+    point: ProgramPoint,
+    calls: list[tuple[str, Call]],
+    function: Function,
+    param: Param,
+    position: int,
+) -> AbstractValue:
     """What each of some calls passes; unknown where one may pass anything."""
-    found = NOTHING
+    found = BOTTOM
     for path, call in calls:
-        one = argument(call, function, param, position)
+        one = argument_for(call, function, param, position)
         if one is None:
             return UNKNOWN
-        there = kinds.spot(spot.path if one is param.default else path, one.start, spot.hops - 1)
-        given = kinds.what(one, there)
-        off = one is not param.default and gradients_off(kinds, there)
-        found = joined(found, given._replace(grad=False) if off else given)
+        there = inference.program_point(point.path if one is param.default else path, one.start, point.calls_left - 1)
+        given = inference.infer(one, there)
+        off = one is not param.default and gradients_off(inference, there)
+        found = join_all(found, given._replace(grad=False) if off else given)
         if found == UNKNOWN:
             break
     return found
 
 
-def argument(call: Call, function: Function, param: Param, position: int) -> Expression | None:
+def argument_for(call: Call, function: Function, param: Param, position: int) -> Expression | None:
     """What a call gives for a parameter, its default where that is left out; None where it can not be told."""
     if any(arg.star for arg in call.args):
         return None
@@ -175,175 +190,184 @@ def argument(call: Call, function: Function, param: Param, position: int) -> Exp
 
 
 # A chain of assignments longer than this is worked off from its beginning, so that it takes no deep recursion.
-_DEEP = 40
+_MOST_NESTING = 40
 
 
-def bound(kinds: TypeInference, binding: Binding, spot: Spot) -> What:
+def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:
     """What a variable is through one of its bindings; ``spot`` names the file and the hops left."""
-    solver = kinds.solver
-    if solver.nesting > _DEEP:
-        _work_off(kinds, binding, spot)
-    found = solver.solve((binding, spot.hops), lambda: _bound(kinds, binding, spot))
-    if not found.kind and binding in kinds.shown(spot):
+    solver = inference.solver
+    if solver.nesting > _MOST_NESTING:
+        _solve_dependencies(inference, binding, point)
+    found = solver.solve((binding, point.calls_left), lambda: _variable_value(inference, binding, point))
+    if not found.kind and binding in inference.tensors_by_use(point):
         found = found._replace(kind="tensor")
-    if (found.is_tensor or not found.kind) and not found.family and binding in kinds.indices(spot):
+    if (found.is_tensor or not found.kind) and not found.family and binding in inference.indices_by_use(point):
         found = found._replace(family="integer", grad=False)
-    if found.is_tensor and not found.layout and binding in kinds.sparse(spot):
+    if found.is_tensor and not found.layout and binding in inference.sparse_by_use(point):
         found = found._replace(layout="sparse")
     return found
 
 
-def _work_off(kinds: TypeInference, binding: Binding, spot: Spot) -> None:
+def _solve_dependencies(inference: TypeInference, binding: Binding, point: ProgramPoint) -> None:
     """Answer for the bindings that one hangs on, the earliest first."""
     stack, seen = [binding], set()
     while stack:
         top = stack[-1]
-        if id(top) in seen or kinds.solver.knows((top, spot.hops)):
+        if id(top) in seen or inference.solver.knows((top, point.calls_left)):
             stack.pop()
             if top is not binding:
-                kinds.solver.solve((top, spot.hops), lambda each=top: _bound(kinds, each, spot))  # type: ignore[misc]
+                key = (top, point.calls_left)
+                inference.solver.solve(key, lambda each=top: _variable_value(inference, each, point))  # type: ignore[misc]
             continue
         seen.add(id(top))
-        stack.extend(_hangs_on(top))
+        stack.extend(_dependencies(top))
 
 
-def _hangs_on(binding: Binding) -> list[Binding]:
-    if binding.how == "loop":
-        return list(binding.before[:1])
-    found = list(binding.before)
+def _dependencies(binding: Binding) -> list[Binding]:
+    if binding.kind == "loop":
+        return list(binding.predecessors[:1])
+    found = list(binding.predecessors)
     if binding.value is not None and binding.env is not None:
         for each in elementwise.references(binding.value):
             found += [binding.env[root] for root in each.roots if root in binding.env]
     return found
 
 
-def _bound(kinds: TypeInference, binding: Binding, spot: Spot) -> What:
-    if binding.how == "param":
+def _variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:
+    if binding.kind == "param":
         assert binding.param is not None
-        return parameter(kinds, spot, *binding.param)
-    before = [bound(kinds, each, spot) for each in binding.before]
-    if binding.how in ("join", "loop"):
-        return joined(*before)
-    inner = spot._replace(env=binding.env if binding.env is not None else spot.env)
-    if binding.how == "is":
+        return parameter_value(inference, point, *binding.param)
+    before = [variable_value(inference, each, point) for each in binding.predecessors]
+    if binding.kind in ("join", "loop"):
+        return join_all(*before)
+    inner = point._replace(env=binding.env if binding.env is not None else point.env)
+    if binding.kind == "is":
         assert binding.value is not None
-        return _narrowed(before[0], annotated(kinds, spot.path, binding.value))
-    asked = binding.value is not None and binding.how not in ("adding", "mixed")
-    value = kinds.what(binding.value, inner) if asked and binding.value is not None else NOTHING
-    return _by_how(kinds, binding, before, value, inner)
+        return _narrow(before[0], annotated(inference, point.path, binding.value))
+    asked = binding.value is not None and binding.kind not in ("adding", "mixed")
+    value = inference.infer(binding.value, inner) if asked and binding.value is not None else BOTTOM
+    return _by_kind(inference, binding, before, value, inner)
 
 
-def _by_how(kinds: TypeInference, binding: Binding, before: list[What], value: What, inner: Spot) -> What:
-    match binding.how:
+def _by_kind(
+    inference: TypeInference, binding: Binding, before: list[AbstractValue], value: AbstractValue, inner: ProgramPoint
+) -> AbstractValue:
+    match binding.kind:
         case "=" | ":":
-            declared = UNKNOWN if binding.annotation is None else annotated(kinds, inner.path, binding.annotation)
-            return declared if binding.how == ":" else both(value, declared)
+            declared = UNKNOWN if binding.annotation is None else annotated(inference, inner.path, binding.annotation)
+            return declared if binding.kind == ":" else meet(value, declared)
         case "[]":
             return containers.element(value)
         case "[i]":
             return indexing.item(before[0], binding.at[0])
         case "*":
-            return What("list", of=containers.element(before[0] if before else value))
+            return AbstractValue("list", contents=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
         case "in place" | "flag" | "tensor" | "ndim" | "sized":
             return _as_tensor(binding, before[0], value)
         case "adding" | "mixed" | "handed":
-            return _grown(kinds, binding, before[0], inner)
+            return _after_insertion(inference, binding, before[0], inner)
         case "written":
-            return _written(before[0], value)
-    return elementwise.augmented(binding.how.removesuffix("="), before[0] if before else UNKNOWN, value)
+            return _after_element_write(before[0], value)
+    return elementwise.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
 
 
-def _as_tensor(binding: Binding, before: What, value: What) -> What:
+def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) -> AbstractValue:
     """A tensor that is changed in place, told whether it needs a gradient, or seen through a test."""
-    if binding.how == "tensor":
-        return _narrowed(before, What("tensor"))
-    if binding.how == "sized":
-        fits = (before.is_tensor or not before.kind) and (before.high is None or before.high >= binding.at[0])
-        return before._replace(low=max(before.low, binding.at[0])) if fits else before
-    if binding.how == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
-        return before._replace(low=binding.at[0], high=binding.at[1])
+    if binding.kind == "tensor":
+        return _narrow(before, AbstractValue("tensor"))
+    if binding.kind == "sized":
+        fits = (before.is_tensor or not before.kind) and (before.max_ndim is None or before.max_ndim >= binding.at[0])
+        return before._replace(min_ndim=max(before.min_ndim, binding.at[0])) if fits else before
+    if binding.kind == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
+        return before._replace(min_ndim=binding.at[0], max_ndim=binding.at[1])
     if not before.kind:  # if it is a tensor, it may have got a gradient
         return before._replace(grad=None) if before.grad is False else before
     if not before.is_tensor:
         return before
-    match binding.how:
+    match binding.kind:
         case "flag":
             return before._replace(grad=False if value.value is False else None)
         case "ndim":
-            return before._replace(low=binding.at[0], high=binding.at[1])
+            return before._replace(min_ndim=binding.at[0], max_ndim=binding.at[1])
     return value if value.is_tensor else before
 
 
-def _grown(kinds: TypeInference, binding: Binding, before: What, inner: Spot) -> What:
+def _after_insertion(
+    inference: TypeInference, binding: Binding, before: AbstractValue, inner: ProgramPoint
+) -> AbstractValue:
     """A container after a method that puts something into it, or a call that it is given to."""
     call = binding.value
     if not isinstance(call, Call):
-        return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
-    if before.kind not in ("list", "set") or binding.how == "mixed" or len(call.args) != 1 or call.args[0].star:
-        return before._replace(of=None, items=None) if before.kind in ("list", "set", "dict") else before
+        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
+    if before.kind not in ("list", "set") or binding.kind == "mixed" or len(call.args) != 1 or call.args[0].star:
+        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
     assert isinstance(call.func, Ref)
-    given = kinds.what(call.args[0].value, inner)
+    given = inference.infer(call.args[0].value, inner)
     added = given if call.func.path[-1] in ADDING else containers.element(given)
-    return before._replace(of=joined(before.of, added) if before.of is not None and added.kind else None, items=None)
+    return before._replace(
+        contents=join_all(before.contents, added) if before.contents is not None and added.kind else None, items=None
+    )
 
 
-def _written(before: What, value: What) -> What:
+def _after_element_write(before: AbstractValue, value: AbstractValue) -> AbstractValue:
     """A container some of whose elements are set: what it holds is not known any more; a tensor takes over a gradient."""
     if before.is_tensor:
         return before if value.grad is False or value.kind in ("int", "float", "bool") else before._replace(grad=None)
     if before.kind == "dict":
-        return before._replace(of=joined(before.of, value) if before.of is not None else None)
-    return before._replace(of=None, items=None) if before.kind in ("list", "nothing") else before
+        return before._replace(contents=join_all(before.contents, value) if before.contents is not None else None)
+    return before._replace(contents=None, items=None) if before.kind in ("list", "nothing") else before
 
 
-def _narrowed(before: What, tested: What) -> What:
+def _narrow(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
     """A value that has passed a test for a type."""
     if not tested.kind:
         return before
-    return both(before, tested) if before.kind == tested.kind or (before.is_tensor and tested.is_tensor) else tested
+    return meet(before, tested) if before.kind == tested.kind or (before.is_tensor and tested.is_tensor) else tested
 
 
-def named(kinds: TypeInference, spot: Spot, root: str, words: tuple[str, ...]) -> What:
+def global_value(inference: TypeInference, point: ProgramPoint, root: str, words: tuple[str, ...]) -> AbstractValue:
     """What a name stands for that is no variable of the function: of the module, a closure, or from an import."""
-    names = kinds.project.resolver.modules.resolve(spot.path, root)
-    return joined(*(_followed(kinds, spot, name, words) for name in names)) if names else UNKNOWN
+    names = inference.project.resolver.modules.resolve(point.path, root)
+    return join_all(*(_member_of(inference, point, name, words) for name in names)) if names else UNKNOWN
 
 
-def _followed(kinds: TypeInference, spot: Spot, name: str, words: tuple[str, ...]) -> What:
+def _member_of(inference: TypeInference, point: ProgramPoint, name: str, words: tuple[str, ...]) -> AbstractValue:
     """Modules of the project are gone through to what is in them."""
     if name.endswith(":") and words:
-        inside = kinds.project.resolver.modules.attribute(name[:-1], words[0]) or ()
-        return joined(*(_followed(kinds, spot, each, words[1:]) for each in inside)) if inside else UNKNOWN
+        inside = inference.project.resolver.modules.attribute(name[:-1], words[0]) or ()
+        return join_all(*(_member_of(inference, point, each, words[1:]) for each in inside)) if inside else UNKNOWN
     if ":" not in name:
-        return outside_name(".".join((name, *words)))
-    found = of_name(kinds, name, spot)
+        return library_value(".".join((name, *words)))
+    found = definition_value(inference, name, point)
     for word in words:
-        found = attributes.read(kinds, found, word, spot)
+        found = attributes.attribute_value(inference, found, word, point)
     return found
 
 
-def of_name(kinds: TypeInference, name: str, spot: Spot) -> What:
+def definition_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
     """What a name of the project is: a function, a class, or a variable, by all that is assigned to it."""
-    resolver = kinds.project.resolver
+    resolver = inference.project.resolver
     if resolver.functions(name):
-        return What("function", name=name)
+        return AbstractValue("function", name=name)
     if resolver.classes(name):
-        return What("class", name=name)
-    return kinds.solver.solve(("variable", name, spot.hops), lambda: _anywhere(kinds, name, spot))
+        return AbstractValue("class", name=name)
+    return inference.solver.solve(
+        ("variable", name, point.calls_left), lambda: _flow_insensitive(inference, name, point)
+    )
 
 
-def _anywhere(kinds: TypeInference, name: str, spot: Spot) -> What:
+def _flow_insensitive(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
     path = path_of(name)
-    found, declared = NOTHING, UNKNOWN
-    values = kinds.project.resolver.assigned(name)
+    found, declared = BOTTOM, UNKNOWN
+    values = inference.project.resolver.assigned(name)
     for how, value in values:
-        there = kinds.spot(path, value.start, spot.hops)
+        there = inference.program_point(path, value.start, point.calls_left)
         if how == ":":
-            declared = annotated(kinds, path, value)
+            declared = annotated(inference, path, value)
             continue
-        what = kinds.what(value, there)
+        what = inference.infer(value, there)
         if how == "[]":
             what = containers.element(what)
             what = (
@@ -352,10 +376,12 @@ def _anywhere(kinds: TypeInference, name: str, spot: Spot) -> What:
         elif how == "with":
             what = containers.entered(what)
         elif how != "=":
-            what = elementwise.augmented(how.removesuffix("="), found, what)
-        found = joined(found, what)
-    param = kinds.project.resolver.parameter(name)
+            what = elementwise.augmented_value(how.removesuffix("="), found, what)
+        found = join_all(found, what)
+    param = inference.project.resolver.parameter(name)
     if param is not None:
-        start = kinds.places(path).flow(param.function).start
-        found = joined(found, bound(kinds, start[name[len(path) :]], Spot(path, start, spot.hops)))
-    return both(found, declared) if values or param else UNKNOWN
+        start = inference.flows(path).flow(param.function).start
+        found = join_all(
+            found, variable_value(inference, start[name[len(path) :]], ProgramPoint(path, start, point.calls_left))
+        )
+    return meet(found, declared) if values or param else UNKNOWN

@@ -1,1 +1,10 @@
-"""gradients."""
+"""Gradients: whether a call's result, a function or a module gets one.
+
+- ``is_gradient_dead`` of ``liveness``: whether no gradient flows back to a call's result.
+- ``called_without_gradient`` of ``liveness``: whether all calls of a function are in no-grad mode.
+- ``entered_without_gradient`` of ``liveness``: the same within one trace.
+- ``call_without_gradient`` of ``liveness``: whether a call stands in no-grad mode or has a detached input.
+- ``in_evaluation_mode`` of ``modes``: whether a call runs only when the network is not in training mode.
+- ``has_backward`` of ``modes``: whether a program runs a backward pass.
+- ``is_frozen`` of ``frozen``: whether a module's parameters get no gradient.
+"""

@@ -1,4 +1,7 @@
-"""Modules that only run where no gradient is kept, or whose parameters all get none: feature extractors, teachers."""
+"""Parameters without gradient: modules that run only in no-grad mode, or are frozen: feature extractors, teachers.
+
+A module object is tracked forward from its construction through variables, attributes, arguments and returns.
+"""
 
 from __future__ import annotations
 
@@ -6,60 +9,59 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.domain.gradients.liveness import gradient_free, switched_off
+from torchrepro_lint.domain.gradients.liveness import entered_without_gradient, in_no_grad_mode
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
-    Do,
     Expression,
-    Leave,
+    ExpressionStatement,
     Loop,
     Ref,
+    SimpleStatement,
     Statement,
-    given,
-    parted,
+    bound_arguments,
     path_of,
+    split_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, within
-from torchrepro_lint.trace.builder import STILL_METHODS
-from torchrepro_lint.trace.framework_models import matters
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
+from torchrepro_lint.trace.framework_models import trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import Site
-    from torchrepro_lint.trace.builder import Run
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.trace import TraceEvent
 
 _SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20
 
 
-def is_frozen(project: Project, run: Run, happening: Happening) -> bool:
-    """Whether the module that a call constructs is frozen, or is followed to each place where it runs and gets no
-    gradient in any.
-    """
-    trail = _Trail(project, run, happening.event.value)
-    trail.follow(happening.function)
+def is_frozen(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
+    """Whether the module that a call constructs is frozen, or gets no gradient at any place where it runs."""
+    trail = _ModuleTracker(project, run, trace_event.event.value)
+    trail.follow(trace_event.function)
     runs = [site for site in trail.runs() if site.function in run.functions]
-    if trail.is_frozen or trail.escapes or not all(_is_free(project, run, site) for site in runs):
+    if trail.is_frozen or trail.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
         return trail.is_frozen
     others = list(trail.other_runs())
-    return bool(runs or others) and all(_is_free(project, run, site) for site in others)
+    return bool(runs or others) and all(_runs_without_gradient(project, run, site) for site in others)
 
 
-def _is_free(project: Project, run: Run, site: Site) -> bool:
-    return switched_off(project, site) or gradient_free(project, run, site.function)
+def _runs_without_gradient(project: Project, run: Trace, site: CallSite) -> bool:
+    return in_no_grad_mode(project, site) or entered_without_gradient(project, run, site.function)
 
 
-class _Trail:
-    """The variables (``a.py:f.<locals>.net``) and attributes (``a.py:Net.encoder``) that come to hold a module.
+class _ModuleTracker:
+    """Forward tracking of a module object through variables (``a.py:f.<locals>.net``) and attributes
+    (``a.py:Net.encoder``).
 
-    ``escapes`` says that it goes where it is not followed, ``is_frozen`` that all its parameters are. What a call made with it
-    is none, but may be a whole that it is a part of.
+    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are. An object that a call made
+    with the module is not the module, but may contain it.
     """
 
-    def __init__(self, project: Project, run: Run, made: Expression | None) -> None:
+    def __init__(self, project: Project, run: Trace, made: Expression | None) -> None:
         self.is_frozen = False
         self.escapes = False
         self._project = project
@@ -70,14 +72,14 @@ class _Trail:
         self._functions: list[str] = []
 
     def follow(self, function: str) -> None:
-        """Follow the module through a function, and those that it is passed to."""
+        """Track the module through a function, and through those that it is passed to."""
         if function in self._functions:
             return
         self._functions.append(function)
         if len(self._functions) > _MOST_FUNCTIONS:
             self.escapes = True
             return
-        path, _, own = parted(function)
+        path, _, own = split_name(function)
         resolver = self._project.resolver
         for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
             for top in body:
@@ -85,8 +87,8 @@ class _Trail:
                     self._statement(function, statement)
                 self.is_frozen = self.is_frozen or self._freezes(function, top)
 
-    def runs(self) -> Iterator[Site]:
-        """The calls that run what is held."""
+    def runs(self) -> Iterator[CallSite]:
+        """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
         for path in sorted({path_of(each) for each in self._functions}):
             for site in self._project.calls(path):
@@ -99,16 +101,16 @@ class _Trail:
                 if (
                     isinstance(func, Ref)
                     and self._is_held(site.function, func)
-                    and not set(func.path[-1:]) & STILL_METHODS
+                    and not set(func.path[-1:]) & METHODS_WITHOUT_FORWARD
                 ):
                     yield site
 
-    def other_runs(self) -> Iterator[Site]:
-        """The calls in other classes and functions of the run that may run what an attribute holds: ``model.encoder(x)``."""
+    def other_runs(self) -> Iterator[CallSite]:
+        """The calls in other classes and functions of the trace that may run an attribute: ``model.encoder(x)``."""
         resolver = self._project.resolver
         owners = {resolver.owner(each) for each in self._functions} - {""}
         words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
-        for path in sorted(self._run.paths & resolver.calls_of.paths(words)):
+        for path in sorted(self._run.paths & resolver.call_graph.paths(words)):
             for called in self._project.calls_on(path, words):
                 if called.function in self._run.functions and resolver.owner(called.function) not in owners:
                     of = [each.removesuffix("()") for each in resolver.receiver(path, called.call.func)]
@@ -119,7 +121,9 @@ class _Trail:
         read = statement.value if isinstance(statement, Assign) else None
         values = tuple(expressions(statement)) if read is None else (read,)
         if not any(
-            id(each) in self._made or self._is_held(function, each) for value in values for each in within(value)
+            id(each) in self._made or self._is_held(function, each)
+            for value in values
+            for each in subexpressions(value)
         ):
             return
         match statement:
@@ -132,21 +136,21 @@ class _Trail:
                         self._wholes.add(self._key(function, target))
             case Loop(target=target) if target is not None:
                 self._hold(function, target)
-            case Do(value=Call(func=func) as call) if not self._is_held(function, func):
+            case ExpressionStatement(value=Call(func=func) as call) if not self._is_held(function, func):
                 self._handed(function, call)
-            case Leave(kind="return"):
+            case SimpleStatement(kind="return"):
                 self._returned(function)
 
     def _returned(self, function: str) -> None:
-        """A module that a function returns is made by its calls."""
-        entries = self._run.entries.get(function, ())
+        """The function returns the module: its calls now give the module."""
+        entries = self._run.call_edges.get(function, ())
         self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
         for each in entries:
             self._made.add(id(each.event.value))
             self.follow(each.caller)
 
     def _handed(self, function: str, call: Call) -> None:
-        """A module that is an argument: of a list's ``append``, or of a function of the project."""
+        """The module is an argument: of a list's ``append``, or of a function of the project."""
         match call.func:
             case Ref(path=("append" | "extend" | "add_module",)) as func:
                 self._hold(function, func._replace(path=()))
@@ -157,11 +161,11 @@ class _Trail:
         self._passed(function, call, targets)
 
     def _passed(self, function: str, call: Call, targets: list[str]) -> None:
-        """A module that is an argument of functions of the project."""
+        """The module is an argument of functions of the project."""
         for target in targets:
             for definition in self._project.resolver.functions(target):
-                for word, value in given(definition, call):
-                    if any(self._is_held(function, each) for each in within(value)):
+                for word, value in bound_arguments(definition, call):
+                    if any(self._is_held(function, each) for each in subexpressions(value)):
                         self._held.add(f"{target}.<locals>.{word}")
             self.follow(target)
 
@@ -181,16 +185,16 @@ class _Trail:
         return bool(makers)
 
     def _makers(self, names: tuple[str, ...]) -> list[str]:
-        """The constructors of the project's classes: a module that they get is a part of what they make."""
+        """The constructors of the project's classes: the object that they make contains the module."""
         resolver = self._project.resolver
         inits = [each for name in names if resolver.classes(name) for each in resolver.methods(name, "__init__")]
         return inits if all(map(resolver.functions, inits)) else []
 
     def _is_trainer(self, names: tuple[str, ...]) -> bool:
-        """Whether a call makes a trainer of a library, or of the project by one, which runs the module by itself."""
+        """Whether a call makes a trainer of a library, or a subclass of one, which runs the module itself."""
         ancestry = self._project.resolver.ancestry
         outside = {each for name in names for each in ancestry(name) if ":" not in each}
-        return matters(f"{each}().{word}" for each in outside for word in ("fit", "train"))
+        return trains_or_measures(f"{each}().{word}" for each in outside for word in ("fit", "train"))
 
     def _freezes(self, function: str, statement: Statement) -> bool:
         """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
@@ -202,7 +206,7 @@ class _Trail:
                     if isinstance(each, Assign)
                     for target in each.targets
                 )
-            case Do(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
+            case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
                 return self._is_covered(function, func) and _is_false(arg.value)
         return False
 
@@ -222,12 +226,12 @@ class _Trail:
         )
 
     def _is_covered(self, function: str, func: Ref) -> bool:
-        """Whether a method is called of what is held, or of what that is a part of."""
+        """Whether a method is called on the module, or on an object that contains it."""
         whole = len(func.path) == 1 and bool(func.roots) and self._key(function, func) in self._wholes
         return whole or self._is_held(function, func)
 
     def _key(self, function: str, reference: Ref) -> str:
-        """What a reference is read from: a variable, or an attribute of the function's class."""
+        """The variable or attribute of the function's class that a reference is read from."""
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
         return f"{path_of(function)}{reference.roots[0]}"

@@ -1,10 +1,7 @@
-"""Code that only a network runs that is not being trained: the other branch of ``if self.training``, or what comes after it.
+"""Grad modes: whether gradients are recorded at a call, by ``no_grad`` blocks, decorators and functions that wrap them.
 
-The modes in which a call keeps no gradient: ``with torch.no_grad()``, decorators, and what a project makes of them.
-
-Code that trains nothing: it prepares data, shows pictures, or exports a network. No gradient is kept of what it does.
-
-Backward passes: which calls run one, and which programs reach one.
+Also here: code that runs only in evaluation mode, code that trains nothing (data preparation, plotting, export), and
+the calls that run a backward pass.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.value_flow import switch_of
+from torchrepro_lint.dataflow.value_flow import gradient_mode
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -20,26 +17,26 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     If,
-    Leave,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
-    parted,
     path_of,
+    split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_word, within
-from torchrepro_lint.trace.trace import in_parts
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
+from torchrepro_lint.trace.trace import prefix_and_rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torchrepro_lint.domain.programs import Program
-    from torchrepro_lint.resolve.program_index import ProgramIndex, Site
+    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
     from torchrepro_lint.syntax.events import Guard
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
-_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
+_EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
 _EVALUATION_STEPS = frozenset(
     f"{word}_{part}" for word in ("validation", "test", "predict") for part in ("step", "step_end", "epoch_end")
 )
@@ -57,22 +54,20 @@ _LIGHTNING = frozenset(
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
 
-def in_evaluation(project: ProgramIndex, function: str, at: int, guards: Iterable[Guard]) -> bool:
-    """Whether a call at an offset of a function, under ``guards``, stands where a network can only be that is not being
-    trained.
-    """
+def in_evaluation_mode(project: ProgramIndex, function: str, at: int, guards: Iterable[Guard]) -> bool:
+    """Whether a call at an offset of a function, under ``guards``, runs only when the network is not in training mode."""
     for guard in guards:
         if guard.kind == "else" and _is_training(guard.value):
             return True
         if guard.kind == "if" and _is_evaluating(guard.value):
             return True
     return is_evaluation_step(project, function) or any(
-        _left_by_training(each.body, at) for each in project.resolver.functions(function)
+        _returns_in_training(each.body, at) for each in project.resolver.functions(function)
     )
 
 
 def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
-    """Whether Lightning runs a method without gradients, as it does what validates, tests and predicts."""
+    """Whether Lightning runs a method without gradients: validation, test and prediction steps."""
     outer = function.partition(".<locals>.")[0]
     if outer.rpartition(".")[2] not in _EVALUATION_STEPS:
         return False
@@ -80,34 +75,34 @@ def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
     return bool(owner) and not _LIGHTNING.isdisjoint(project.resolver.ancestry(owner))
 
 
-def _left_by_training(body: tuple[Statement, ...], offset: int) -> bool:
-    """Whether ``if self.training: return ...`` comes before an offset in a body, or in a block around it."""
+def _returns_in_training(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether ``if self.training: return ...`` precedes an offset in a body, or in a block around it."""
     for statement in body:
         if statement.start <= offset < statement.end:
-            return any(_left_by_training(block, offset) for block in blocks(statement))
+            return any(_returns_in_training(block, offset) for block in blocks(statement))
         match statement:
-            case If(test=test, body=(*_, Leave(kind="return" | "raise"))) if _is_training(test):
+            case If(test=test, body=(*_, SimpleStatement(kind="return" | "raise"))) if _is_training(test):
                 return True
     return False
 
 
 def _is_training(test: Expression) -> bool:
-    """``self.training``, what asks torch whether gradients are kept, and that nothing is exported."""
+    """``self.training``, a test that gradients are recorded, or that nothing is exported."""
     match test:
         case Call(func=func):
-            return last_word(func) == "is_grad_enabled"
+            return last_identifier(func) == "is_grad_enabled"
         case Operation(op="not", operands=(Call(func=func),)):
-            return last_word(func) in _EXPORTING
+            return last_identifier(func) in _EXPORTING
     return isinstance(test, Ref) and test.path[-1:] == ("training",)
 
 
 def _is_evaluating(test: Expression) -> bool:
-    """``not self.training``, alone or with more; what is exported; or a flag that is called after what is not training."""
+    """``not self.training``, alone or in a conjunction; a test for export; or a flag named after evaluation."""
     match test:
         case Call(func=func):
-            return last_word(func) in _EXPORTING
+            return last_identifier(func) in _EXPORTING
         case Ref():
-            return last_word(test) in _FLAGS
+            return last_identifier(test) in _EVALUATION_FLAGS
         case Operation(op="not", operands=(inner,)):
             return _is_training(inner)
         case Operation(op="and", operands=operands):
@@ -119,19 +114,19 @@ _GRADIENT_STEPS = (".forward", ".backward")
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
 
-def mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) -> str:
-    """The innermost mode around a call, its function's decorators included: ``off``, ``on``, or nothing."""
+def grad_mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) -> str:
+    """The innermost grad mode around a call, its function's decorators included: ``off``, ``on``, or empty."""
     path = path_of(function)
-    modes = [mode for guard in guards if guard.kind == "with" and (mode := switch_of(project, path, guard.value))]
+    modes = [mode for guard in guards if guard.kind == "with" and (mode := gradient_mode(project, path, guard.value))]
     decorators = (each for one in project.resolver.functions(function) for each in one.decorators)
-    modes = [*(mode for each in decorators if (mode := switch_of(project, path, each))), *modes]
-    if not modes and _is_of_function(project, function):
+    modes = [*(mode for each in decorators if (mode := gradient_mode(project, path, each))), *modes]
+    if not modes and _in_autograd_function(project, function):
         return "off"
     return modes[-1] if modes else ""
 
 
-def _is_of_function(project: ProgramIndex, function: str) -> bool:
-    """Whether it is a step of an ``autograd.Function``: torch records nothing of what happens inside."""
+def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
+    """Whether it is a step of an ``autograd.Function``, in which torch records nothing."""
     if not function.endswith(_GRADIENT_STEPS):
         return False
     owner = project.resolver.owner(function)
@@ -139,55 +134,55 @@ def _is_of_function(project: ProgramIndex, function: str) -> bool:
 
 
 # Short names of base classes, the project's or a library's. Modules among them belong to a network.
-_PREPARING = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
+_DATA_BASES = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # What functions are called that make one layer of several, whose gradients nobody asks for any more.
 _FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
 # What packages and modules are called that hold such code alone; networks among what prepares data are trained all the
 # same, and those that are made to be exported are not.
-_OF_DATA = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
-_OF_OUTPUT = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
+_DATA_MODULES = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
+_OUTPUT_MODULES = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
 _PIPELINE_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
 
 
 def trains_nothing(project: ProgramIndex, function: str) -> bool:
-    """Whether a function is a method of a dataset or transform, or stands in one, in a module for such things, or is
-    called after such a step.
-    """
-    path, _, name = parted(function)
+    """Whether a function prepares data or produces output: by its class, its module's name, or its own name."""
+    path, _, name = split_name(function)
     outer = name.partition(".<locals>.")[0]
     words = path.removesuffix(".py").split("/")
-    if _PIPELINE_STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OF_OUTPUT.fullmatch, words)):
+    if _PIPELINE_STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OUTPUT_MODULES.fullmatch, words)):
         return True
     owner = project.resolver.owner(f"{path}:{outer}")
     ancestry = project.resolver.ancestry(owner) if owner else ()
     if set(_MODULES).intersection(ancestry):
         return False
-    if any(_word(each).endswith(_PREPARING) for each in ancestry[1:]) or any(map(_OF_DATA.fullmatch, words)):
+    if any(_last_name(each).endswith(_DATA_BASES) for each in ancestry[1:]) or any(map(_DATA_MODULES.fullmatch, words)):
         return True
-    return "transforms" in words[:-1] and path.rpartition("/")[0] in _transforming(project)
+    return "transforms" in words[:-1] and path.rpartition("/")[0] in _transform_directories(project)
 
 
-def _transforming(project: ProgramIndex) -> frozenset[str]:
-    """The directories in which classes stand that are transforms of data: what they are made of is there, too."""
-    known: frozenset[str] | None = project.kept.get("transforming")
+def _transform_directories(project: ProgramIndex) -> frozenset[str]:
+    """The directories that define transforms of data; their helpers are there, too."""
+    known: frozenset[str] | None = project.revision_cache.get("transforming")
     if known is None:
         resolver = project.resolver
         classes = [each for each in resolver.all_classes() if "transforms/" in path_of(each)]
         known = frozenset(
             path_of(each).rpartition("/")[0]
             for each in classes
-            if any(_word(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
+            if any(_last_name(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
         )
-        project.kept["transforming"] = known
+        project.revision_cache["transforming"] = known
     return known
 
 
-def made_for_inference(site: Site) -> bool:
-    """Whether a layer is made without a gradient at once, or by a function that folds layers into one for inference."""
-    if _FOLDING.fullmatch(_word(site.function)):
+def made_for_inference(site: CallSite) -> bool:
+    """Whether a layer is created without gradient, or by a function that folds layers into one for inference."""
+    if _FOLDING.fullmatch(_last_name(site.function)):
         return True
-    return any(_is_switched_off(each, site.call) for value in expressions(site.statement) for each in within(value))
+    return any(
+        _is_switched_off(each, site.call) for value in expressions(site.statement) for each in subexpressions(value)
+    )
 
 
 def _is_switched_off(each: Expression, made: Call) -> bool:
@@ -200,7 +195,7 @@ def _is_switched_off(each: Expression, made: Call) -> bool:
     return False
 
 
-def _word(name: str) -> str:
+def _last_name(name: str) -> str:
     return name.rpartition(".")[2].rpartition(":")[2]
 
 
@@ -215,19 +210,19 @@ _BACKWARD = re.compile(
 
 def has_backward(program: Program) -> bool:
     """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
-    return any(in_parts(program.run, "has backward", _have_backward))
+    return any(prefix_and_rest(program.run, "has backward", _contains_backward))
 
 
-def _have_backward(_start: int, happenings: Sequence[Happening]) -> bool:
+def _contains_backward(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
     return any(
-        is_backward(happening.event.value, happening.names)
-        for happening in happenings
-        if happening.event.kind == "call" and isinstance(happening.event.value, Call)
+        is_backward(trace_event.event.value, trace_event.names)
+        for trace_event in trace_events
+        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
     )
 
 
 def is_backward(call: Call, names: tuple[str, ...]) -> bool:
-    """Whether a call, by its word or by what is called, runs a backward pass."""
+    """Whether a call, by its name or by its callee, runs a backward pass."""
     match call.func:
         case Ref(path=(*_, "backward")) | Attribute(name="backward"):
             return True

@@ -1,4 +1,8 @@
-"""What transforms, collating functions and other callables of a project draw from when workers call them."""
+"""Effect analysis of callables that workers run: which generators transforms and collate functions draw from.
+
+It is interprocedural and context-sensitive: a method is summarised for the attributes and arguments of its object.
+Recursion is solved as a fixpoint.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,18 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
-from torchrepro_lint.catalogue.loaders import dataset, transforms
-from torchrepro_lint.dataflow.environment import SameScopes, Scope, Scoped, Unbound, key_of
-from torchrepro_lint.domain.rng.effects import called_value
-from torchrepro_lint.query.fixpoint import Memo
-from torchrepro_lint.syntax.events import mark
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
+from torchrepro_lint.catalogue.loaders import dataset_model, transform_models
+from torchrepro_lint.dataflow.environment import (
+    Closure,
+    ContextInsensitivity,
+    Environment,
+    HashConsing,
+    context_insensitive_key,
+)
+from torchrepro_lint.domain.rng.effects import called_variable
+from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.syntax.events import event_key
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -23,19 +33,19 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.trace.contexts import Arrivals
-from torchrepro_lint.trace.trace import Happening
+from torchrepro_lint.trace.contexts import CallingContexts
+from torchrepro_lint.trace.trace import TraceEvent
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.domain.programs import Work
+    from torchrepro_lint.domain.programs import WorkerTrace
     from torchrepro_lint.domain.rng.effects import Draw
 
-Draws: TypeAlias = frozenset[str]
-NOTHING: Draws = frozenset()
-UNKNOWN: Draws = frozenset({"unknown"})
-_OWN: Draws = frozenset({"own"})
-_INNER = ("transforms", "transform", "lambd", "func")
+GeneratorSet: TypeAlias = frozenset[str]
+NO_GENERATORS: GeneratorSet = frozenset()
+ANY_GENERATOR: GeneratorSet = frozenset({"unknown"})
+_OWN_GENERATOR: GeneratorSet = frozenset({"own"})
+_WRAPPED_PARAMETERS = ("transforms", "transform", "lambd", "func")
 # A variable of which nothing is known is taken for a transform by what it is called.
 _TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
 _GENERATORS = re.compile(
@@ -51,62 +61,64 @@ _RECORDS = re.compile(
     r"transformers\.(\w+\.)*(BatchEncoding|BatchFeature)"
 )
 # The method of what a transform has made of a sample: ``Compose()().clone``.
-_OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
-_MOST = 16
+_METHOD_OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
+_MOST_NESTED = 16
 # Events that may lead to what the run does not show.
-_USING = frozenset({"call", "index", "iterate"})
+_USES = frozenset({"call", "index", "iterate"})
 _DISPLAYS = (Collection, Comprehension, Constant)
 # Steps to take for what is indexed or iterated, which is nearly always an array.
-_FEW = 40
+_FEW_SOURCES = 40
 
 
-class Transforming:
-    """Answers for the callables of a project; ``datasets`` answers for its datasets."""
+class CallableEffects:
+    """The effect analysis for the callables of a project; ``dataset`` gives the effects of its datasets."""
 
-    def __init__(self, project: ProgramEffects, dataset: Callable[[Scoped], Draws]) -> None:
-        self._origins = project.origins
+    def __init__(self, project: ProgramEffects, dataset: Callable[[Closure], GeneratorSet]) -> None:
+        self._origins = project.value_sources
         self._project = project
         self._dataset = dataset
         self._depth = 0
         # What methods do in scopes that say the same; and of what is being asked, by the class and the call that makes the
         # object, which question that is.
-        self._known = Memo()
+        self._known = TablingSolver()
         self._asked: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
-        self._scopes = SameScopes()
-        self._unbound = Unbound(project)
+        self._scopes = HashConsing()
+        self._unbound = ContextInsensitivity(project)
         # What is indexed or iterated and is no dataset, in whatever scope; it stays, so that no other gets its identity.
         self._others: dict[Hashable, Expression] = {}
 
-    def draws(self, given: Scoped) -> Draws:
-        """What calling a callable draws from."""
-        if self._depth > _MOST:
-            self._known.doubt()
-            return UNKNOWN
+    def draws(self, given: Closure) -> GeneratorSet:
+        """The generators that a call of a callable draws from."""
+        if self._depth > _MOST_NESTED:
+            self._known.mark_provisional()
+            return ANY_GENERATOR
         self._depth += 1
         try:
-            return NOTHING.union(*(self._one(each) for each in self._origins.of(given)))
+            return NO_GENERATORS.union(*(self._one(each) for each in self._origins.of(given)))
         finally:
             self._depth -= 1
 
-    def passed(self, call: Scoped | None, words: Sequence[str]) -> Draws:
-        """What the callables draw from that a call passes for parameters ``words``, by name or by position."""
+    def passed(self, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
+        """The generators that the callables draw from which a call passes for parameters ``words``, by name or
+        position.
+        """
         found: set[str] = set()
         assert call is None or isinstance(call.value, Call)
         for arg in call.value.args if call is not None and words else ():  # type: ignore[union-attr]
             value = call._replace(value=arg.value)  # type: ignore[union-attr]
             if arg.star:
-                found |= UNKNOWN
+                found |= ANY_GENERATOR
             elif arg.keyword in words:
                 found |= self.draws(value)
             elif arg.keyword is None and not isinstance(arg.value, Constant):
                 drawn = self.draws(value)
-                found |= drawn if drawn != UNKNOWN or _is_called_a_transform(arg.value) else NOTHING
+                found |= drawn if drawn != ANY_GENERATOR or _is_named_transform(arg.value) else NO_GENERATORS
         return frozenset(found)
 
-    def _one(self, each: Scoped) -> Draws:
+    def _one(self, each: Closure) -> GeneratorSet:
         match each.value:
             case Constant():
-                return NOTHING
+                return NO_GENERATORS
             case Collection(kind=kind, items=items):
                 values = items[1::2] if kind == "dict" else items
                 return self._all(each._replace(value=item) for item in values if item is not None)
@@ -122,11 +134,11 @@ class Transforming:
                 return self._made(each, each.value)
         return self._named(each)
 
-    def _all(self, each: Iterable[Scoped]) -> Draws:
-        return NOTHING.union(*(self.draws(one) for one in each))
+    def _all(self, each: Iterable[Closure]) -> GeneratorSet:
+        return NO_GENERATORS.union(*(self.draws(one) for one in each))
 
-    def _made(self, each: Scoped, call: Call) -> Draws:
-        """A callable that a call makes: an object of the project or a library, a partial."""
+    def _made(self, each: Closure, call: Call) -> GeneratorSet:
+        """A callable that a call creates: an object of the project or a library, a partial."""
         found: set[str] = set()
         names = self._project.names(each.path, call.func)
         for name in names:
@@ -135,157 +147,165 @@ class Transforming:
             elif self._project.resolver.classes(name):
                 found |= self.instance(name, each, self._project.resolver.call_methods(f"{name}()"))
             else:
-                found |= self._of_rows(_plain(name), each)
-        return frozenset(found) if names else UNKNOWN
+                found |= self._of_rows(without_calls(name), each)
+        return frozenset(found) if names else ANY_GENERATOR
 
-    def _named(self, each: Scoped) -> Draws:
+    def _named(self, each: Closure) -> GeneratorSet:
         """A function, a method, or an object of which only the class is known."""
         found: set[str] = set()
         names = self._project.names(each.path, each.value)
         for name in names:
             if self._project.resolver.functions(name):
-                found |= self.instance(self._project.resolver.owner(name), None, [name], scope=each.scope)
+                found |= self.instance(self._project.resolver.owner(name), None, [name], scope=each.environment)
             elif self._project.resolver.classes(name):
-                return UNKNOWN
+                return ANY_GENERATOR
             elif ":" in name and name.endswith("()"):
                 found |= self.instance(name[:-2], None, self._project.resolver.call_methods(name))
             else:
-                found |= self._of_rows(_plain(name), None)
-        return frozenset(found) if names else UNKNOWN
+                found |= self._of_rows(without_calls(name), None)
+        return frozenset(found) if names else ANY_GENERATOR
 
-    def _of_rows(self, name: str, made: Scoped | None) -> Draws:
-        """What a library's transform draws from, by the first row that holds of the call that makes it."""
+    def _of_rows(self, name: str, made: Closure | None) -> GeneratorSet:
+        """The generators that a library's transform draws from, by the first row that holds for its construction."""
         found: set[str] = set()
-        for row in transforms(name, self._project.libraries):
+        for row in transform_models(name, self._project.libraries):
             call = made.value if made is not None and isinstance(made.value, Call) else None
-            argument = arguments(row.spelling, call) if call is not None else lambda _: None
-            truth = evaluate(row.when, row.spelling, argument) if call is not None or not row.when else Truth.UNKNOWN
+            argument = argument_reader(row.signature, call) if call is not None else lambda _: None
+            truth = evaluate(row.when, row.signature, argument) if call is not None or not row.when else Truth.UNKNOWN
             if truth is Truth.FAILS:
                 continue
             found |= row.draws
             if row.inner:
-                found |= self._inner(made) if made is not None and call is not None else UNKNOWN
+                found |= self._inner(made) if made is not None and call is not None else ANY_GENERATOR
             if truth is Truth.HOLDS:
                 return frozenset(found)
-        return frozenset(found) or UNKNOWN
+        return frozenset(found) or ANY_GENERATOR
 
-    def _inner(self, made: Scoped) -> Draws:
+    def _inner(self, made: Closure) -> GeneratorSet:
         assert isinstance(made.value, Call)
-        kept = [arg for arg in made.value.args if arg.keyword is None or arg.keyword in _INNER]
+        kept = [arg for arg in made.value.args if arg.keyword is None or arg.keyword in _WRAPPED_PARAMETERS]
         if any(arg.star == "**" for arg in kept):
-            return UNKNOWN
-        later = self._origins.added_to(made, _INNER)
+            return ANY_GENERATOR
+        later = self._origins.appended_to(made, _WRAPPED_PARAMETERS)
         return self._all(made._replace(value=arg.value) for arg in kept) | self._all(later)
 
     # --- code of the project -----------------------------------------------------------------------------------------
 
-    def instance(self, owner: str, call: Scoped | None, methods: Sequence[str], scope: Scope | None = None) -> Draws:
-        """What functions of the project draw from, as methods of an object that ``call`` makes."""
+    def instance(
+        self, owner: str, call: Closure | None, methods: Sequence[str], scope: Environment | None = None
+    ) -> GeneratorSet:
+        """The generators that functions of the project draw from, as methods of an object that ``call`` creates."""
         if not methods:
-            return UNKNOWN if owner else NOTHING
+            return ANY_GENERATOR if owner else NO_GENERATORS
         if scope is None:
-            scope = self._origins.construct(call, owner).scope if call is not None and owner else Scope(owner=owner)
-            scope = call.scope if call is not None and not owner else scope
+            scope = (
+                self._origins.construct(call, owner).environment
+                if call is not None and owner
+                else Environment(receiver_class=owner)
+            )
+            scope = call.environment if call is not None and not owner else scope
         asked = (owner, tuple(methods), id(call.value) if call is not None else 0)
         if asked in self._asked:
             self._known.solve(self._asked[asked], tuple)  # who is being answered owes something to that
-            return NOTHING  # by way of itself it draws nothing more
+            return NO_GENERATORS  # by way of itself it draws nothing more
         question = self._asked[asked] = tuple(methods), self._scopes.number(scope)
         try:
             return frozenset(self._known.solve(question, lambda: self._worked(methods, scope)))
         finally:
             del self._asked[asked]
 
-    def _worked(self, methods: Sequence[str], scope: Scope) -> Draws:
-        work = self._project.work_of(methods)
-        arrivals = Arrivals(self._origins, work.run, methods, scope)
+    def _worked(self, methods: Sequence[str], scope: Environment) -> GeneratorSet:
+        work = self._project.worker_trace(methods)
+        arrivals = CallingContexts(self._origins, work.run, methods, scope)
         found: set[str] = set()
         known: set[tuple[str, int]] = set()
         free: frozenset[str] = frozenset()
-        left = [each for each in work.run.happenings if each.event.kind in _USING]
+        left = [each for each in work.run.trace_events if each.event.kind in _USES]
         while left:
             behind = []
-            for happening in left:
-                if _is_known(happening, known, free):
-                    behind.append(happening)
-                elif self._runs(happening, scope):
-                    seen = self._seen(work, happening, arrivals)
+            for trace_event in left:
+                if _is_covered(trace_event, known, free):
+                    behind.append(trace_event)
+                elif self._runs(trace_event, scope):
+                    seen = self._seen(work, trace_event, arrivals)
                     if seen is not None:
                         found |= seen
-                        known.add(mark(happening.event))
+                        known.add(event_key(trace_event.event))
             free = arrivals.reached_without(known) if behind else free
             left = behind if len(behind) < len(left) else []
         drawn = (
             each
-            for each in own_draws(work)
-            if not _is_known(each.happening, known, free)
-            and self._runs(each.happening, scope)
-            and arrivals.comes_to(each.happening)
+            for each in unseeded_draws(work)
+            if not _is_covered(each.trace_event, known, free)
+            and self._runs(each.trace_event, scope)
+            and arrivals.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
 
-    def _runs(self, happening: Happening, scope: Scope) -> bool:
-        """Whether an object of this scope gets to an event: none stands in a branch that its attributes rule out."""
-        if not scope.given:
+    def _runs(self, trace_event: TraceEvent, scope: Environment) -> bool:
+        """Whether an object with this environment can reach an event: its attributes rule out no branch on the call
+        path.
+        """
+        if not scope.arguments:
             return True  # as ``ValueSources.runs`` says of any place
-        places = [(step.path, step.event.value) for step in happening.way]
-        for path, value in [*places, (happening.path, happening.event.value)]:
+        places = [(step.path, step.event.value) for step in trace_event.call_path]
+        for path, value in [*places, (trace_event.path, trace_event.event.value)]:
             if value is None:
                 continue
             around = [each for each in self._project.files[path].functions if each.start <= value.start < each.end]
-            if any(not self._origins.runs(path, each, value.start, scope) for each in around):
+            if any(not self._origins.is_feasible(path, each, value.start, scope) for each in around):
                 return False
         return True
 
-    def _seen(self, work: Work, happening: Happening, arrivals: Arrivals) -> Draws | None:
-        """What an event draws from that the run does not show; None where what the run shows is all.
+    def _seen(self, work: WorkerTrace, trace_event: TraceEvent, arrivals: CallingContexts) -> GeneratorSet | None:
+        """The generators of an event that the trace does not show; None where the trace shows all.
 
-        Asked first with whatever the project passes for parameters, and where that draws, with what is passed on the way.
+        First for whatever the project passes for parameters; where that draws, for what is passed on each call path.
         """
-        seen = self._happens(work, happening, arrivals.scope)
-        assumes = happening.assumed and any(":" in name for name in happening.names)
-        if not happening.way or not (seen or assumes):
+        seen = self._happens(work, trace_event, arrivals.scope)
+        assumes = trace_event.assumed and any(":" in name for name in trace_event.names)
+        if not trace_event.call_path or not (seen or assumes):
             return seen
         found: set[str] = set()
-        for scope in arrivals.scopes(happening.function):
-            one = self._happens(work, happening, scope)
-            if one is None and not (assumes and self._is_no_dataset(happening, scope)):
+        for scope in arrivals.scopes(trace_event.function):
+            one = self._happens(work, trace_event, scope)
+            if one is None and not (assumes and self._is_no_dataset(trace_event, scope)):
                 return seen
-            found |= one or NOTHING
+            found |= one or NO_GENERATORS
         return frozenset(found)
 
-    def _happens(self, work: Work, happening: Happening, scope: Scope) -> Draws | None:
-        value = happening.event.value
+    def _happens(self, work: WorkerTrace, trace_event: TraceEvent, scope: Environment) -> GeneratorSet | None:
+        value = trace_event.event.value
         if value is None:
             return None
-        if happening.event.kind != "call":
-            return self._fetched(Scoped(happening.path, value, scope))
+        if trace_event.event.kind != "call":
+            return self._fetched(Closure(trace_event.path, value, scope))
         assert isinstance(value, Call)
-        if any(_GENERATORS.fullmatch(name) for name in happening.names) and self._is_kept(
-            work, happening, value, scope
+        if any(_GENERATORS.fullmatch(name) for name in trace_event.names) and self._is_kept(
+            work, trace_event, value, scope
         ):
-            return _OWN
-        if self._passes_kept(work, happening, value, scope):
-            return _OWN
-        return self._called(happening, value.func, scope)
+            return _OWN_GENERATOR
+        if self._passes_kept(work, trace_event, value, scope):
+            return _OWN_GENERATOR
+        return self._called(trace_event, value.func, scope)
 
-    def _called(self, happening: Happening, func: Expression, scope: Scope) -> Draws | None:
+    def _called(self, trace_event: TraceEvent, func: Expression, scope: Environment) -> GeneratorSet | None:
         known = [
             name
-            for name in happening.names
-            if ":" not in name and not _OF_RESULT.search(name) and any(transforms(_plain(name)))
+            for name in trace_event.names
+            if ":" not in name and not _METHOD_OF_RESULT.search(name) and any(transform_models(without_calls(name)))
         ]
-        objects = [name for name in happening.names if ":" in name and name.endswith("()")]
+        objects = [name for name in trace_event.names if ":" in name and name.endswith("()")]
         if known and not any(name.endswith("()") for name in known):
-            return NOTHING.union(*(self._of_rows(_plain(name), None) for name in known))
-        if known or objects or ((not happening.names or happening.assumed) and _is_value(func)):
-            drawn = self.draws(Scoped(happening.path, func, scope))
-            return None if drawn == UNKNOWN and happening.names and not known else drawn
+            return NO_GENERATORS.union(*(self._of_rows(without_calls(name), None) for name in known))
+        if known or objects or ((not trace_event.names or trace_event.assumed) and _calls_variable(func)):
+            drawn = self.draws(Closure(trace_event.path, func, scope))
+            return None if drawn == ANY_GENERATOR and trace_event.names and not known else drawn
         return None
 
-    def _fetched(self, holder: Scoped) -> Draws | None:
+    def _fetched(self, holder: Closure) -> GeneratorSet | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
-        key = key_of(holder)
+        key = context_insensitive_key(holder)
         if key in self._others and self._unbound.is_one(holder):
             return None
         found = self._of_dataset(holder)
@@ -293,20 +313,20 @@ class Transforming:
             self._others[key] = holder.value
         return found
 
-    def _of_dataset(self, holder: Scoped) -> Draws | None:
-        found: Draws | None = None
-        for each in self._origins.of(holder, _FEW):
+    def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
+        found: GeneratorSet | None = None
+        for each in self._origins.of(holder, _FEW_SOURCES):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(self._is_dataset(name) for name in names):
-                    found = (found or NOTHING) | self._dataset(each)
+                    found = (found or NO_GENERATORS) | self._dataset(each)
         return found
 
-    def _is_no_dataset(self, happening: Happening, scope: Scope) -> bool:
-        """Whether what is indexed or iterated is known, and none of the project's objects."""
-        if happening.event.kind == "call" or happening.event.value is None:
+    def _is_no_dataset(self, trace_event: TraceEvent, scope: Environment) -> bool:
+        """Whether what is indexed or iterated is known, and no object of the project."""
+        if trace_event.event.kind == "call" or trace_event.event.value is None:
             return False
-        for each in self._origins.of(Scoped(happening.path, happening.event.value, scope), _FEW):
+        for each in self._origins.of(Closure(trace_event.path, trace_event.event.value, scope), _FEW_SOURCES):
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
             if not isinstance(each.value, _DISPLAYS) and not (names and all(":" not in name for name in names)):
                 return False
@@ -316,25 +336,25 @@ class Transforming:
         if self._project.resolver.classes(name):
             methods = self._project.resolver.methods(name, "__getitem__")
             return any(":" in each or not _RECORDS.fullmatch(each.removesuffix("().__getitem__")) for each in methods)
-        return not name.endswith(_ARRAYS) and dataset(_plain(name)) is not None
+        return not name.endswith(_ARRAYS) and dataset_model(without_calls(name)) is not None
 
     # --- generators that are kept ------------------------------------------------------------------------------------
 
-    def _is_kept(self, work: Work, happening: Happening, call: Call, scope: Scope) -> bool:
-        """Whether a generator whose method is called was made before the workers' code runs."""
+    def _is_kept(self, work: WorkerTrace, trace_event: TraceEvent, call: Call, scope: Environment) -> bool:
+        """Whether a generator whose method is called was created before the workers' code runs."""
         match call.func:
             case Ref(path=(*before, word)) as func if word not in ("seed", "manual_seed", "set_state"):
-                return self._is_made_before(work, Scoped(happening.path, func._replace(path=tuple(before)), scope))
+                return self._is_made_before(work, Closure(trace_event.path, func._replace(path=tuple(before)), scope))
         return False
 
-    def _passes_kept(self, work: Work, happening: Happening, call: Call, scope: Scope) -> bool:
-        """Whether a function from outside draws from a generator that it is passed, and that was made before."""
-        if not any(name.startswith(("torch.", "scipy.", "numpy.")) for name in happening.names):
+    def _passes_kept(self, work: WorkerTrace, trace_event: TraceEvent, call: Call, scope: Environment) -> bool:
+        """Whether an external function draws from a generator argument that was created before."""
+        if not any(name.startswith(("torch.", "scipy.", "numpy.")) for name in trace_event.names):
             return False
         given = [arg.value for arg in call.args if arg.keyword in ("generator", "random_state", "rng")]
-        return any(self._is_made_before(work, Scoped(happening.path, each, scope)) for each in given)
+        return any(self._is_made_before(work, Closure(trace_event.path, each, scope)) for each in given)
 
-    def _is_made_before(self, work: Work, generator: Scoped) -> bool:
+    def _is_made_before(self, work: WorkerTrace, generator: Closure) -> bool:
         for each in self._origins.of(generator):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
@@ -342,36 +362,38 @@ class Transforming:
                     return not self._runs_in(work, each.path, each.value.start)
         return False
 
-    def _runs_in(self, work: Work, path: str, offset: int) -> bool:
+    def _runs_in(self, work: WorkerTrace, path: str, offset: int) -> bool:
         inner = [f for f in self._project.files[path].functions if f.start <= offset < f.end]
         return any(path + each.name in work.run.functions for each in inner)
 
 
-def _is_known(happening: Happening, known: set[tuple[str, int]], free: frozenset[str]) -> bool:
-    """Whether it is known what an event draws from, or one on the way to it, to whose function no other leads."""
-    if mark(happening.event) in known:
+def _is_covered(trace_event: TraceEvent, known: set[tuple[str, int]], free: frozenset[str]) -> bool:
+    """Whether the generators of an event are known, or those of an event on its call path, if nothing else enters the
+    function.
+    """
+    if event_key(trace_event.event) in known:
         return True
-    return happening.function not in free and any(mark(step.event) in known for step in happening.way)
+    return trace_event.function not in free and any(event_key(step.event) in known for step in trace_event.call_path)
 
 
-def own_draws(work: Work) -> Iterator[Draw]:
-    """What the code of the project draws itself from global generators that it has not seeded just before."""
+def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:
+    """The draws of the project's own code from global generators that it has not just seeded."""
     for draws in work.effects.draws.values():
         for draw in draws:
             if not any(seed.order < draw.order for seed in work.effects.reseeds.get(draw.family, ())):
                 yield draw
 
 
-def _is_value(func: Expression) -> bool:
+def _calls_variable(func: Expression) -> bool:
     """Whether a variable, an attribute of ``self``, or an element of one is called."""
-    return bool(called_value(func)) or (isinstance(func, Subscript) and bool(called_value(func.value)))
+    return bool(called_variable(func)) or (isinstance(func, Subscript) and bool(called_variable(func.value)))
 
 
-def _is_called_a_transform(value: Expression) -> bool:
+def _is_named_transform(value: Expression) -> bool:
     if isinstance(value, Ref):
         return bool(_TRANSFORM_WORD.fullmatch((value.path or (value.roots[0].rpartition(".")[2].lstrip(":?"),))[-1]))
     return False
 
 
-def _plain(name: str) -> str:
+def without_calls(name: str) -> str:
     return name.replace("()", "").replace("[]", "")

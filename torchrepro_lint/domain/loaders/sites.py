@@ -1,4 +1,4 @@
-"""The DataLoaders that a module constructs, with what they are given."""
+"""DataLoader construction sites, with their arguments resolved in each calling context."""
 
 from __future__ import annotations
 
@@ -6,52 +6,59 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.conditions import HIDDEN, Truth, evaluate
+from torchrepro_lint.catalogue.conditions import UNKNOWN_ARGUMENT, Truth, evaluate
 from torchrepro_lint.catalogue.loaders import LoaderKind, loader_kinds
-from torchrepro_lint.catalogue.rows import Spelling
-from torchrepro_lint.dataflow.arguments import constants, own_arguments, passes, read_arguments, values
-from torchrepro_lint.dataflow.environment import Arguments, Scope, Scoped
-from torchrepro_lint.dataflow.feasibility import is_off, truth
+from torchrepro_lint.catalogue.rows import Signature
+from torchrepro_lint.dataflow.arguments import (
+    argument_constants,
+    argument_values,
+    passes_value,
+    read_arguments,
+    without_self,
+)
+from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment
+from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.resolve.program_index import CallSite
 
 # A function that is called from more places is taken once, with whatever they pass.
 _MOST_CALLERS = 24
 
 
 class Loader(NamedTuple):
-    """A DataLoader; ``label`` is its class as the code names it. Where what it is given depends on who calls the function
-    that makes it, there is one for each caller.
+    """A DataLoader with its arguments in one calling context; ``label`` is its class as the code names it.
+
+    Where the arguments depend on the callers of the function, there is one Loader for each caller.
     """
 
-    site: Site
+    site: CallSite
     kind: LoaderKind
     label: str
-    arguments: Arguments
+    arguments: BoundArguments
     origins: ValueSources
 
-    def values(self, word: str) -> tuple[Scoped, ...]:
-        """The expressions that may be given for a parameter."""
-        return values(self.origins, self.arguments, word)
+    def values(self, word: str) -> tuple[Closure, ...]:
+        """The expressions that may be passed for a parameter."""
+        return argument_values(self.origins, self.arguments, word)
 
     def passes(self, word: str) -> bool:
-        """Whether something other than None may be given for a parameter."""
-        return passes(self.origins, self.arguments, word)
+        """Whether something other than None may be passed for a parameter."""
+        return passes_value(self.origins, self.arguments, word)
 
     def constants(self, word: str) -> list[object] | None:
-        """The literal values that may be given for a parameter; None where one of them is no literal."""
-        return constants(self.origins, self.arguments, word)
+        """The literal values that may be passed for a parameter; None where one of them is no literal."""
+        return argument_constants(self.origins, self.arguments, word)
 
     @property
     def shuffles(self) -> bool:
-        """Whether its order may be drawn."""
+        """Whether its order may be random."""
         given = next((arg.value for arg in self.site.call.args if arg.keyword == "shuffle"), None)
-        tested = any(is_off(each, given) for each in self.site.guards)
-        return not tested and shuffles(self.origins, self.kind, self.arguments)
+        tested = any(implies_falsy(each, given) for each in self.site.guards)
+        return not tested and may_shuffle(self.origins, self.kind, self.arguments)
 
     @property
     def has_workers(self) -> bool:
@@ -60,36 +67,40 @@ class Loader(NamedTuple):
         return known is None or any(value != 0 for value in known)
 
 
-def samples(loader: Loader) -> bool:
-    """Whether a loader of a kind that draws to make a sample may do so with these arguments."""
+def may_draw_samples(loader: Loader) -> bool:
+    """Whether a loader whose kind draws while it makes samples may do so with these arguments."""
 
     def argument(word: str) -> Expression | None:
         values = loader.values(word)
-        return values[0].value if len(values) == 1 else (HIDDEN if values else None)
+        return values[0].value if len(values) == 1 else (UNKNOWN_ARGUMENT if values else None)
 
-    return evaluate(loader.kind.when, Spelling(loader.kind.name), argument) is not Truth.FAILS
+    return evaluate(loader.kind.when, Signature(loader.kind.name), argument) is not Truth.FAILS
 
 
-def shuffles(origins: ValueSources, kind: LoaderKind, arguments: Arguments) -> bool:
-    """Whether the order of a loader may be drawn: ``shuffle`` not known to be false, and no sampler passed."""
-    if passes(origins, arguments, "sampler") or passes(origins, arguments, "batch_sampler") or not kind.shuffles:
+def may_shuffle(origins: ValueSources, kind: LoaderKind, arguments: BoundArguments) -> bool:
+    """Whether the order of a loader may be random: ``shuffle`` not known to be false, and no sampler passed."""
+    if (
+        passes_value(origins, arguments, "sampler")
+        or passes_value(origins, arguments, "batch_sampler")
+        or not kind.shuffles
+    ):
         return False
-    given = arguments.given.get("shuffle", ())
-    if given and all(truth(origins, each.path, each.value, each.scope) is False for each in given):
+    given = arguments.named.get("shuffle", ())
+    if given and all(evaluate_test(origins, each.path, each.value, each.environment) is False for each in given):
         return False  # ``shuffle=mode == "train"``
-    known = constants(origins, arguments, "shuffle")
+    known = argument_constants(origins, arguments, "shuffle")
     return known is None or any(known)
 
 
-def by_site(found: Iterable[Loader]) -> Iterator[list[Loader]]:
-    """The loaders of each call together: those that its callers make."""
+def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
+    """The loaders of each call together, one for each calling context."""
     return (list(each) for _, each in groupby(found, key=lambda loader: id(loader.site.call)))
 
 
 def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
-    """The DataLoaders of a module, also those that may be given more than can be read.
+    """The DataLoaders of a module, including those with arguments that cannot be read.
 
-    A subclass whose constructor hands on ``**kwargs`` counts where it is constructed, another one in its constructor.
+    A subclass whose constructor forwards ``**kwargs`` counts where it is constructed, another one in its constructor.
     """
     for site in project.calls(path):
         found = next(filter(None, (_construction(project, path, site, name) for name in site.names)), None)
@@ -97,50 +108,54 @@ def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
             kind, calls = found
             label = _label(site.call.func, kind)
             for call in calls:
-                arguments = read_arguments(project.origins, call, kind.parameters)
-                yield Loader(site, kind, label, arguments, project.origins)
+                arguments = read_arguments(project.value_sources, call, kind.parameters)
+                yield Loader(site, kind, label, arguments, project.value_sources)
 
 
-def _construction(project: ValueFlow, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
-    """The kind of loader that calling ``name`` constructs, and the calls of its constructor, one for each caller."""
+def _construction(project: ValueFlow, path: str, site: CallSite, name: str) -> tuple[LoaderKind, list[Closure]] | None:
+    """The kind of loader that a call of ``name`` constructs, and the constructor's calls, one for each calling context."""
     kinds = loader_kinds()
     if name in kinds:
-        return kinds[name], [Scoped(path, site.call, scope) for scope in scopes(project, site)]
+        return kinds[name], [Closure(path, site.call, scope) for scope in calling_contexts(project, site)]
     base = name.removesuffix(".__init__").removesuffix("()")
     if base in kinds and name.endswith("__init__"):
-        if hands_on(project, path, site.call):
+        if forwards_star_arguments(project, path, site.call):
             return None
-        return kinds[base], [Scoped(path, own_arguments(site.call), scope) for scope in scopes(project, site)]
+        return kinds[base], [Closure(path, without_self(site.call), scope) for scope in calling_contexts(project, site)]
     if project.resolver.classes(name) and not kinds.keys().isdisjoint(project.resolver.ancestry(name)):
-        return _of_subclass(project, path, site, name)
+        return _subclass_construction(project, path, site, name)
     return None
 
 
-def _of_subclass(project: ValueFlow, path: str, site: Site, name: str) -> tuple[LoaderKind, list[Scoped]] | None:
-    calls: list[Scoped] = []
+def _subclass_construction(
+    project: ValueFlow, path: str, site: CallSite, name: str
+) -> tuple[LoaderKind, list[Closure]] | None:
+    calls: list[Closure] = []
     kind: LoaderKind | None = None
-    for scope in scopes(project, site):
-        for base, call in project.origins.construct(Scoped(path, site.call, scope), name).outside:
-            own = isinstance(call.value, Call) and (call.value is site.call or hands_on(project, call.path, call.value))
+    for scope in calling_contexts(project, site):
+        for base, call in project.value_sources.construct(Closure(path, site.call, scope), name).outside:
+            own = isinstance(call.value, Call) and (
+                call.value is site.call or forwards_star_arguments(project, call.path, call.value)
+            )
             if base in loader_kinds() and own and isinstance(call.value, Call):
                 kind = loader_kinds()[base]
-                calls.append(call if call.value is site.call else call._replace(value=own_arguments(call.value)))
+                calls.append(call if call.value is site.call else call._replace(value=without_self(call.value)))
     return (kind, calls) if kind is not None else None
 
 
-def kind_of(name: str) -> LoaderKind | None:
-    """The kind of loader that a class from outside is."""
+def loader_kind(name: str) -> LoaderKind | None:
+    """The kind of loader that an external class is."""
     return loader_kinds().get(name)
 
 
-def scopes(project: ValueFlow, site: Site) -> list[Scope]:
-    """What the callers of the function around a call pass, one by one; nothing known where none is seen."""
-    found = list(project.scopes_of(site.function))
-    return found if 0 < len(found) <= _MOST_CALLERS else [Scope()]
+def calling_contexts(project: ValueFlow, site: CallSite) -> list[Environment]:
+    """The argument environments of the function around a call, one for each caller; an empty one if no caller is known."""
+    found = list(project.environments_of(site.function))
+    return found if 0 < len(found) <= _MOST_CALLERS else [Environment()]
 
 
-def hands_on(project: ValueFlow, path: str, call: Call) -> bool:
-    """Whether a constructor passes on what it collects as ``*args`` or ``**kwargs``."""
+def forwards_star_arguments(project: ValueFlow, path: str, call: Call) -> bool:
+    """Whether a constructor forwards its ``*args`` or ``**kwargs``."""
     for arg in call.args:
         for root in arg.value.roots if arg.star and isinstance(arg.value, Ref) and not arg.value.path else ():
             found = project.resolver.parameter(path + root)

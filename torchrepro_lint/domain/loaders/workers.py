@@ -1,8 +1,7 @@
-"""The functions that loaders' workers run first: what is passed as ``worker_init_fn``.
+"""Worker initialisation: the functions that are passed as ``worker_init_fn``, and the provenance of their seeds.
 
-Seeds in worker functions that change from run to run, or are the same in every worker.
-
-Draws from numpy's global generator where a loader's workers fetch samples.
+Such a seed is bad where it changes between runs or is the same in every worker. Also here: worker draws from NumPy's
+global generator, which torch before 1.9 left unseeded in workers.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.dataflow.arguments import bind, is_partial
-from torchrepro_lint.dataflow.environment import Scope, Scoped
-from torchrepro_lint.domain.loaders.callable_effects import own_draws
-from torchrepro_lint.domain.loaders.sites import kind_of
-from torchrepro_lint.domain.rng.seeders import changing_source, from_entropy, seed_given
+from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
+from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
+from torchrepro_lint.domain.loaders.sites import loader_kind
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -27,105 +26,109 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     path_of,
 )
-from torchrepro_lint.syntax.visitor import is_none, within
+from torchrepro_lint.syntax.visitor import is_none, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.domain.loaders.queries import LoaderQueries
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 
-WORD = "worker_init_fn"
-_POSITION = 10
+WORKER_INIT = "worker_init_fn"
+_WORKER_INIT_POSITION = 10
 
 
 class WorkerFunction(NamedTuple):
-    """A function of the project that workers run, what is known of its parameters, and those that are the worker's number."""
+    """A function of the project that workers run, its argument environment, and the parameters that get the worker's
+    number.
+    """
 
     function: str
-    scope: Scope
+    scope: Environment
     numbers: frozenset[str]
 
 
 def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
-    """Each way in which a function is handed to a loader that may have workers, in the order of files and text."""
+    """Each function that is passed to a loader that may have workers, in the order of files and text."""
     seen = set()
-    for path in _handing(project):
-        for given in _given(project, path):
-            for each in project.origins.of(given):
-                for found in _functions(project, each):
+    for path in _passing_files(project):
+        for given in _worker_init_arguments(project, path):
+            for each in project.value_sources.of(given):
+                for found in _resolve_callable(project, each):
                     if (key := (found.function, id(found.scope), found.numbers)) not in seen:
                         seen.add(key)
                         yield found
 
 
-def handed_words(project: LoaderQueries) -> frozenset[str]:
-    """The words that files mention which may hand functions to loaders' workers: a worker function's, or its class's."""
-    return project.of_all("handed words", lambda: _find_handed_words(project))
+def worker_function_words(project: LoaderQueries) -> frozenset[str]:
+    """The identifiers of files that may pass functions to loaders' workers: a worker function or its class is among
+    them.
+    """
+    return project.of_all("handed words", lambda: _find_worker_function_words(project))
 
 
-def _find_handed_words(project: LoaderQueries) -> frozenset[str]:
-    summaries = [project.files[path].summary for path in _handing(project)]
+def _find_worker_function_words(project: LoaderQueries) -> frozenset[str]:
+    summaries = [project.files[path].summary for path in _passing_files(project)]
     return frozenset(word for each in summaries for word in (*each.values, *each.calls))
 
 
-def _handing(project: LoaderQueries) -> tuple[str, ...]:
-    """The files that may hand functions to loaders' workers, sorted."""
+def _passing_files(project: LoaderQueries) -> tuple[str, ...]:
+    """The files that may pass functions to loaders' workers, sorted."""
     modules = project.resolver.modules
-    modules.reads.see_word("keywords", WORD)
-    passing = {path for path, each in modules.summaries() if WORD in each.keywords}
+    modules.reads.record_word("keywords", WORKER_INIT)
+    passing = {path for path, each in modules.summaries() if WORKER_INIT in each.keywords}
     return tuple(sorted(passing.union(project.loader_paths))) if passing else ()
 
 
-def _given(project: LoaderQueries, path: str) -> Iterator[Scoped]:
+def _worker_init_arguments(project: LoaderQueries, path: str) -> Iterator[Closure]:
     if not any(_may_pass(site.call) for site in project.calls(path)):
         return
     known = set()
     for loader in project.loaders(path):
         known.add(id(loader.site.call))
         if loader.has_workers or not loader.arguments.complete:
-            yield from loader.arguments.given.get(WORD, ())
+            yield from loader.arguments.named.get(WORKER_INIT, ())
     for site in project.calls(path):
-        if id(site.call) not in known and not any(":" in name or kind_of(name) for name in site.names):
-            yield from (Scoped(path, arg.value) for arg in site.call.args if arg.keyword == WORD)
+        if id(site.call) not in known and not any(":" in name or loader_kind(name) for name in site.names):
+            yield from (Closure(path, arg.value) for arg in site.call.args if arg.keyword == WORKER_INIT)
 
 
 def _may_pass(call: Call) -> bool:
-    return len(call.args) > _POSITION or any(arg.keyword == WORD or arg.star for arg in call.args)
+    return len(call.args) > _WORKER_INIT_POSITION or any(arg.keyword == WORKER_INIT or arg.star for arg in call.args)
 
 
-def _functions(
-    project: LoaderQueries, each: Scoped, positional: int = 0, bound: frozenset[str] = frozenset()
+def _resolve_callable(
+    project: LoaderQueries, each: Closure, positional: int = 0, bound: frozenset[str] = frozenset()
 ) -> Iterator[WorkerFunction]:
-    """A function, lambda or method; what a partial or a callable object runs."""
+    """A function, lambda or method; for a partial or a callable object, the function that it runs."""
     value = each.value
-    if isinstance(value, Call) and is_partial(project.origins, each):
+    if isinstance(value, Call) and is_partial(project.value_sources, each):
         first, *rest = value.args
         words = frozenset(arg.keyword for arg in rest if arg.keyword)
         count = sum(arg.keyword is None and not arg.star for arg in rest)
-        for inner in project.origins.of(each._replace(value=first.value)):
-            for found in _functions(project, inner, count + positional, words | bound):
-                yield found._replace(scope=_bound(project, found, each, value))
+        for inner in project.value_sources.of(each._replace(value=first.value)):
+            for found in _resolve_callable(project, inner, count + positional, words | bound):
+                yield found._replace(scope=_bind_partial(project, found, each, value))
         return
     names = project.names(each.path, value.func if isinstance(value, Call) else value)
     if isinstance(value, Lambda):
         names = (each.path + value.function,)
     for name in names:
-        scope = each.scope
+        scope = each.environment
         targets = [name] if project.resolver.functions(name) and not isinstance(value, Call) else []
         if isinstance(value, Call) and project.resolver.classes(name):
             targets = list(project.resolver.call_methods(f"{name}()"))
-            scope = project.origins.construct(each, name).scope
+            scope = project.value_sources.construct(each, name).environment
         elif isinstance(value, Ref) and ":" in name and name.endswith("()"):
             targets = list(project.resolver.call_methods(name))
         for target in targets:
-            yield WorkerFunction(target, scope, _numbers(project, target, positional, bound))
+            yield WorkerFunction(target, scope, _worker_id_parameters(project, target, positional, bound))
 
 
-def _bound(project: LoaderQueries, found: WorkerFunction, each: Scoped, partial: Call) -> Scope:
-    """The parameters that a partial gives: by their names, and in their order."""
-    given = dict(found.scope.given)
+def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
+    """The arguments that a partial binds: by name, and in order."""
+    given = dict(found.scope.arguments)
     for function in project.resolver.functions(found.function):
         params = function.params[bool(function.owner) :]
         path = path_of(found.function)
@@ -134,11 +137,13 @@ def _bound(project: LoaderQueries, found: WorkerFunction, each: Scoped, partial:
             word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
             if word:
                 given[f"{path}{function.name}.<locals>.{word}"] = (each._replace(value=arg.value),)
-    return found.scope._replace(given=given)
+    return found.scope._replace(arguments=given)
 
 
-def _numbers(project: LoaderQueries, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:
-    """The parameter that gets the worker's number: the first that nothing has been given for; all of a ``*args``."""
+def _worker_id_parameters(
+    project: LoaderQueries, target: str, positional: int, bound: frozenset[str]
+) -> frozenset[str]:
+    """The parameter that gets the worker's number: the first without an argument."""
     found = set()
     for function in project.resolver.functions(target):
         params = [param for param in function.params[bool(function.owner) :] if param.name not in bound][positional:]
@@ -154,13 +159,15 @@ _PURE = frozenset(
     f"builtins.{word}" for word in ("int", "abs", "min", "max", "round", "str", "len", "float", "getattr", "pow")
 )
 _SETTINGS = frozenset({"os.getenv", "os.environ.get", "numpy.uint32", "numpy.int64", "numpy.int32", "numpy.uint64"})
-_MOST = 12
+_MOST_NESTED = 12
 
 
 class WorkerSeed(NamedTuple):
-    """A call of a file that seeds workers badly: ``name`` is the seeder, ``source`` what makes the seed change from run to run
-    (empty: all workers get the same one). ``direct`` is false where the call is of a helper of the project that seeds, and
-    ``passed`` where not all seeds there come from what the call passes.
+    """A call that seeds workers badly: ``name`` is the seeder, ``source`` what makes the seed change between runs
+    (empty: all workers get the same one).
+
+    ``direct`` is false where the call is of a helper of the project that seeds; ``passed`` is false where not all seeds
+    there come from the call's arguments.
     """
 
     path: str
@@ -171,8 +178,8 @@ class WorkerSeed(NamedTuple):
     passed: bool
 
 
-class WorkerSeedPlace(NamedTuple):
-    """The same with the offsets of the call for the call itself."""
+class WorkerSeedSpan(NamedTuple):
+    """A ``WorkerSeed`` with the offsets of the call instead of the call, so that it can be stored."""
 
     path: str
     start: int
@@ -183,26 +190,26 @@ class WorkerSeedPlace(NamedTuple):
     passed: bool
 
 
-def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[WorkerSeedPlace]:
-    """One for each call, in the order of the worker functions."""
+def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[WorkerSeedSpan]:
+    """The bad worker seeds, one for each call, in the order of the worker functions."""
     for each in _worker_seeds(project, catalogue):
         start, end = each.call.start, each.call.end
-        yield WorkerSeedPlace(each.path, start, end, each.name, each.source, each.direct, each.passed)
+        yield WorkerSeedSpan(each.path, start, end, each.name, each.source, each.direct, each.passed)
 
 
 def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[WorkerSeed]:
     seeds: dict[int, WorkerSeed] = {}
     for worker in worker_functions(project):
-        reader = _Reader(project, worker)
-        for happening in project.work_of((worker.function,)).run.happenings:
-            call = happening.event.value
-            if happening.event.kind != "call" or not isinstance(call, Call):
+        reader = _SeedProvenance(project, worker)
+        for trace_event in project.worker_trace((worker.function,)).run.trace_events:
+            call = trace_event.event.value
+            if trace_event.event.kind != "call" or not isinstance(call, Call):
                 continue
-            for name in happening.names:
+            for name in trace_event.names:
                 seeder = catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
                 if seeder is None or not _FAMILIES.intersection(seeder.families):
                     continue
-                found = reader.read(happening, call, name, seeder)
+                found = reader.read(trace_event, call, name, seeder)
                 if found is not None:
                     known = seeds.setdefault(id(found.call), found)
                     seeds[id(found.call)] = known._replace(passed=known.passed and found.passed)
@@ -210,89 +217,93 @@ def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[Work
 
 
 def may_seed_workers(project: LoaderQueries, path: str) -> bool:
-    """Whether a seed of workers may stand in a file, as far as can be told without a look inside: it calls a seeder, or has
-    a worker function that calls another's helper.
+    """Whether a file may seed workers: a prefilter by identifiers.
+
+    The file calls a seeder, or has a worker function that calls a helper of another file.
     """
     summary = project.files[path].summary
     if not project.seeding_words.isdisjoint(summary.calls) or not project.seeding_words.isdisjoint(summary.values):
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
-    return WORD in summary.keywords or not handed_words(project).isdisjoint(
+    return WORKER_INIT in summary.keywords or not worker_function_words(project).isdisjoint(
         name.rpartition(".")[2].lstrip(":") for name in names
     )
 
 
-class _Reader:
-    """Tells what seeds are in one worker function."""
+class _SeedProvenance:
+    """The provenance of the seeds that one worker function sets."""
 
     def __init__(self, project: LoaderQueries, worker: WorkerFunction) -> None:
         self._project = project
         self._worker = worker
-        self._functions = project.work_of((worker.function,)).run.functions
+        self._functions = project.worker_trace((worker.function,)).run.functions
         # Whether torch.initial_seed() is the same in all workers, since they have been seeded alike.
         self._torch_is_same = False
 
-    def read(self, happening: Happening, call: Call, name: str, seeder: Seeder) -> WorkerSeed | None:
-        """What is wrong with a seed; None where nothing is known to be."""
-        scope = self._scope(happening)
-        seed = seed_given(seeder, call)
-        source = self._source(happening, call, seeder, seed)
-        direct = not happening.way
+    def read(self, trace_event: TraceEvent, call: Call, name: str, seeder: Seeder) -> WorkerSeed | None:
+        """The fault of a seed; None where none is known."""
+        scope = self._scope(trace_event)
+        seed = passed_seed(seeder, call)
+        source = self._source(trace_event, call, seeder, seed)
+        direct = not trace_event.call_path
         if source:
-            return WorkerSeed(happening.path, call, name, source, direct, passed=True)
-        if seed is None or not self._is_same(Scoped(happening.path, seed, scope), 0):
+            return WorkerSeed(trace_event.path, call, name, source, direct, passed=True)
+        if seed is None or not self._is_same(Closure(trace_event.path, seed, scope), 0):
             return None
         if "torch" in seeder.families:
             self._torch_is_same = True
         if direct:
-            return WorkerSeed(happening.path, call, name, "", direct, passed=True)
-        first = happening.way[0]
+            return WorkerSeed(trace_event.path, call, name, "", direct, passed=True)
+        first = trace_event.call_path[0]
         outer = first.event.value
         if not isinstance(outer, Call):
             return None
-        passed = self._comes_from(Scoped(happening.path, seed, scope), Scoped(first.path, outer), 0)
+        passed = self._comes_from(Closure(trace_event.path, seed, scope), Closure(first.path, outer), 0)
         return WorkerSeed(first.path, outer, name, "", direct, passed)
 
-    def _comes_from(self, seed: Scoped, call: Scoped, depth: int) -> bool:
-        """Whether a value is made of what a call passes."""
+    def _comes_from(self, seed: Closure, call: Closure, depth: int) -> bool:
+        """Whether a value is computed from a call's arguments."""
         value, outer = seed.value, call.value
         if seed.path == call.path and outer.start < value.start and value.end <= outer.end:
             return True
-        return depth < _MOST and any(
+        return depth < _MOST_NESTED and any(
             behind.value is not each and self._comes_from(behind, call, depth + 1)
-            for each in within(value)
+            for each in subexpressions(value)
             if isinstance(each, Ref)
-            for behind in self._project.origins.of(seed._replace(value=each))
+            for behind in self._project.value_sources.of(seed._replace(value=each))
         )
 
-    def _source(self, happening: Happening, call: Call, seeder: Seeder, seed: Expression | None) -> str:
-        """What makes the seed change from run to run, by itself or by None."""
+    def _source(self, trace_event: TraceEvent, call: Call, seeder: Seeder, seed: Expression | None) -> str:
+        """The nondeterministic source of a seed; ``entropy`` where the seed is missing or None."""
         values = (
-            [each.value for each in self._project.origins.of(Scoped(happening.path, seed, self._scope(happening)))]
+            [
+                each.value
+                for each in self._project.value_sources.of(Closure(trace_event.path, seed, self._scope(trace_event)))
+            ]
             if seed is not None
             else []
         )
         absent = bool(values) and all(map(is_none, values)) and seeder.none == "entropy"
-        if from_entropy(seeder, call) or absent:
+        if seeds_from_entropy(seeder, call) or absent:
             return "entropy"
         resolver = self._project.resolver
-        return (seed is not None and changing_source(resolver, happening.path, seed)) or ""
+        return (seed is not None and nondeterministic_source(resolver, trace_event.path, seed)) or ""
 
-    def _scope(self, happening: Happening) -> Scope:
-        """What the parameters of the function are given on the way to it."""
+    def _scope(self, trace_event: TraceEvent) -> Environment:
+        """The argument environment of the event's function along its call path."""
         scope = self._worker.scope
-        for step in happening.way:
+        for step in trace_event.call_path:
             for function in self._project.resolver.functions(step.into):
                 if isinstance(step.event.value, Call):
-                    call = Scoped(step.path, step.event.value, scope)
-                    scope = bind(
-                        self._project.origins, call, step.into, function, skip=bool(function.owner), outer=scope
+                    call = Closure(step.path, step.event.value, scope)
+                    scope = bind_arguments(
+                        self._project.value_sources, call, step.into, function, skip=bool(function.owner), outer=scope
                     )
         return scope
 
-    def _is_same(self, seed: Scoped, depth: int) -> bool:
+    def _is_same(self, seed: Closure, depth: int) -> bool:
         """Whether a value is known to be the same in all workers."""
-        if depth > _MOST:
+        if depth > _MOST_NESTED:
             return False
         match seed.value:
             case Constant(value=value):
@@ -309,7 +320,7 @@ class _Reader:
                 return self._reference_is_same(seed, seed.value, depth)
         return False
 
-    def _call_is_same(self, seed: Scoped, call: Call, depth: int) -> bool:
+    def _call_is_same(self, seed: Closure, call: Call, depth: int) -> bool:
         names = self._project.names(seed.path, call.func)
         if not self._runs_in_worker(seed.path, call.start):
             return True  # made before the workers are
@@ -317,10 +328,10 @@ class _Reader:
             return True
         if names and set(names) <= _PURE | _SETTINGS:
             return all(self._is_same(seed._replace(value=arg.value), depth + 1) for arg in call.args)
-        behind = [each for each in self._project.origins.of(seed) if each.value is not call]
+        behind = [each for each in self._project.value_sources.of(seed) if each.value is not call]
         return bool(behind) and all(self._is_same(each, depth + 1) for each in behind)
 
-    def _reference_is_same(self, seed: Scoped, ref: Ref, depth: int) -> bool:
+    def _reference_is_same(self, seed: Closure, ref: Ref, depth: int) -> bool:
         if not any(self._is_local(seed.path, root) for root in ref.roots):
             return True  # a variable of the module, or of the function around
         if self._worker.numbers.intersection(seed.path + root for root in ref.roots):
@@ -328,7 +339,7 @@ class _Reader:
         base = seed._replace(value=ref._replace(path=()))
         if any(self._is_self(seed.path, root) for root in ref.roots):
             return True
-        behind = [each for each in self._project.origins.of(base) if each.value is not base.value]
+        behind = [each for each in self._project.value_sources.of(base) if each.value is not base.value]
         return bool(behind) and all(
             (not isinstance(each.value, Ref) and self._is_same(each, depth + 1))
             or (
@@ -339,7 +350,7 @@ class _Reader:
             for each in behind
         )
 
-    def _is_number(self, each: Scoped) -> bool:
+    def _is_number(self, each: Closure) -> bool:
         return isinstance(each.value, Ref) and bool(
             self._worker.numbers.intersection(each.path + root for root in each.value.roots)
         )
@@ -357,7 +368,7 @@ class _Reader:
         return any(path + each.name in self._functions for each in inner)
 
 
-_BASES = frozenset(
+_DATASET_BASES = frozenset(
     f"torch.utils.data.{place}{word}"
     for place in ("", "dataset.")
     for word in ("Dataset", "IterableDataset", "MapDataPipe")
@@ -366,17 +377,17 @@ _DATASET_FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__")
 
 
 class WorkerDraw(NamedTuple):
-    """A call that draws, by its public name, and the method of the dataset that leads to it (``Boxes.__getitem__``)."""
+    """A draw by its public name, and the dataset method that leads to it (``Boxes.__getitem__``)."""
 
     label: str
     owner: str
-    happening: Happening
+    trace_event: TraceEvent
 
 
-def numpy_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
-    """Each call once, by the first dataset that leads to it; not for datasets whose loaders all seed their workers."""
+def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
+    """Each draw once, by the first dataset that leads to it; without datasets whose loaders all seed their workers."""
     seen: set[int] = set()
-    tended = _tended(project)
+    tended = _seeded_datasets(project)
     for owner in project.resolver.all_classes():
         if owner in tended or not _is_dataset(project, owner):
             continue
@@ -385,18 +396,20 @@ def numpy_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
                 if not project.resolver.functions(method):
                     continue
                 short = f"{owner.rpartition(':')[2]}.{word}"
-                for draw in own_draws(project.work_of((method,))):
-                    if draw.family == "numpy" and id(draw.happening.event.value) not in seen:
-                        seen.add(id(draw.happening.event.value))
-                        yield WorkerDraw(draw.label, short, draw.happening)
+                for draw in unseeded_draws(project.worker_trace((method,))):
+                    if draw.family == "numpy" and id(draw.trace_event.event.value) not in seen:
+                        seen.add(id(draw.trace_event.event.value))
+                        yield WorkerDraw(draw.label, short, draw.trace_event)
 
 
 def _is_dataset(project: LoaderQueries, owner: str) -> bool:
-    return any(base in _BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner))
+    return any(
+        base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner)
+    )
 
 
-def _tended(project: LoaderQueries) -> set[str]:
-    """The classes of datasets all of whose loaders, of which there are some, have no workers or a function for them."""
+def _seeded_datasets(project: LoaderQueries) -> set[str]:
+    """The dataset classes that have loaders, all of them without workers or with a worker function."""
     good: set[str] = set()
     bad: set[str] = set()
     for path in project.loader_paths:
@@ -404,12 +417,12 @@ def _tended(project: LoaderQueries) -> set[str]:
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
             kept = good if known or not loader.arguments.complete else bad
             for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
-                kept.update(_classes(project, each.path, each.value))
+                kept.update(_dataset_classes(project, each.path, each.value))
     return good - bad
 
 
-def _classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
-    """The datasets that an expression makes, inside wrappers too."""
+def _dataset_classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
+    """The datasets that an expression creates, inside wrappers too."""
     if isinstance(value, Call):
         for name in project.names(path, value.func):
             if project.resolver.classes(name):

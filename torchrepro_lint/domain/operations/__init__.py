@@ -1,1 +1,10 @@
-"""operations."""
+"""Operations: which catalogued operations of torch a program calls, and which rule reports each.
+
+- ``cases`` of ``cases``: the rows of the catalogue that hold, or may hold, for each call of a module.
+- ``verdicts`` of ``verdicts``: the rule that reports a call, at most one for each.
+- ``mode_switches`` of ``verdicts``: the calls that switch deterministic mode.
+- ``operations_needing_mode`` and ``operations_raising`` of ``reached``: the same for a trace.
+- ``has_distinct_indices`` and ``is_order_free`` of ``order_free``: whether the order makes no difference.
+- ``tensor_argument`` and ``uses_component`` of ``subjects``: a call's arguments, and the use of its result.
+- ``initialised_attributes`` of ``initialised``: what ``torch.nn.init`` fills.
+"""

@@ -1,4 +1,4 @@
-"""The attributes of modules that functions of ``torch.nn.init`` fill."""
+"""Attributes of modules that functions of ``torch.nn.init`` initialise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _OLD = (
 _WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
 
 
-def filled_words(project: ProgramIndex) -> frozenset[str]:
-    """The attributes that the project gives such functions; empty for a variable of a loop over parameters."""
+def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
+    """The attributes that the project passes to such functions; empty for a variable of a loop over parameters."""
     found: set[str] = set()
     filling = mentions(project.resolver, _WORDS)
     for path in filling.paths:
@@ -27,14 +27,14 @@ def filled_words(project: ProgramIndex) -> frozenset[str]:
             if any(name.startswith("torch.nn.init.") for name in site.names):
                 for arg in site.call.args[:1]:
                     if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
-                        found.add(_filled(project, path, arg.value))
+                        found.add(_initialised_attribute(project, path, arg.value))
     return frozenset(found)
 
 
-def _filled(project: ProgramIndex, path: str, value: Ref) -> str:
-    """The attribute of a module that is filled; a variable of a loop over ``parameters()`` stands for any."""
+def _initialised_attribute(project: ProgramIndex, path: str, value: Ref) -> str:
+    """The attribute of a module that is initialised; empty for a variable of a loop over ``parameters()``: any."""
     if value.path:
-        return "" if value.path[-1] == "data" else value.path[-1] if _any_module(project, path, value) else "?"
+        return "" if value.path[-1] == "data" else value.path[-1] if _is_any_module(project, path, value) else "?"
     for root in value.roots:
         for how, source in project.resolver.assigned(f"{path}{root}"):
             match source:
@@ -43,9 +43,9 @@ def _filled(project: ProgramIndex, path: str, value: Ref) -> str:
     return "?"
 
 
-def _any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
-    """Whether ``module.weight`` is of a module that is gone over, as ``apply`` and ``modules()`` do: a parameter of a
-    function outside classes, or a variable of a loop.
+def _is_any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
+    """Whether ``module.weight`` is of a module in a traversal, as by ``apply`` and ``modules()``: a parameter of a
+    function outside classes, or a loop variable.
     """
     for root in value.roots:
         name = f"{path}{root}"

@@ -1,4 +1,7 @@
-"""The operations that a program reaches and that torch's deterministic mode is about, in the order of the run."""
+"""Catalogued operations on a trace: those that a program reaches and deterministic mode affects, in trace order.
+
+A model of another library stands for one typical operation, such as a convolution.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.domain.gradients.frozen import is_frozen
-from torchrepro_lint.domain.gradients.liveness import gradient_free
+from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import has_backward
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
-from torchrepro_lint.domain.rng.effects import label
+from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.trace.trace import in_parts
+from torchrepro_lint.trace.trace import prefix_and_rest
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Row
+    from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.trace import Happening
+    from torchrepro_lint.trace.trace import TraceEvent
 
 # What a model of another library is made of, as far as it matters here: the operation that stands for it.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
@@ -31,103 +34,107 @@ _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _STANDS_FOR = ((_VISION, ("torch.nn.Conv2d",)), (_TEXT, ("torch.nn.Embedding", _ATTENTION)))
 
 
-class Operation(NamedTuple):
-    """An operation that happens in a run, or is constructed there: how people write it, and its row of the catalogue."""
+class ReachedOperation(NamedTuple):
+    """A catalogued operation that a trace runs or constructs: its public name, its row and its event."""
 
     label: str
-    row: Row
-    happening: Happening
+    row: OperationRow
+    trace_event: TraceEvent
     order: int
 
 
-def on_request(context: Context, program: Program) -> tuple[Operation, ...]:
-    """The operations with a deterministic implementation that torch takes only when it is asked to."""
+def operations_needing_mode(context: Context, program: Program) -> tuple[ReachedOperation, ...]:
+    """The operations with a deterministic implementation that torch takes only in deterministic mode."""
     return tuple(each for each in _operations(context, program) if each.row.behaviour == "deterministic")
 
 
-def raising(context: Context, program: Program) -> tuple[Operation, ...]:
-    """The operations that deterministic mode would stop."""
+def operations_raising(context: Context, program: Program) -> tuple[ReachedOperation, ...]:
+    """The operations at which deterministic mode would raise."""
     return tuple(each for each in _operations(context, program) if each.row.behaviour == "raises")
 
 
-def is_convolution(row: Row) -> bool:
-    """Whether cuDNN's own switch is enough: not for the padding that some convolutions begin with."""
+def is_convolution(row: OperationRow) -> bool:
+    """Whether cuDNN's own flag makes it deterministic. It does not cover the padding that some convolutions begin with."""
     return row.operation.startswith("torch.nn.Conv") and not any(each.of == "padding_mode" for each in row.when)
 
 
 def device_of(context: Context, program: Program) -> str:
-    """What a program runs on: as the settings say, else an accelerator where it names one."""
+    """The device that a program runs on: from the settings, else an accelerator if it names one."""
     if context.settings.device != "auto":
         return context.settings.device
     return "cuda" if context.project.on_accelerator(program) else "cpu"
 
 
-def _operations(context: Context, program: Program) -> tuple[Operation, ...]:
-    """Those on the program's device, in a phase that it has."""
-    known: dict[int, tuple[Operation, ...]] = context.project.kept.setdefault("operations", {})
+def _operations(context: Context, program: Program) -> tuple[ReachedOperation, ...]:
+    """The operations on the program's device, in the phases that it has."""
+    known: dict[int, tuple[ReachedOperation, ...]] = context.project.revision_cache.setdefault("operations", {})
     if id(program.run) not in known:
         device, backward = device_of(context, program), has_backward(program)
         known[id(program.run)] = tuple(
             each
-            for each in _all(context, program)
+            for each in _all_operations(context, program)
             if ("any" in each.row.devices or device in each.row.devices)
-            and (each.row.phase != "backward" or (backward and not _keeps_none(context, program, each)))
+            and (each.row.phase != "backward" or (backward and not _gets_no_gradient(context, program, each)))
         )
     return known[id(program.run)]
 
 
-def _keeps_none(context: Context, program: Program, operation: Operation) -> bool:
-    """Whether no gradient reaches an operation in this program: by where it runs, or its module does."""
-    project, happening = context.project, operation.happening
-    if not operation.row.spelling.name.rpartition(".")[2][:1].isupper():
-        return gradient_free(project, program.run, happening.function)
-    owner = project.resolver.owner(happening.function)
+def _gets_no_gradient(context: Context, program: Program, operation: ReachedOperation) -> bool:
+    """Whether no gradient reaches an operation in this program, where it or its module runs."""
+    project, trace_event = context.project, operation.trace_event
+    if not operation.row.signature.name.rpartition(".")[2][:1].isupper():
+        return entered_without_gradient(project, program.run, trace_event.function)
+    owner = project.resolver.owner(trace_event.function)
     runners = project.resolver.methods(owner, "forward") if owner else ()
-    return any(gradient_free(project, program.run, each) for each in runners) or is_frozen(
-        project, program.run, happening
+    return any(entered_without_gradient(project, program.run, each) for each in runners) or is_frozen(
+        project, program.run, trace_event
     )
 
 
-def _all(context: Context, program: Program) -> Iterator[Operation]:
+def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:
     functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
         id(verdict.case.site.call): verdict.case.row
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for part in in_parts(program.run, "operations", partial(_calls, context), context.project.kept):
-        found = [each for each in part.library if id(each.happening.event.value) not in rows]
+    for part in prefix_and_rest(
+        program.run, "operations", partial(_index_calls, context), context.project.revision_cache
+    ):
+        found = [each for each in part.library if id(each.trace_event.event.value) not in rows]
         for value, row in rows.items():
-            for order, happening in part.by_value.get(value, ()):
-                found.append(Operation(label(row.spelling.name), row, happening, order))
+            for order, trace_event in part.by_value.get(value, ()):
+                found.append(ReachedOperation(display_name(row.signature.name), row, trace_event, order))
         yield from sorted(found, key=_in_order)
 
 
-class _Calls(NamedTuple):
-    """Calls by their identity, each with its order, and the operations of the models of libraries that they make."""
+class _CallIndex(NamedTuple):
+    """The calls of a trace fragment by identity, with their orders, and the operations of library models that they
+    construct.
+    """
 
-    by_value: dict[int, list[tuple[int, Happening]]]
-    library: tuple[Operation, ...]
-
-
-def _calls(context: Context, start: int, happenings: Sequence[Happening]) -> _Calls:
-    by_value: dict[int, list[tuple[int, Happening]]] = {}
-    library: list[Operation] = []
-    for order, happening in enumerate(happenings, start):
-        if happening.event.kind == "call" and isinstance(happening.event.value, Call):
-            by_value.setdefault(id(happening.event.value), []).append((order, happening))
-            library += _of_library(context, happening, order)
-    return _Calls(by_value, tuple(library))
+    by_value: dict[int, list[tuple[int, TraceEvent]]]
+    library: tuple[ReachedOperation, ...]
 
 
-def _in_order(operation: Operation) -> int:
+def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent]) -> _CallIndex:
+    by_value: dict[int, list[tuple[int, TraceEvent]]] = {}
+    library: list[ReachedOperation] = []
+    for order, trace_event in enumerate(trace_events, start):
+        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call):
+            by_value.setdefault(id(trace_event.event.value), []).append((order, trace_event))
+            library += _library_model_operations(context, trace_event, order)
+    return _CallIndex(by_value, tuple(library))
+
+
+def _in_order(operation: ReachedOperation) -> int:
     return operation.order
 
 
-def _of_library(context: Context, happening: Happening, order: int) -> Iterator[Operation]:
-    """What a model of another library, or a project class that inherits from one, is made of."""
+def _library_model_operations(context: Context, trace_event: TraceEvent, order: int) -> Iterator[ReachedOperation]:
+    """The typical operation of a library's model, or of a project class that inherits from one."""
     resolver = context.project.resolver
-    for name in happening.names:
+    for name in trace_event.names:
         outside = [each for each in resolver.ancestry(name) if ":" not in each] if resolver.classes(name) else [name]
         for each in outside:
             for pattern, operations in _STANDS_FOR:
@@ -135,12 +142,14 @@ def _of_library(context: Context, happening: Happening, order: int) -> Iterator[
                     rows = (row for one in operations for row in context.catalogue.operation(one))
                     plain = next((row for row in rows if row.behaviour == "deterministic" and not row.when), None)
                     if plain is not None:
-                        yield Operation(label(each), plain, happening, order)
+                        yield ReachedOperation(display_name(each), plain, trace_event, order)
                         return
 
 
 def _makes_model(context: Context, name: str) -> bool:
-    """Whether a name is that of a model or its factory: what initialises parameters. Of transformers all that fit are."""
+    """Whether a name is that of a model or its factory, which initialises parameters. All transformers names that match
+    are.
+    """
     return name.startswith("transformers.") or any(
         row.family == "torch" and row.phase == "construct" and "__dict__" not in name
         for row in context.catalogue.consumer(name)

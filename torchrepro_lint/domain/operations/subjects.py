@@ -1,8 +1,7 @@
-"""What inference knows of a call's input, in the words of the catalogue's conditions.
+"""Condition variables of the catalogue, read off the inferred types of a call's arguments.
 
-What becomes of the result of a call: which part of a pair of values and indices is used.
-
-Layers that are never run: tables of learned tokens, of which only the weight is read.
+Also here, for conditions on what becomes of a result: which component of a ``(values, indices)`` pair is used, and
+embedding tables of which only the weight is read.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import Between, arguments
-from torchrepro_lint.dataflow.types.lattice import UNKNOWN, What
+from torchrepro_lint.catalogue.conditions import Interval, argument_reader
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
     Collection,
     Constant,
-    Do,
     Expression,
+    ExpressionStatement,
     Loop,
     Operation,
     Ref,
@@ -28,25 +27,25 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, parts, statements, within
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Scalar, Spelling
-    from torchrepro_lint.dataflow.types.tensors import Tensors
+    from torchrepro_lint.catalogue.rows import Scalar, Signature
+    from torchrepro_lint.dataflow.types.tensors import TensorFacts
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import Site
-    from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
-def tensor(spelling: Spelling, call: Call, word: str) -> Expression | None:
-    """The tensor that a function or method is given by a parameter; a method's own is called ``input``."""
-    if word == "input" and spelling.name.startswith("torch.Tensor."):
+def tensor_argument(signature: Signature, call: Call, word: str) -> Expression | None:
+    """The tensor that a call passes for a parameter; a method's receiver is its ``input``."""
+    if word == "input" and signature.name.startswith("torch.Tensor."):
         return receiver(call)
-    return arguments(spelling, call)(word)
+    return argument_reader(signature, call)(word)
 
 
 def receiver(call: Call) -> Expression | None:
-    """What a method is called on."""
+    """The receiver of a method call."""
     match call.func:
         case Attribute(value=value):
             return value
@@ -55,13 +54,15 @@ def receiver(call: Call) -> Expression | None:
     return None
 
 
-def of_input(what: What) -> dict[str, Scalar | Between]:
-    """The subjects that a tensor decides."""
-    known: dict[str, Scalar | Between] = {}
+def input_subjects(what: AbstractValue) -> dict[str, Scalar | Interval]:
+    """The condition variables that a tensor's type decides."""
+    known: dict[str, Scalar | Interval] = {}
     if what.family:
         known["input.dtype"] = "integer" if what.integral else what.family
-    if what.low or what.high is not None:
-        known["input.ndim"] = what.low if what.low == what.high else Between(what.low, what.high)
+    if what.min_ndim or what.max_ndim is not None:
+        known["input.ndim"] = (
+            what.min_ndim if what.min_ndim == what.max_ndim else Interval(what.min_ndim, what.max_ndim)
+        )
     if what.layout:
         known["input.layout"] = "strided" if what.layout == "contiguous" else what.layout
         known["input.quantized"] = what.layout == "quantized"
@@ -70,44 +71,58 @@ def of_input(what: What) -> dict[str, Scalar | Between]:
     return known
 
 
-def of_call(tensors: Tensors, spelling: Spelling, call: Call) -> dict[str, Scalar | Between]:
-    """What is known of what a function or method of torch is given."""
-    read = {word: found for word in _TELLING if (found := tensor(spelling, call, word)) is not None}
-    known = of_input(tensors.what(read["input"])) if "input" in read else {}
-    if any(_is_on_cpu(tensors.what(read[word])) for word in _TOGETHER if word in read):
+def call_subjects(tensors: TensorFacts, signature: Signature, call: Call) -> dict[str, Scalar | Interval]:
+    """The condition variables that the arguments of a torch function or method decide."""
+    read = {word: found for word in _TYPED_PARAMETERS if (found := tensor_argument(signature, call, word)) is not None}
+    known = input_subjects(tensors.value(read["input"])) if "input" in read else {}
+    if any(_is_on_cpu(tensors.value(read[word])) for word in _SAME_DEVICE if word in read):
         known["device"] = "cpu"
     if "repeats" in read and _is_count(tensors, read["repeats"]):
-        known["repeats"] = Between(0, None)
-    if "src" in read and (source := tensors.what(read["src"])).kind in ("int", "float", "bool"):
+        known["repeats"] = Interval(0, None)
+    if "src" in read and (source := tensors.value(read["src"])).kind in ("int", "float", "bool"):
         known["src"] = source.kind
     elif "src" in read and tensors.is_number_by_default(read["src"]):
         known["src"] = "number"
     if "target" in read:
-        return {**_of_target(tensors.what(read["target"])), **known}
-    if "scale_factor" in spelling.parameters:
-        known.update(_spatial(spelling, call, known.get("input.ndim")))
-    index = tensors.what(read["index"]) if "index" in read and spelling.name.rpartition(".")[2] in _AS_MANY else UNKNOWN
-    return {**{of: value for of, value in of_input(index).items() if of == "input.ndim"}, **known}
+        return {**_target_subjects(tensors.value(read["target"])), **known}
+    if "scale_factor" in signature.parameters:
+        known.update(_spatial_dimensions(signature, call, known.get("input.ndim")))
+    index = (
+        tensors.value(read["index"])
+        if "index" in read and signature.name.rpartition(".")[2] in _INDEX_OF_SAME_RANK
+        else UNKNOWN
+    )
+    return {**{of: value for of, value in input_subjects(index).items() if of == "input.ndim"}, **known}
 
 
 # What lies on one device.
-_TOGETHER = ("index", "src", "source")
-_TELLING = ("input", "target", "repeats", *_TOGETHER)
+_SAME_DEVICE = ("index", "src", "source")
+_TYPED_PARAMETERS = ("input", "target", "repeats", *_SAME_DEVICE)
 # What takes an index with as many dimensions as the input has.
-_AS_MANY = ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+_INDEX_OF_SAME_RANK = (
+    "gather",
+    "scatter",
+    "scatter_",
+    "scatter_add",
+    "scatter_add_",
+    "scatter_reduce",
+    "scatter_reduce_",
+)
 
 
-def _spatial(spelling: Spelling, call: Call, ndim: Scalar | Between | None) -> dict[str, Scalar | Between]:
-    """How many dimensions are resized, all but the first two: by the input, else by the size that is asked for."""
+def _spatial_dimensions(
+    signature: Signature, call: Call, ndim: Scalar | Interval | None
+) -> dict[str, Scalar | Interval]:
+    """The number of dimensions that are resized, all but the first two: from the input, else from the size argument."""
     if isinstance(ndim, int):
         return {"spatial": ndim - 2}
-    match tensor(spelling, call, "size"):
+    match tensor_argument(signature, call, "size"):
         case Collection(kind="tuple" | "list", items=items) if not any(map(_is_starred, items)):
             return {"spatial": len(items)}
         case Subscript(
             value=value,
             indices=(Operation(op=":", operands=(Constant(value=int() as first), Constant(value=None), *_)),),
-        ) if first < 0 and _SHAPE.fullmatch(last_word(value)):
+        ) if first < 0 and _SHAPE.fullmatch(last_identifier(value)):
             return {"spatial": -first}
     return {}
 
@@ -116,149 +131,158 @@ def _is_starred(item: Expression | None) -> bool:
     return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
-def _is_count(tensors: Tensors, repeats: Expression) -> bool:
-    """Whether it is one number, by what is known of it or by its name; a tensor has a number for each element."""
+def _is_count(tensors: TensorFacts, repeats: Expression) -> bool:
+    """Whether it is a number, by its type or its name; a tensor would give a number for each element."""
     match repeats:
         case Operation(op="*" | "//", operands=operands):
             return all(_is_count(tensors, each) for each in operands)
-        case Subscript(value=value, indices=(Constant(value=int()),)) if _SHAPE.fullmatch(last_word(value)):
+        case Subscript(value=value, indices=(Constant(value=int()),)) if _SHAPE.fullmatch(last_identifier(value)):
             return True
-    return tensors.what(repeats).kind == "int" or bool(_COUNT.fullmatch(last_word(repeats)))
+    return tensors.value(repeats).kind == "int" or bool(_COUNT.fullmatch(last_identifier(repeats)))
 
 
 _SHAPE = re.compile(r"\w*(shape|size)")
 _COUNT = re.compile(r"\w+_(groups|factor|dim)")
 
 
-def _is_on_cpu(what: What) -> bool:
-    """Whether it is a tensor on the CPU, other than one number, which goes with any device."""
-    return (what.is_tensor or not what.kind) and what.device == "cpu" and (what.low > 0 or what.high is None)
+def _is_on_cpu(what: AbstractValue) -> bool:
+    """Whether it is a tensor on the CPU. A scalar tensor does not count: it combines with any device."""
+    return (what.is_tensor or not what.kind) and what.device == "cpu" and (what.min_ndim > 0 or what.max_ndim is None)
 
 
-def of_module(tensors: Tensors, call: Call) -> dict[str, Scalar | Between]:
-    """What is known of what a module is called with: its input and, of a loss, the target."""
+def module_subjects(tensors: TensorFacts, call: Call) -> dict[str, Scalar | Interval]:
+    """The condition variables that the arguments of a module's call decide: its input and, for a loss, the target."""
     plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     named = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
     source, target = (plain[0] if plain else named.get("input")), (plain[1] if len(plain) > 1 else named.get("target"))
-    known = {} if source is None else of_input(tensors.what(source))
-    return {**({} if target is None else _of_target(tensors.what(target))), **known}
+    known = {} if source is None else input_subjects(tensors.value(source))
+    return {**({} if target is None else _target_subjects(tensors.value(target))), **known}
 
 
-def _of_target(what: What) -> dict[str, Scalar | Between]:
-    """Class indices are integers and have a dimension less than the input; probabilities are not."""
+def _target_subjects(what: AbstractValue) -> dict[str, Scalar | Interval]:
+    """Class indices are integers and have one dimension less than the input; probabilities are floating point."""
     if what.integral:
-        known: dict[str, Scalar | Between] = {"input.target": "class indices"}
-        if what.low:
-            known["input.ndim"] = Between(what.low + 1, None if what.high is None else what.high + 1)
+        known: dict[str, Scalar | Interval] = {"input.target": "class indices"}
+        if what.min_ndim:
+            known["input.ndim"] = Interval(what.min_ndim + 1, None if what.max_ndim is None else what.max_ndim + 1)
         return known
     return {"input.target": "probabilities"} if what.family == "floating" else {}
 
 
-_PARTS = ("values", "indices")
+_COMPONENTS = ("values", "indices")
 
 
-def uses_part(facts: Facts, site: Site, part: str | None) -> bool:
-    """Whether a part (``values`` or ``indices``) of what a call returns is used; None asks for any of it.
+def uses_component(facts: SyntaxTree, site: CallSite, part: str | None) -> bool:
+    """Whether a component (``values`` or ``indices``) of a call's result is used; None asks for any of it.
 
-    Handed on as a whole, to a caller or a function, all of it counts as used.
+    A result that is passed to a function or returned counts as used.
     """
-    chain = _above(site.statement, site.call)
+    chain = _enclosing_expressions(site.statement, site.call)
     if chain:
-        return _takes(chain[-1], part)
+        return _takes_component(chain[-1], part)
     statement = site.statement
-    if isinstance(statement, Do):
+    if isinstance(statement, ExpressionStatement):
         return False
     if not isinstance(statement, Assign) or statement.op not in ("=", ":"):
         return True
     return any(_is_read(facts, target, part) for target in statement.targets)
 
 
-def _is_read(facts: Facts, target: Expression, part: str | None) -> bool:
-    """Whether a part of what is assigned to a target is read anywhere in the file."""
+def _is_read(facts: SyntaxTree, target: Expression, part: str | None) -> bool:
+    """Whether a component is read anywhere in the file, after an assignment to a target."""
     match target:
         case Collection(items=items) if part is not None:
-            index = _PARTS.index(part)
-            picked = items[index] if len(items) == len(_PARTS) else None
+            index = _COMPONENTS.index(part)
+            picked = items[index] if len(items) == len(_COMPONENTS) else None
             return True if picked is None else _is_read(facts, picked, None)
         case Ref(roots=roots, path=()):
-            return any(_takes(above, part) if above is not None else True for above in _reads(facts, frozenset(roots)))
+            return any(
+                _takes_component(above, part) if above is not None else True
+                for above in _parents_of_variable(facts, frozenset(roots))
+            )
     return True
 
 
-def _reads(facts: Facts, roots: frozenset[str]) -> Iterator[Expression | None]:
-    """What each reading of a variable stands in; None where it stands alone."""
+def _parents_of_variable(facts: SyntaxTree, roots: frozenset[str]) -> Iterator[Expression | None]:
+    """The parent expression of each read of a variable; None where it has none."""
     for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
         for statement in statements(body):
-            bound = _bound(statement)
+            bound = _targets_written(statement)
             for expression in expressions(statement):
                 if not any(expression is target for target in bound):
-                    yield from _found(expression, roots, None)
+                    yield from _parents_of_reads(expression, roots, None)
 
 
-def _bound(statement: Statement) -> tuple[Expression | None, ...]:
+def _targets_written(statement: Statement) -> tuple[Expression | None, ...]:
     """The targets of a statement, which are written and not read."""
     if isinstance(statement, Assign) and statement.op in ("=", ":"):
         return statement.targets
     return (statement.target,) if isinstance(statement, Loop) else ()
 
 
-def _found(expression: Expression, roots: frozenset[str], above: Expression | None) -> Iterator[Expression | None]:
+def _parents_of_reads(
+    expression: Expression, roots: frozenset[str], above: Expression | None
+) -> Iterator[Expression | None]:
     if isinstance(expression, Ref):
         if roots.intersection(expression.roots):
             yield expression if expression.path else above
         return
-    for each in parts(expression):
-        yield from _found(each, roots, expression)
+    for each in operands_of(expression):
+        yield from _parents_of_reads(each, roots, expression)
 
 
-def _takes(above: Expression, part: str | None) -> bool:
-    """Whether an expression takes a part out of a pair that is its operand."""
+def _takes_component(above: Expression, part: str | None) -> bool:
+    """Whether an expression takes a component out of a pair that is its operand."""
     if part is None:
         return True
     match above:
         case Attribute(name=word) | Ref(path=(word, *_)):
-            return word == part or word not in _PARTS
+            return word == part or word not in _COMPONENTS
         case Subscript(indices=(Constant(value=int(index)),)):
-            return index % 2 == _PARTS.index(part)
+            return index % 2 == _COMPONENTS.index(part)
         case Subscript(indices=(Operation(op="-", operands=(Constant(value=int(index)),)),)):
-            return -index % 2 == _PARTS.index(part)
+            return -index % 2 == _COMPONENTS.index(part)
     return True
 
 
-def _above(statement: Statement, wanted: Expression) -> list[Expression]:
+def _enclosing_expressions(statement: Statement, wanted: Expression) -> list[Expression]:
     """The expressions around one in a statement, outermost first."""
     for expression in expressions(statement):
-        if (chain := _chain(expression, wanted)) is not None:
+        if (chain := _path_to(expression, wanted)) is not None:
             return chain
     return []
 
 
-def _chain(expression: Expression, wanted: Expression) -> list[Expression] | None:
+def _path_to(expression: Expression, wanted: Expression) -> list[Expression] | None:
     if expression is wanted:
         return []
-    for each in parts(expression):
-        if (chain := _chain(each, wanted)) is not None:
+    for each in operands_of(expression):
+        if (chain := _path_to(each, wanted)) is not None:
             return [expression, *chain]
     return None
 
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
 # What is read of a table without running it.
-_READ = frozenset({"weight", "num_embeddings", "embedding_dim"})
+_WEIGHT_ATTRIBUTES = frozenset({"weight", "num_embeddings", "embedding_dim"})
 
 
-def gives_only_weights(project: Project, path: str, site: Site) -> bool:
-    """Whether a constructed table is kept in an attribute of which the project reads nothing but its weight."""
-    words = {target.path[0] for target in _kept(project, site) if isinstance(target, Ref) and len(target.path) == 1}
+def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
+    """Whether an embedding is stored in an attribute of which the project reads nothing but the weight."""
+    words = {
+        target.path[0]
+        for target in _storing_targets(project, site)
+        if isinstance(target, Ref) and len(target.path) == 1
+    }
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
     own = (each.body for each in project.files[path].functions if each.owner and f"{path}{each.owner}" == owner)
-    if not all(only for of, only in _uses(own, word) if not of or _related(project, f"{path}{of}", owner)):
+    if not all(only for of, only in _attribute_reads(own, word) if not of or _related(project, f"{path}{of}", owner)):
         return False  # as nearly all are, and no more need be looked into
-    readings = _readings(project, word)
+    readings = _attribute_uses(project, word)
     if path not in readings:
-        readings = {**readings, path: _in_file(project.files[path], word)}
+        readings = {**readings, path: _uses_in_file(project.files[path], word)}
     uses = [
         only
         for each, by_class in readings.items()
@@ -268,22 +292,22 @@ def gives_only_weights(project: Project, path: str, site: Site) -> bool:
     return bool(uses) and all(uses)
 
 
-def _readings(project: Project, word: str) -> dict[str, dict[str, bool]]:
-    """The uses of an attribute in each file where it is called or named as a value at all."""
-    known: dict[str, dict[str, dict[str, bool]]] = project.kept.setdefault("attributes read", {})
+def _attribute_uses(project: Project, word: str) -> dict[str, dict[str, bool]]:
+    """The uses of an attribute in each file that calls it or names it as a value."""
+    known: dict[str, dict[str, dict[str, bool]]] = project.revision_cache.setdefault("attributes read", {})
     if word not in known:
         known[word] = {
-            path: _in_file(facts, word)
+            path: _uses_in_file(facts, word)
             for path, facts in project.files.items()
             if has_word(facts.summary.values, word) or has_word(facts.summary.calls, word)
         }
     return known[word]
 
 
-def _in_file(facts: Facts, word: str) -> dict[str, bool]:
-    """Whether nothing but a table's weight is read of an attribute, by the class on whose ``self``; empty for other objects."""
+def _uses_in_file(facts: SyntaxTree, word: str) -> dict[str, bool]:
+    """Whether only the weight of an attribute is read, by the class of ``self``; empty for other objects."""
     found: dict[str, bool] = {}
-    for of, only in _uses(bodies(facts), word):
+    for of, only in _attribute_reads(bodies(facts), word):
         found[of] = only and found.get(of, True)
     return found
 
@@ -292,55 +316,53 @@ def _related(project: Project, one: str, other: str) -> bool:
     return other in project.resolver.ancestry(one) or one in project.resolver.ancestry(other)
 
 
-def _kept(project: Project, site: Site) -> list[Expression]:
-    """What keeps what is made: the targets of its assignment, and of another that hands a variable on to them."""
+def _storing_targets(project: Project, site: CallSite) -> list[Expression]:
+    """The targets that store a created object, directly or through a local variable."""
     found = []
-    for target in _targets(site):
+    for target in _assignment_targets(site):
         if not isinstance(target, Ref) or target.path:
             found.append(target)
             continue
         for function in project.resolver.functions(site.function):
             for statement in statements(function.body):
                 if isinstance(statement, Assign) and statement.value is not None and statement is not site.statement:
-                    named = (each.roots for each in within(statement.value) if isinstance(each, Ref))
+                    named = (each.roots for each in subexpressions(statement.value) if isinstance(each, Ref))
                     found += statement.targets if target.roots in named else ()
     return found
 
 
-def _targets(site: Site) -> tuple[Expression, ...]:
-    """The targets of the assignment that keeps what is made, by itself or in a list."""
+def _assignment_targets(site: CallSite) -> tuple[Expression, ...]:
+    """The targets of the assignment that stores a created object, by itself or in a list."""
     statement = site.statement
     if not isinstance(statement, Assign) or statement.value is None:
         return ()
-    return statement.targets if any(each is site.call for each in within(statement.value)) else ()
+    return statement.targets if any(each is site.call for each in subexpressions(statement.value)) else ()
 
 
-def _uses(some: Iterable[tuple[Statement, ...]], word: str) -> Iterator[tuple[str, bool]]:
-    """Of each reading of an attribute in some bodies the class on whose ``self`` it is, and whether only a table's weight is
-    read.
-    """
+def _attribute_reads(some: Iterable[tuple[Statement, ...]], word: str) -> Iterator[tuple[str, bool]]:
+    """For each read of an attribute, the class of its ``self``, and whether only the weight is read."""
     for body in some:
         for statement in statements(body):
             targets = statement.targets if isinstance(statement, Assign) else ()
             for expression in expressions(statement):
                 if not any(expression is target for target in targets):
-                    yield from _weight_uses_found(expression, word, "")
+                    yield from _reads_in_expression(expression, word, "")
 
 
-def _weight_uses_found(expression: Expression, word: str, above: str) -> Iterator[tuple[str, bool]]:
+def _reads_in_expression(expression: Expression, word: str, above: str) -> Iterator[tuple[str, bool]]:
     """``above`` is the attribute that is read of the expression."""
     match expression:
         case Ref(roots=roots, path=path) if word in path:
             after = path[path.index(word) + 1 :]
             method, _, variable = roots[0].rpartition(".<locals>.")
             own = method.rpartition(".")[0] if variable == "self" and path[0] == word else ""
-            yield own, (after[0] if after else above) in _READ
+            yield own, (after[0] if after else above) in _WEIGHT_ATTRIBUTES
         case Subscript(value=value, indices=indices):
-            yield from _weight_uses_found(value, word, above)
+            yield from _reads_in_expression(value, word, above)
             for each in indices:
-                yield from _weight_uses_found(each, word, "")
+                yield from _reads_in_expression(each, word, "")
         case Attribute(value=value, name=name):
-            yield from _weight_uses_found(value, word, name)
+            yield from _reads_in_expression(value, word, name)
         case _:
-            for each in parts(expression):
-                yield from _weight_uses_found(each, word, "")
+            for each in operands_of(expression):
+                yield from _reads_in_expression(each, word, "")

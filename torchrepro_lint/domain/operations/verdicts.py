@@ -1,6 +1,6 @@
-"""Which rule speaks of a call that is a case of catalogued operations: one cause, one finding.
+"""Assignment of one rule to each matched operation, so that one cause gives one finding.
 
-The calls that switch torch's deterministic algorithms, and whether strict mode could be on in a program.
+Also here: the calls that switch deterministic mode, and whether strict mode would stop a program that turned it on.
 """
 
 from __future__ import annotations
@@ -11,36 +11,37 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.catalogue.conditions import Truth
-from torchrepro_lint.domain.determinism_mode import programs_of
+from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.operations.cases import Case, cases
 from torchrepro_lint.syntax.nodes import Arg, Constant, path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Row
+    from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context, Project
-    from torchrepro_lint.resolve.program_index import Site
+    from torchrepro_lint.resolve.program_index import CallSite
 
 
 # TRL401 speaks of it, in every torch.
 _INDEX_SELECT = "torch.index_select"
-_ORDER = ("TRL402", "TRL404", "TRL403", "TRL406")
+_PRECEDENCE = ("TRL402", "TRL404", "TRL403", "TRL406")
 
 
 class Verdict(NamedTuple):
-    """A case of a call, the likeliest that some rule reports, and the code of that rule."""
+    """The case of a call that is reported, with the code of the rule that reports it."""
 
     code: str
     case: Case
 
 
 def verdicts(context: Context, *, ties: bool = False) -> tuple[Verdict, ...]:
-    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call. Those of
-    TRL406 are told with ``ties`` alone, and others then too.
+    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call.
+
+    TRL406 gets verdicts only with ``ties``; the verdicts of other rules are the same either way.
     """
     known = _KNOWN.setdefault(context.project, {})
     if (context.path, ties) not in known:
-        found = cases(context, spoken=_is_any if ties else _is_other)
+        found = cases(context, spoken=_has_rule if ties else _has_rule_but_ties)
         known[context.path, ties] = tuple(_verdicts(found))
     return known[context.path, ties]
 
@@ -57,17 +58,17 @@ def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, V
 
 def _verdicts(found: Iterable[Case]) -> Iterator[Verdict]:
     for _, group in groupby(found, key=lambda case: (case.site.call.start, case.site.call.end)):
-        judged = [Verdict(code, case) for case in group if (code := code_of(case))]
+        judged = [Verdict(code, case) for case in group if (code := reporting_rule(case))]
         if judged:
             yield min(judged, key=_rank)
 
 
-def code_of(case: Case) -> str:
-    """The rule that speaks of a case, ``TRL402``; empty where none does, or where it is TRL401's own business."""
-    return _code(case.row)
+def reporting_rule(case: Case) -> str:
+    """The code of the rule that reports a case, ``TRL402``; empty where none does, or where TRL401 does."""
+    return _reporting_rule(case.row)
 
 
-def _code(row: Row) -> str:
+def _reporting_rule(row: OperationRow) -> str:
     match row.behaviour:
         case _ if row.operation == _INDEX_SELECT:
             return ""
@@ -82,72 +83,74 @@ def _code(row: Row) -> str:
     return ""
 
 
-def _is_any(row: Row) -> bool:
-    return _code(row) != ""
+def _has_rule(row: OperationRow) -> bool:
+    return _reporting_rule(row) != ""
 
 
-def _is_other(row: Row) -> bool:
-    """Whether a rule speaks of a row, other than TRL406, which is off by default and says nothing where another does."""
-    return _code(row) not in ("", "TRL406")
+def _has_rule_but_ties(row: OperationRow) -> bool:
+    """Whether a rule other than TRL406 reports a row. TRL406 is off by default and yields to every other rule."""
+    return _reporting_rule(row) not in ("", "TRL406")
 
 
 def _rank(verdict: Verdict) -> tuple[bool, int, int]:
-    """What no setting helps comes first, then what holds for sure."""
-    incurable = verdict.code in _ORDER[:2]
-    return not incurable, Truth.HOLDS - verdict.case.truth, 0 if incurable else _ORDER.index(verdict.code)
+    """What no setting makes deterministic comes first, then what certainly holds."""
+    incurable = verdict.code in _PRECEDENCE[:2]
+    return not incurable, Truth.HOLDS - verdict.case.truth, 0 if incurable else _PRECEDENCE.index(verdict.code)
 
 
-MODERN = "torch.use_deterministic_algorithms"
-OLD = "torch.set_deterministic"
+USE_DETERMINISTIC = "torch.use_deterministic_algorithms"
+SET_DETERMINISTIC = "torch.set_deterministic"
 DEBUG_MODE = "torch.set_deterministic_debug_mode"
 
 
-class Switch(NamedTuple):
-    """A call of ``name``: its arguments ``mode`` and ``warn_only`` (None: left out), and whether a star may give them."""
+class ModeSwitch(NamedTuple):
+    """A call that switches deterministic mode: ``mode`` and ``warn_only`` are arguments (None: left out); ``hidden``: a
+    star argument may pass them.
+    """
 
-    site: Site
+    site: CallSite
     name: str
     mode: Arg | None
     warn_only: Arg | None
     hidden: bool
 
 
-def switches(project: Project, path: str) -> Iterator[Switch]:
+def mode_switches(project: Project, path: str) -> Iterator[ModeSwitch]:
     """The switches of a module, in the order of the text."""
     for site in project.calls(path):
-        name = next((each for each in site.names if each in (MODERN, OLD, DEBUG_MODE)), None)
+        name = next((each for each in site.names if each in (USE_DETERMINISTIC, SET_DETERMINISTIC, DEBUG_MODE)), None)
         if name is not None:
             args = site.call.args
             positional = next((arg for arg in args[:1] if arg.keyword is None and not arg.star), None)
             given = {arg.keyword: arg for arg in args if arg.keyword}
             # The parameter was called `d` before torch 1.9.
             mode = positional or given.get("mode") or given.get("d") or given.get("debug_mode")
-            yield Switch(site, name, mode, given.get("warn_only"), any(arg.star for arg in args))
+            yield ModeSwitch(site, name, mode, given.get("warn_only"), any(arg.star for arg in args))
 
 
-def only_warns(switch: Switch) -> bool:
-    """Whether a switch says ``warn_only=True``, and its mode is not known to be false."""
+def only_warns(switch: ModeSwitch) -> bool:
+    """Whether a switch passes ``warn_only=True``, and its mode is not known to be false."""
     return is_constant(switch.warn_only, True) and not is_constant(switch.mode, False)
 
 
 def is_constant(arg: Arg | None, value: object) -> bool:
-    """Whether an argument is one literal: 0 is no ``False`` here, nor 1 ``True``."""
+    """Whether an argument is this literal, of the same type: 0 is not ``False``."""
     if arg is None or not isinstance(arg.value, Constant):
         return False
     return type(arg.value.value) is type(value) and arg.value.value == value
 
 
-def stops_strict_mode(context: Context, function: str) -> bool:
-    """Whether the programs of a function reach what strict mode would stop; without programs, the project counts."""
-    programs = programs_of(context.project, function)
+def strict_mode_would_stop(context: Context, function: str) -> bool:
+    """Whether strict mode would raise in the programs of a function; without programs, anywhere in the project."""
+    programs = programs_reaching(context.project, function)
     if not programs:
         return any(
             each.case.row.behaviour == "raises" for _, each in verdicts_of(context, sorted(context.project.files))
         )
-    return any(_reaches_operation(context, program) for program in programs)
+    return any(_reaches_raising_operation(context, program) for program in programs)
 
 
-def _reaches_operation(context: Context, program: Program) -> bool:
+def _reaches_raising_operation(context: Context, program: Program) -> bool:
     reached = program.run.functions
     paths = sorted({path_of(function) for function in reached})
     return any(
@@ -156,11 +159,11 @@ def _reaches_operation(context: Context, program: Program) -> bool:
     )
 
 
-def reported_warning(context: Context, function: str) -> bool:
-    """Whether a ``warn_only=True`` that the programs of a function reach is reported where it stands."""
-    for program in programs_of(context.project, function):
+def warn_only_is_reported(context: Context, function: str) -> bool:
+    """Whether a ``warn_only=True`` that the programs of a function reach is itself reported."""
+    for program in programs_reaching(context.project, function):
         for path in sorted(program.run.paths):
-            for switch in switches(context.project, path):
+            for switch in mode_switches(context.project, path):
                 if only_warns(switch) and switch.site.function in program.run.functions:
-                    return not stops_strict_mode(context, switch.site.function)
+                    return not strict_mode_would_stop(context, switch.site.function)
     return False

@@ -1,1 +1,9 @@
-"""rng."""
+"""Random number generators: what a trace draws from and seeds, and with which seeds.
+
+- ``RngEffects``, ``Draw`` and ``Seed`` of ``effects``: the RNG effect summary of a trace.
+- ``display_name`` of ``effects``: a public name as people write it.
+- ``first_feasible_draw`` of ``feasibility``: the first draw that some call path reaches.
+- ``partly_seeded_functions`` of ``feasibility``: functions that seed some generators and draw from others.
+- ``passed_seed`` and ``nondeterministic_source`` of ``seeders``: the seed of a call; what makes it change between runs.
+- ``seed_or_split_use`` and ``option_reads`` of ``forward_uses``: what becomes of a number; which options are read.
+"""

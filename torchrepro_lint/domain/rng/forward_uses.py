@@ -1,8 +1,6 @@
-"""What a number is used for, where that makes it a seed, a bucket or a split.
+"""Forward use analysis: whether a number becomes a seed, a bucket or a split; and which options and fields are read.
 
-What the functions of some files read: attributes and keys by word, and the objects that they hand on.
-
-Reading in order to print or log does not count.
+Reads that only print or log do not count.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.domain.rng.seeders import GENERATORS, changing_source
+from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -20,38 +18,38 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
-    Leave,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
     path_of,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_word, parts, statements
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.use_def import Spot
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-_DIVIDING = frozenset({"%", "&", "//", ">>"})
-_PLAIN = frozenset(
+_DIVISIONS = frozenset({"%", "&", "//", ">>"})
+_NUMERIC_CONVERSIONS = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
 )
 _SEED = re.compile(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
-_MOST_PLACES = 60
+_MOST_USES = 60
 _SEEDED = "seeds"
 
 
-def decided_by(project: Project, path: str, number: Expression) -> str:
-    """``is used as a seed``, ``decides a bucket or a split``, or nothing: what becomes of a number.
+def seed_or_split_use(project: Project, path: str, number: Expression) -> str:
+    """``is used as a seed``, ``decides a bucket or a split``, or empty: the use of a number.
 
-    Nothing, too, where a seeder takes it as its seed: that is TRL105's business.
+    Empty, too, where a seeder takes it as its seed, which TRL105 reports.
     """
     found = ""
     queue: list[tuple[str, Expression]] = [(path, number)]
     seen: set[int] = set()
-    while queue and len(seen) < _MOST_PLACES:
+    while queue and len(seen) < _MOST_USES:
         file, node = queue.pop(0)
         if id(node) in seen:
             continue
@@ -59,7 +57,7 @@ def decided_by(project: Project, path: str, number: Expression) -> str:
         spot = project.uses.spots(file).of(node)
         if spot is None:
             continue
-        said, further = _step(project, file, node, spot)
+        said, further = _follow_use(project, file, node, spot)
         if said == _SEEDED:
             return ""
         found = found or said
@@ -67,36 +65,40 @@ def decided_by(project: Project, path: str, number: Expression) -> str:
     return found
 
 
-def _step(project: Project, path: str, node: Expression, spot: Spot) -> tuple[str, list[tuple[str, Expression]]]:
+def _follow_use(
+    project: Project, path: str, node: Expression, spot: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
     match spot.parent:
-        case Operation(op=op, operands=operands) if op in _DIVIDING and operands[0] is node:
+        case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] is node:
             return "decides a bucket or a split", [(path, spot.parent)]
         case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
             return "", [(path, spot.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
             return "", [(path, spot.parent)]
         case Call():
-            return _passed(project, path, node, spot.parent)
+            return _argument_use(project, path, node, spot.parent)
         case None:
-            return _in_statement(project, path, spot)
+            return _statement_use(project, path, spot)
     return "", []
 
 
-def _passed(project: Project, path: str, node: Expression, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
+def _argument_use(
+    project: Project, path: str, node: Expression, call: Call
+) -> tuple[str, list[tuple[str, Expression]]]:
     names = project.names(path, call.func)
-    if not _PLAIN.isdisjoint(names):
+    if not _NUMERIC_CONVERSIONS.isdisjoint(names):
         return "", [(path, call)]
     keyword = next((arg.keyword for arg in call.args if arg.value is node and arg.keyword), "")
-    seeds = any(name in GENERATORS or project.seeds(name) for name in names) or last_word(call.func) in (
+    seeds = any(name in SEEDABLE_GENERATORS or project.seeds(name) for name in names) or last_identifier(call.func) in (
         "seed",
         "manual_seed",
     )
     if _SEED.fullmatch(keyword) or seeds:
-        return _SEEDED if seeds and changing_source(project.resolver, path, node) else "is used as a seed", []
+        return _SEEDED if seeds and nondeterministic_source(project.resolver, path, node) else "is used as a seed", []
     return "", []
 
 
-def _in_statement(project: Project, path: str, spot: Spot) -> tuple[str, list[tuple[str, Expression]]]:
+def _statement_use(project: Project, path: str, spot: ExpressionPosition) -> tuple[str, list[tuple[str, Expression]]]:
     match spot.statement:
         case Assign(targets=targets):
             found: list[tuple[str, Expression]] = []
@@ -110,7 +112,7 @@ def _in_statement(project: Project, path: str, spot: Spot) -> tuple[str, list[tu
                 elif isinstance(target, Subscript):
                     continue
             return "", found
-        case Leave(kind="return"):
+        case SimpleStatement(kind="return"):
             return "", list(project.uses.of_result(path + spot.function)) if spot.function != ":" else []
     return "", []
 
@@ -124,8 +126,8 @@ _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", 
 _KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Expression, ...]]] = WeakKeyDictionary()
 
 
-class Reads:
-    """The reads of some files."""
+class OptionReads:
+    """The reads of options, attributes and keys in some files."""
 
     def __init__(self, project: Project, files: Sequence[str]) -> None:
         self._project = project
@@ -134,20 +136,20 @@ class Reads:
 
     def _in(self, path: str) -> tuple[Expression, ...]:
         if path not in self._known:
-            self._known[path] = tuple(_read_in(self._project, path))
+            self._known[path] = tuple(_expressions_read(self._project, path))
         return self._known[path]
 
     @property
     def _expressions(self) -> Iterator[tuple[str, Expression]]:
-        """What is read, file by file: most questions are answered by one of the first."""
+        """The expressions read, file by file: one of the first answers most questions."""
         return ((path, each) for path in self._files for each in self._in(path))
 
     def word(self, word: str, declaration: Expression | None) -> bool:
-        """Whether an attribute or a key of that name is read anywhere, apart from where it is declared."""
-        return any(_reads(each, word) for _, each in self._expressions if not _inside(each, declaration))
+        """Whether an attribute or a key of that name is read anywhere but in its declaration."""
+        return any(_reads(each, word) for _, each in self._expressions if not _is_inside(each, declaration))
 
     def parameter(self, function: str, word: str) -> bool:
-        """Whether a function reads its parameter ``word``; one that takes all as ``**options`` may read any."""
+        """Whether a function reads its parameter ``word``; a function with ``**options`` may read any."""
         path = path_of(function)
         for definition in self._project.resolver.functions(function):
             names = [param.name for param in definition.params]
@@ -160,8 +162,9 @@ class Reads:
         return False
 
     def handed_on(self, holder: str) -> bool:
-        """Whether the object that holds an option (``Config()``, a dictionary; empty for argparse's namespace) is handed to
-        code that is not followed, or no such object is seen at all.
+        """Whether the object that holds an option escapes to code that is not followed, or no such object is seen.
+
+        The object is ``Config()``, a dictionary, or, where ``holder`` is empty, argparse's namespace.
         """
         for path, each in self._expressions:
             if not isinstance(each, Call) or any(":" in name for name in self._project.names(path, each.func)):
@@ -188,21 +191,21 @@ class Reads:
         return False
 
 
-def reads_of(project: Project, files: Sequence[str]) -> Reads:
+def option_reads(project: Project, files: Sequence[str]) -> OptionReads:
     """The reads of files of a project."""
-    return Reads(project, files)
+    return OptionReads(project, files)
 
 
-def _read_in(project: Project, path: str) -> list[Expression]:
-    """What is read in a file, in no order: expressions and what they are made of, without what is only logged, and without
-    the names of what is called.
-    """
+def _expressions_read(project: Project, path: str) -> list[Expression]:
+    """The expressions that a file reads and their parts, unordered; without what is only logged and without callees."""
     found: list[Expression] = []
-    left = [each for body in bodies(project.files[path]) for one in statements(body) for each in _read_by(one)]
+    left = [
+        each for body in bodies(project.files[path]) for one in statements(body) for each in _reading_expressions(one)
+    ]
     while left:
         expression = left.pop()
         if not isinstance(expression, Call):
-            left += parts(expression)
+            left += operands_of(expression)
         elif _is_logging(expression.func):
             continue
         else:
@@ -215,7 +218,7 @@ def _read_in(project: Project, path: str) -> list[Expression]:
     return found
 
 
-def _read_by(statement: Statement) -> Iterator[Expression]:
+def _reading_expressions(statement: Statement) -> Iterator[Expression]:
     targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
     return (each for each in expressions(statement) if not any(each is target for target in targets))
 
@@ -240,5 +243,5 @@ def _reads(expression: Expression, word: str) -> bool:
     return False
 
 
-def _inside(expression: Expression, declaration: Expression | None) -> bool:
+def _is_inside(expression: Expression, declaration: Expression | None) -> bool:
     return declaration is not None and declaration.start <= expression.start and expression.end <= declaration.end

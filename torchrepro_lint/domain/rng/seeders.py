@@ -1,8 +1,7 @@
-"""What a call of a seeder is given for a seed, and what that means.
+"""Seeders: which seed a call passes, what a missing seed means, and whether a seed is nondeterministic.
 
-Values that change from run to run, and generators that start from entropy.
-
-What makes a run matter: it leaves a result, or measures something over data.
+Nondeterministic sources are the time, entropy, addresses and hashes of strings. Also here: the relevance of a run, that
+is, whether its calls leave a result or measure something over data.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import Truth, arguments, evaluate
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import plain
+from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import is_none, within
-from torchrepro_lint.trace.framework_models import matters
+from torchrepro_lint.syntax.visitor import is_none, subexpressions
+from torchrepro_lint.trace.framework_models import trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -25,50 +24,50 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
-def seed_given(seeder: Seeder, call: Call) -> Expression | None:
-    """The seed that a call passes, None where it passes none; a name that nothing is known of where a star may."""
-    return arguments(seeder.spelling, call)(seeder.seed) if seeder.seed else None
+def passed_seed(seeder: Seeder, call: Call) -> Expression | None:
+    """The seed that a call passes; None where it passes none, an unknown name where a star argument may."""
+    return argument_reader(seeder.signature, call)(seeder.seed) if seeder.seed else None
 
 
-def from_entropy(seeder: Seeder, call: Call) -> bool:
-    """Whether a call gets no seed, or None, where that means entropy."""
-    return _meaning(seeder, call) == "entropy"
+def seeds_from_entropy(seeder: Seeder, call: Call) -> bool:
+    """Whether a call passes no seed, or None, and that means entropy."""
+    return _missing_seed_meaning(seeder, call) == "entropy"
 
 
-def families(seeder: Seeder, call: Call) -> tuple[str, ...]:
+def families_of_call(seeder: Seeder, call: Call) -> tuple[str, ...]:
     """The families that a call seeds with a number that may be the same in each run."""
-    if seeder.holds or _meaning(seeder, call) in ("entropy", "nothing"):
+    if seeder.holds or _missing_seed_meaning(seeder, call) in ("entropy", "nothing"):
         return ()
-    truth = evaluate(seeder.when, seeder.spelling, arguments(seeder.spelling, call))
+    truth = evaluate(seeder.when, seeder.signature, argument_reader(seeder.signature, call))
     return () if truth is Truth.FAILS else seeder.families
 
 
-def _meaning(seeder: Seeder, call: Call) -> str:
-    seed = seed_given(seeder, call)
+def _missing_seed_meaning(seeder: Seeder, call: Call) -> str:
+    seed = passed_seed(seeder, call)
     if seed is None:
         return seeder.default
     return seeder.none if isinstance(seed, Constant) and seed.value is None else ""
 
 
 def seeding_functions(project: ProgramIndex, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:
-    """The functions of a file, and its body, that call a seeder themselves; ``words`` are those of all that may be one."""
-    return sorted({site.function for site in project.calls_by(path, words) if _seeds(catalogue, site.names)})
+    """The functions of a file, and its body, with a direct call of a seeder; ``words`` are the last words of seeders."""
+    return sorted({site.function for site in project.calls_by(path, words) if _calls_seeder(catalogue, site.names)})
 
 
-def _seeds(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
-    """A cheap look before a function is followed."""
-    seeders = (catalogue.seeder(plain(name)) for name in names)
+def _calls_seeder(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
+    """A cheap test before a function is followed."""
+    seeders = (catalogue.seeder(without_calls(name)) for name in names)
     return any(seeder is not None and seeder.families for seeder in seeders)
 
 
-_SOURCES = re.compile(
+_NONDETERMINISTIC_SOURCES = re.compile(
     r"time\.(time|time_ns|perf_counter|perf_counter_ns|monotonic|monotonic_ns|process_time|clock)|os\.(urandom|getpid)|"
     r"uuid\.uuid[14]|secrets\.\w+|builtins\.id|random\.SystemRandom\(\)\.\w+|"
     r"datetime\.(datetime|date)\.(now|utcnow|today)|torch\.(random\.)?seed|torch\.Generator\(\)\.seed"
 )
 
 # Generators whose constructor takes entropy where it gets no seed: the position of the seed is the first.
-GENERATORS = {
+SEEDABLE_GENERATORS = {
     "numpy.random.default_rng": "np.random.default_rng",
     "numpy.random.RandomState": "np.random.RandomState",
     "numpy.random.SeedSequence": "np.random.SeedSequence",
@@ -82,8 +81,10 @@ GENERATORS = {
 SEED_WORDS = ("seed", "entropy", "x", "a", "new_seed", "key")
 
 
-def seed_argument(call: Call) -> Expression | None:
-    """The seed that a call passes: its first argument, or one by a seed's name. Raises LookupError for ``*`` and ``**``."""
+def generator_seed(call: Call) -> Expression | None:
+    """The seed of a generator's construction: its first argument, or one named like a seed. LookupError for ``*`` and
+    ``**``.
+    """
     for arg in call.args:
         if arg.star:
             raise LookupError
@@ -92,10 +93,10 @@ def seed_argument(call: Call) -> Expression | None:
     return None
 
 
-def is_absent(names: Names, path: str, call: Call) -> bool:
-    """Whether a call gets no seed, or None whatever the program does."""
+def lacks_seed(names: Names, path: str, call: Call) -> bool:
+    """Whether a call passes no seed, or None on every path."""
     try:
-        seed = seed_argument(call)
+        seed = generator_seed(call)
     except LookupError:
         return False
     if seed is None:
@@ -103,36 +104,36 @@ def is_absent(names: Names, path: str, call: Call) -> bool:
     return all(is_none(value) for _, value in names.values(path, seed))
 
 
-def changing_source(names: Names, path: str, expression: Expression) -> str | None:
-    """What makes a value change between runs, ``time.time``; None unless every value that it may have does."""
+def nondeterministic_source(names: Names, path: str, expression: Expression) -> str | None:
+    """The source that makes a value change between runs, ``time.time``; None unless every possible value has one."""
     found: list[str | None] = []
-    for file, value in names.made(path, expression):
+    for file, value in names.values_through_calls(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
             return None  # one of the alternatives may be the user's seed
-        found.append(_source(names, file, value, set()))
+        found.append(_first_source(names, file, value, set()))
     return found[0] if found and None not in found else None
 
 
-def _source(names: Names, path: str, value: Expression, seen: set[int]) -> str | None:
-    """The first source in a value; what was ``seen`` is not followed again: ``seed = int(seed)`` leads to itself."""
+def _first_source(names: Names, path: str, value: Expression, seen: set[int]) -> str | None:
+    """The first nondeterministic source in a value; ``seen`` stops cycles such as ``seed = int(seed)``."""
     seen.add(id(value))
-    for each in within(value):
+    for each in subexpressions(value):
         if isinstance(each, Call):
             for name in names.names(path, each.func):
-                if _SOURCES.fullmatch(name):
+                if _NONDETERMINISTIC_SOURCES.fullmatch(name):
                     return name.replace("()", "")
                 if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value, set()):
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
             for file, inner in names.values(path, each):
                 follow = isinstance(inner, Call) and id(inner) not in seen
-                if follow and (source := _source(names, file, inner, seen)) is not None:
+                if follow and (source := _first_source(names, file, inner, seen)) is not None:
                     return source
     return None
 
 
 def _hashes_text(names: Names, path: str, expression: Expression, seen: set[int]) -> bool:
-    """A string, whose hash changes with ``PYTHONHASHSEED``: a literal, an f-string, ``str(...)`` and the like."""
+    """Whether the argument of ``hash`` is a string, whose hash depends on ``PYTHONHASHSEED``."""
     if id(expression) in seen:
         return False
     seen.add(id(expression))
@@ -161,19 +162,21 @@ _SAVING_METHODS = frozenset(
 _OPTIMIZER_WORD = re.compile(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
 
 
-_LOGGING = frozenset({"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"})
+_LOGGING_METHODS = frozenset(
+    {"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"}
+)
 _METRIC = re.compile(
     r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
     r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
 )
 # What a run over random numbers calls, too: nothing of this reads data.
-_PLAIN = frozenset(
+_PACKAGES_WITHOUT_DATA = frozenset(
     {"torch", "torchvision", "torchaudio", "timm", "einops", "numpy", "math", "builtins", "time", "datetime", "random"}
     | {"typing", "functools", "collections", "itertools", "copy", "abc", "logging", "warnings", "os", "sys", "gc", "re"}
     | {"operator", "string", "dataclasses", "enum", "inspect", "types", "contextlib", "traceback", "pprint", "cv2"}
     | {"thop", "torchsummary", "torchinfo", "fvcore", "ptflops", "torchstat", "torch_scatter", "torch_sparse"}
 )
-_READING = re.compile(
+_DATA_READERS = re.compile(
     r"builtins\.(open|input)|torch\.(load|hub\.\w+)|numpy\.(load\w*|genfromtxt|memmap|from(file|regex|txt|string))|cv2\.imread|"
     r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
 )
@@ -186,33 +189,33 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
             return True
         if ":" in name and set(names.ancestry(name)) & loader_names():
             return True
-    if matters(called):
+    if trains_or_measures(called):
         return True
-    word, receiver = method(call.func)
+    word, receiver = method_and_receiver(call.func)
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
 
 
 def logs_metric(called: tuple[str, ...], call: Call) -> bool:
-    """Whether a call prints or logs a metric, by its texts and the words of its variables."""
+    """Whether a call prints or logs a metric, by its literals and the names of its variables."""
     return may_log(called, call) and any(_METRIC.search(text) for text in _texts(call))
 
 
 def may_log(called: tuple[str, ...], call: Call) -> bool:
     """Whether a call prints or logs."""
-    return called == ("builtins.print",) or method(call.func)[0] in _LOGGING
+    return called == ("builtins.print",) or method_and_receiver(call.func)[0] in _LOGGING_METHODS
 
 
 def reads_data(called: Iterable[str]) -> bool:
-    """Whether a call may bring data: any into a package that is not known to have none."""
+    """Whether a call may read data: any call into a package that is not known to read none."""
     return any(
-        _READING.fullmatch(name) or name.partition(".")[0] not in _PLAIN
+        _DATA_READERS.fullmatch(name) or name.partition(".")[0] not in _PACKAGES_WITHOUT_DATA
         for name in called
         if ":" not in name and not name.startswith("?")
     )
 
 
-def method(func: Expression) -> tuple[str, str]:
-    """The method's word, and the last word of what it is called on."""
+def method_and_receiver(func: Expression) -> tuple[str, str]:
+    """The method's name, and the last word of its receiver."""
     match func:
         case Ref(roots=roots, path=(*before, word)):
             return word, before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
@@ -224,7 +227,7 @@ def method(func: Expression) -> tuple[str, str]:
 def _texts(call: Call) -> Iterator[str]:
     """The literal texts and the words of variables in the arguments of a call."""
     for arg in call.args:
-        for each in within(arg.value):
+        for each in subexpressions(arg.value):
             if isinstance(each, Constant) and isinstance(each.value, str):
                 yield each.value
             elif isinstance(each, Ref):

@@ -1,11 +1,10 @@
-"""Where a project's cache lies, and files in it that are whole, this tool's own, or not there.
+"""The signed cache directory of a project: each file in it is whole and written by this user's copy of the tool, or it is a miss.
 
-Whatever goes wrong with a cache is a miss: a full disk, a read-only directory, a damaged file, another process writing. What
-is read was written by this user's copy of the tool: each file begins with a digest under a key. The key lies in the user's
-cache directory, or beside a cache that ``--cache-dir`` puts outside the tree; never in the tree, where a clone could bring
-both along. The tree is the project, the checkout that it lies in, and the directory that the tool is started in.
+A full disk, a read-only directory, a damaged file or another process that writes are all misses. Each file begins with a digest under
+a key. The key lies in the user's cache directory, or beside a cache that ``--cache-dir`` puts outside the tree; never in the tree, where
+a clone could bring both along. The tree is the project, the checkout that it lies in, and the directory that the tool is started in.
 
-What a cached answer depends on beside the files of a project: this copy of the tool, Python, libcst.
+``tool_stamp`` identifies what cached answers depend on besides the project: this copy of the tool, Python and libcst.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from typing import NamedTuple
 
 from torchrepro_lint import __version__
 
-VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
-# All projects together; the ones that were not used for longest go first.
-MOST_BYTES = 1 << 30
+CACHE_DIR_VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
+# The limit for the caches of all projects; the least recently used are removed first.
+MAX_BYTES = 1 << 30
 _KEY = "key"
-SIGNED = 32
+SIGNATURE_BYTES = 32
 
 
 class Cache(NamedTuple):
@@ -38,26 +37,30 @@ class Cache(NamedTuple):
     key: bytes
 
     def read(self, name: str) -> bytes | None:
-        """What was written under a name; None where there is nothing, or nothing that this user wrote."""
+        """The data stored under a name; None if there is none, or none with this user's signature."""
         try:
             data = self.path(name).read_bytes()
         except OSError:
             return None
-        return data[SIGNED:] if secrets.compare_digest(data[:SIGNED], self.sign(name, data[SIGNED:])) else None
+        return (
+            data[SIGNATURE_BYTES:]
+            if secrets.compare_digest(data[:SIGNATURE_BYTES], self.sign(name, data[SIGNATURE_BYTES:]))
+            else None
+        )
 
     def path(self, name: str) -> Path:
-        """The file under a name, which can be opened; raises ``OSError`` where it is none: a device would never end."""
+        """The path of a stored file; raises ``OSError`` if it is no regular file, since reading a device may never end."""
         found = Path(self.place, name)
         if not found.is_file():
             raise FileNotFoundError(name)
         return found
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file in one step, as far as that is possible."""
+        """Sign data and write it atomically; errors are ignored."""
         self.replace(name, self.sign(name, data) + data)
 
     def replace(self, name: str, data: bytes) -> bool:
-        """The same for data that is signed already; whether it was written."""
+        """Write data atomically that is signed already; whether it was written."""
         try:
             self.place.mkdir(parents=True, exist_ok=True)
             _replace(Path(self.place, name), data)
@@ -66,51 +69,51 @@ class Cache(NamedTuple):
         return True
 
     def sign(self, name: str, data: bytes) -> bytes:
-        """The digest under the key of what is stored under a name."""
-        return blake2b(name.encode() + b"\0" + data, key=self.key, digest_size=SIGNED).digest()
+        """The signature of data under a name: a keyed digest."""
+        return blake2b(name.encode() + b"\0" + data, key=self.key, digest_size=SIGNATURE_BYTES).digest()
 
 
 def open_cache(root: str, asked: str | None = None) -> Cache | None:
     """The cache of the project at ``root``: below ``asked``, else below ``TORCHREPRO_LINT_CACHE_DIR``, else the user's.
 
-    None where no key can be had, and where a link in the tree leads what would be written in it out of it.
+    None if there is no key, or if a link in the tree leads from the cache directory out of the tree.
     """
     top = directory(asked)
     place = top / blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
-    own, trees = user_directory(), _trees(root)
-    if top != own and any(_leads_out(place, tree) for tree in trees):
+    own, trees = user_directory(), _untrusted_trees(root)
+    if top != own and any(_links_out_of(place, tree) for tree in trees):
         return None
     key = _key(own if any(_is_below(top, tree) for tree in trees) else top)
     return Cache(place, key) if key else None
 
 
 def directory(asked: str | None) -> Path:
-    """Where the caches of all projects lie."""
-    given = asked or os.environ.get(VARIABLE)
+    """The directory of the caches of all projects."""
+    given = asked or os.environ.get(CACHE_DIR_VARIABLE)
     return Path(given).absolute() if given else user_directory()
 
 
 def user_directory() -> Path:
-    """The tool's directory among the user's caches, by the custom of the system."""
+    """The tool's directory among the user's caches, as the platform defines it."""
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("torchrepro-lint", appauthor=False))
 
 
 def clean(asked: str | None = None) -> int:
-    """Remove the caches of all projects; how many there were. What is not a cache is left alone."""
+    """Remove the caches of all projects, and nothing else; returns their number."""
     removed = 0
-    for place in _places(directory(asked)):
+    for place in _project_caches(directory(asked)):
         with contextlib.suppress(OSError):
             shutil.rmtree(place)
             removed += 1
     return removed
 
 
-def trim(top: Path, most: int = MOST_BYTES) -> None:
-    """Remove the caches that were not used for longest, until all together have at most that many bytes."""
+def trim(top: Path, most: int = MAX_BYTES) -> None:
+    """Evict the least recently used caches, until all together have at most ``most`` bytes."""
     with contextlib.suppress(OSError):
-        sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in _places(top)}
+        sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in _project_caches(top)}
         for place in sorted(sizes, key=lambda each: each.stat().st_mtime):
             if sum(sizes.values()) <= most:
                 return
@@ -118,7 +121,7 @@ def trim(top: Path, most: int = MOST_BYTES) -> None:
             del sizes[place]
 
 
-def _places(top: Path) -> list[Path]:
+def _project_caches(top: Path) -> list[Path]:
     """The caches of projects: directories named by 20 hexadecimal digits."""
     try:
         found = [each for each in top.iterdir() if each.is_dir() and not each.is_symlink()]
@@ -127,8 +130,8 @@ def _places(top: Path) -> list[Path]:
     return sorted(each for each in found if len(each.name) == 20 and set(each.name) <= set("0123456789abcdef"))
 
 
-def _trees(root: str) -> tuple[Path, ...]:
-    """Where what came with a clone may lie: the project, the checkout around it, and where the tool was started."""
+def _untrusted_trees(root: str) -> tuple[Path, ...]:
+    """The trees that may hold files of a clone: the project, the checkout around it, and the current directory."""
     checkouts = [each for each in (Path(root), *Path(root).parents) if Path(each, ".git").exists()]
     found = [Path(root), *checkouts[-1:]]
     with contextlib.suppress(OSError):  # the current directory may have gone
@@ -137,34 +140,34 @@ def _trees(root: str) -> tuple[Path, ...]:
 
 
 def _is_below(place: Path, tree: Path) -> bool:
-    """Whether a place is in a tree, as it is written or as links have it."""
+    """Whether a path is in a tree, as written or after resolving links."""
     return place.is_relative_to(tree) or _resolved(place).is_relative_to(_resolved(tree))
 
 
-def _leads_out(place: Path, tree: Path) -> bool:
-    """Whether a place that is written as one in a tree is another by a link in it."""
+def _links_out_of(place: Path, tree: Path) -> bool:
+    """Whether a path that is written as one in a tree leads out of it by a link."""
     return place.is_relative_to(tree) and not _resolved(place).is_relative_to(_resolved(tree))
 
 
 def _resolved(place: Path) -> Path:
-    """Where links lead; of those that lead in a circle, nowhere else."""
+    """The path with links resolved; a circular link stays as it is."""
     return Path(os.path.realpath(place))
 
 
 def _key(place: Path) -> bytes | None:
-    """The key in a directory, made when it is first asked for; of two that are made at once, one stays."""
+    """The key in a directory, created at first use; if two processes create one at once, one key wins."""
     path = place / _KEY
     with contextlib.suppress(OSError):
         if not path.exists():
             place.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(prefix=".", dir=place)  # readable by its owner alone
             with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(SIGNED))
+                file.write(secrets.token_bytes(SIGNATURE_BYTES))
             with contextlib.suppress(FileExistsError):
                 os.link(temporary, path)
             os.unlink(temporary)
         key = path.read_bytes() if path.is_file() else b""
-        return key if len(key) == SIGNED else None
+        return key if len(key) == SIGNATURE_BYTES else None
     return None
 
 
@@ -182,7 +185,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 @cache
 def tool_stamp() -> str:
-    """Differs between any two copies of the tool, interpreters or releases of libcst that may answer differently."""
+    """A version stamp of cached data: it differs between copies of the tool, interpreters and releases of libcst."""
     here = Path(__file__).parents[2]
     libcst = find_spec("libcst")
     folders = [found for found, _, _ in os.walk(here) if not found.endswith("__pycache__")]
@@ -193,7 +196,7 @@ def tool_stamp() -> str:
 
 
 def _states(folder: str) -> list[str]:
-    """A line for each file of a folder: enough to tell an edited one, without reading it."""
+    """A line with size and time for each file of a folder, which an edit changes."""
     try:
         with os.scandir(folder) as entries:
             found = sorted((each.path, each.stat()) for each in entries if each.name.endswith((".py", ".toml")))

@@ -1,6 +1,7 @@
-"""The facts of a project's files in one file of its cache: a table that is read at once, and facts that are when asked for.
+"""The file store: the facts of a project's files in one cache file, and paging, which keeps facts compressed in memory until needed.
 
-Facts in little room, until they are asked for: of a project's parts one is looked into at a time.
+The table of the cache file is read at once, facts when they are asked for. Paging pays because one component of a project is looked into
+at a time.
 """
 
 from __future__ import annotations
@@ -14,50 +15,50 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
-from torchrepro_lint.engine.store.cache import SIGNED, Cache, tool_stamp, trim
-from torchrepro_lint.source.files import State, digest, unchanged
-from torchrepro_lint.syntax.file_encoding import from_text, to_text
-from torchrepro_lint.syntax.serialization import packed, summary_from, summary_json, unpacked
+from torchrepro_lint.engine.store.cache import SIGNATURE_BYTES, Cache, tool_stamp, trim
+from torchrepro_lint.source.files import FileSignature, digest, unchanged
+from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
+from torchrepro_lint.syntax.serialization import pickled, summary_from, summary_json, unpickled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchrepro_lint.syntax.nodes import Facts, Summary
+    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
 _NAME = "facts"
 _LENGTH = 8
 
 
-class Packed(NamedTuple):
-    """A file's facts as they are stored, with their summary."""
+class PackedFacts(NamedTuple):
+    """A file's facts as they are stored: the summary as JSON, the rest compressed."""
 
     summary: Any
     blob: bytes
 
 
-def pack_facts(facts: Facts) -> Packed | None:
-    """Facts, ready to be stored; None for those that are nested too deeply to be written down."""
+def pack_facts(facts: SyntaxTree) -> PackedFacts | None:
+    """Serialise facts for the store; None if they are nested too deeply."""
     try:
-        text = to_text(facts)
-        return Packed(summary_json(facts.summary), zlib.compress(text.encode("ascii"), 1))
+        text = encode_tree(facts)
+        return PackedFacts(summary_json(facts.summary), zlib.compress(text.encode("ascii"), 1))
     except RecursionError:
         return None
 
 
-class Pack:
-    """The facts that the last run over a project left; empty where there are none that this copy of the tool made.
+class FileStore:
+    """The file store of a project: the facts that the last run left; empty unless this copy of the tool wrote them.
 
-    Those of each ``parser`` of the settings lie in a file of their own.
+    Each ``parser`` of the settings has a file of its own.
     """
 
     def __init__(self, cache: Cache, parser: str = "auto") -> None:
         self._cache = cache
         self._name = _NAME if parser == "auto" else f"{_NAME}-{parser}"
-        self._table, self._start = _opened(cache, self._name)
-        self._summaries: dict[str, Summary] = {}
+        self._table, self._start = _open_table(cache, self._name)
+        self._summaries: dict[str, ModuleSummary] = {}
 
-    def digest(self, path: str, seen: State) -> str | None:
+    def digest(self, path: str, seen: FileSignature) -> str | None:
         """The digest of a file that has not changed since the last run; None where it may have."""
         known = self._table["files"].get(path)
         if known is None or not unchanged(seen, known[:4], self._table["made"]):
@@ -65,33 +66,33 @@ class Pack:
         found: str = known[4]
         return found if found in self._table["facts"] else None
 
-    def known(self, path: str) -> tuple[State, str] | None:
-        """What is stored of a file, changed or not: its state and digest."""
+    def known(self, path: str) -> tuple[FileSignature, str] | None:
+        """The stored state and digest of a file, changed or not."""
         known = self._table["files"].get(path)
-        return (State(*known[:4]), known[4]) if known is not None and known[4] in self._table["facts"] else None
+        return (FileSignature(*known[:4]), known[4]) if known is not None and known[4] in self._table["facts"] else None
 
     @property
     def digests(self) -> frozenset[str]:
         """The digests of all stored facts."""
         return frozenset(self._table["facts"])
 
-    def summary(self, digest: str) -> Summary | None:
+    def summary(self, digest: str) -> ModuleSummary | None:
         """The summary of the facts under a digest, if there are any."""
         summary = self._summaries.get(digest)
         if summary is None and (known := self._table["facts"].get(digest)):
             summary = self._summaries[digest] = summary_from(known[3])
         return summary
 
-    def facts(self, digest: str) -> Facts:
+    def facts(self, digest: str) -> SyntaxTree:
         """The facts under a digest; raises ``ValueError`` where they cannot be read."""
         try:
             summary = self.summary(digest)
             assert summary is not None
-            return from_text(zlib.decompress(self._blob(digest)).decode("ascii"), summary)
+            return decode_tree(zlib.decompress(self._blob(digest)).decode("ascii"), summary)
         except (zlib.error, KeyError, OSError) as error:
             raise ValueError(f"no facts: {error}") from error
 
-    def update(self, files: Mapping[str, tuple[State, str]], fresh: Mapping[str, Packed]) -> None:
+    def update(self, files: Mapping[str, tuple[FileSignature, str]], fresh: Mapping[str, PackedFacts]) -> None:
         """Store the facts of ``files`` (state and digest by path): the ``fresh`` ones, the others as they are."""
         unchanged = {path: [*seen, name] for path, (seen, name) in files.items()}
         if not fresh and unchanged == self._table["files"]:
@@ -106,14 +107,14 @@ class Pack:
                 offset += len(stored.blob)
         self._write({"stamp": tool_stamp(), "made": time.time_ns(), "files": unchanged, "facts": known}, blobs)
 
-    def _packed(self, name: str) -> Packed | None:
+    def _packed(self, name: str) -> PackedFacts | None:
         try:
-            return Packed(self._table["facts"][name][3], self._blob(name))
+            return PackedFacts(self._table["facts"][name][3], self._blob(name))
         except (KeyError, ValueError, OSError):
             return None
 
     def _blob(self, name: str) -> bytes:
-        """What is stored under a digest. Another run may have written the file anew: then it is damaged for this one."""
+        """The blob stored under a digest; raises ``ValueError`` if it does not match, as after another run rewrote the file."""
         offset, length, check, _ = self._table["facts"][name]
         with open(self._cache.path(self._name), "rb") as file:
             file.seek(self._start + offset)
@@ -126,15 +127,15 @@ class Pack:
         header = json.dumps(table, separators=(",", ":")).encode("ascii")
         signed = self._cache.sign(self._name, header) + len(header).to_bytes(_LENGTH, "big") + header
         if self._cache.replace(self._name, b"".join((signed, *blobs))):
-            # From here on facts are where they stand in the new file.
+            # From now on offsets refer to the new file.
             self._table, self._start = table, len(signed)
         trim(self._cache.place.parent)
 
 
-def _opened(cache: Cache, name: str) -> tuple[dict[str, Any], int]:
-    """The table of the file, and where the facts begin."""
+def _open_table(cache: Cache, name: str) -> tuple[dict[str, Any], int]:
+    """The table of the cache file, and the offset at which the facts begin."""
     with contextlib.suppress(OSError), open(cache.path(name), "rb") as file:
-        signature = file.read(SIGNED)
+        signature = file.read(SIGNATURE_BYTES)
         length = int.from_bytes(file.read(_LENGTH), "big")
         header = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
         if header and signature == cache.sign(name, header):
@@ -144,41 +145,41 @@ def _opened(cache: Cache, name: str) -> tuple[dict[str, Any], int]:
     return {"stamp": "", "made": 0, "files": {}, "facts": {}}, 0
 
 
-_FIELDS = ("body", "functions", "classes", "assigned", "imports_end")
+_PAGED_FIELDS = ("body", "functions", "classes", "assigned", "imports_end")
 
 
-def put_away(facts: Facts) -> Facts:
-    """The same facts, of which all but the summary is read back when it is asked for; themselves where they are nested too
-    deeply to be written down.
+def page_out(facts: SyntaxTree) -> SyntaxTree:
+    """Page out facts: all but the summary is compressed until it is asked for. Facts that are nested too deeply are returned
+    unchanged.
     """
     try:
-        data = packed([getattr(facts, each) for each in _FIELDS])
+        data = pickled([getattr(facts, each) for each in _PAGED_FIELDS])
     except RecursionError:
         return facts
-    return cast("Facts", PutAwayFacts(facts.summary, compress(data, 1)))
+    return cast("SyntaxTree", PagedFacts(facts.summary, compress(data, 1)))
 
 
-def stay(facts: object) -> None:
-    """If facts were put away, read them back for good."""
-    if isinstance(facts, PutAwayFacts):
+def page_in(facts: object) -> None:
+    """Page in facts for good, if they are paged out."""
+    if isinstance(facts, PagedFacts):
         facts.keep()
 
 
-def let_go(facts: object) -> None:
-    """Of facts that can be had again, let go of what was read back since."""
-    if isinstance(facts, ReadBack):
-        facts.let_go()
+def evict(facts: object) -> None:
+    """Evict what was loaded of lazy facts; it is loaded again when asked for."""
+    if isinstance(facts, LazyFacts):
+        facts.evict()
 
 
-class ReadBack:
-    """Facts that lie elsewhere, and are read when they are asked for."""
+class LazyFacts:
+    """Facts that are loaded when they are asked for."""
 
-    def let_go(self) -> None:
-        """Forget what was read: the next time it is made anew, of other records."""
+    def evict(self) -> None:
+        """Forget what was loaded: the next load makes new records."""
 
 
-class PutAwayFacts(ReadBack):
-    """``Facts`` that were put away."""
+class PagedFacts(LazyFacts):
+    """Facts that are paged out: compressed in memory."""
 
     def __init__(self, summary: Any, data: bytes) -> None:
         self.summary = summary
@@ -186,30 +187,30 @@ class PutAwayFacts(ReadBack):
 
     @property
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """As ``Summary`` has them."""
-        return cast("Facts", self).summary.exports
+        """See ``Summary``."""
+        return cast("SyntaxTree", self).summary.exports
 
     def calling(self, _word: str) -> Sequence[int | None]:
         """See ``Facts``."""
         return (None,)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _FIELDS or self._data is None:
+        if name not in _PAGED_FIELDS or self._data is None:
             raise AttributeError(name)
         self.read()
         return vars(self)[name]
 
     def read(self) -> None:
-        """Read all of it back."""
+        """Load all fields."""
         if self._data is not None and "body" not in vars(self):
-            vars(self).update(zip(_FIELDS, unpacked(decompress(self._data)), strict=True))
+            vars(self).update(zip(_PAGED_FIELDS, unpickled(decompress(self._data)), strict=True))
 
     def keep(self) -> None:
-        """Read it back for good."""
+        """Load all fields and drop the compressed copy."""
         self.read()
         self._data = None
 
-    def let_go(self) -> None:
+    def evict(self) -> None:
         if self._data is not None:
-            for each in _FIELDS:
+            for each in _PAGED_FIELDS:
                 vars(self).pop(each, None)

@@ -1,9 +1,7 @@
-"""The answers of a link as JSON can hold them, for a cache; each with what it was worked out from, as one number.
+"""The durable query store: memo tables of a component's queries, saved with their dependencies and revalidated in the next process.
 
-What one run leaves for the next: answers about each part of a project, with what they were worked out from.
-
-The next run takes them up in a link of the files as they were then, which is told of what has changed since (see ``link``).
-So an answer is taken over where an editor's server would have kept it, and worked out again where not.
+The next run restores the answers in a link of the files as they were, then applies the changes since. So an answer survives exactly
+where it would survive in a running server.
 """
 
 from __future__ import annotations
@@ -16,162 +14,169 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.domain.programs import Link, reached
+from torchrepro_lint.domain.programs import Database, program_summary
 from torchrepro_lint.engine.store.cache import tool_stamp
-from torchrepro_lint.resolve.call_sites import Calls, Mentions, Place
+from torchrepro_lint.resolve.call_sites import CallPlace, FileCalls, Mentions
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.trace import Outcome, Outcomes
+from torchrepro_lint.trace.trace import EventTargets, EventTargetTable
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.checker import Checker
-    from torchrepro_lint.engine.read_project import Readings
+    from torchrepro_lint.engine.read_project import ParsedProject
     from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.resolve.search_path import ModuleTree
-    from torchrepro_lint.syntax.nodes import Facts
+    from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
-def packed(value: Any) -> bytes:
-    """What JSON can hold, records as lists, in few bytes."""
+def compress_json(value: Any) -> bytes:
+    """Compressed JSON of a value; records become lists."""
     text = json.dumps(value, separators=(",", ":"), check_circular=False, default=fields)
     return zlib.compress(text.encode("ascii"), 1)
 
 
-def unpacked(data: bytes) -> Any:
-    """What was ``packed``."""
+def decompress_json(data: bytes) -> Any:
+    """The value that ``compress_json`` was given."""
     return json.loads(zlib.decompress(data))
 
 
-class _Kind(NamedTuple):
-    """How answers of a type are written and read."""
+class _Codec(NamedTuple):
+    """How answers of one type are encoded and decoded; ``tag`` names the type in the file."""
 
+    tag: str
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if type(value) is list else value
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if type(value) is list else value
 
 
-def _calls(value: Any) -> Calls:
-    told, untold, methods, named = value
-    return Calls(_places(told), _places(untold), methods, named)
+def _read_calls(value: Any) -> FileCalls:
+    known, unknown, methods, named = value
+    return FileCalls(_read_places(known), _read_places(unknown), methods, named)
 
 
-def _places(of: dict[str, list[Any]]) -> dict[str, tuple[Place, ...]]:
-    return {name: tuple([Place(*each) for each in places]) for name, places in of.items()}
+def _read_places(of: dict[str, list[Any]]) -> dict[str, tuple[CallPlace, ...]]:
+    return {name: tuple([CallPlace(*each) for each in places]) for name, places in of.items()}
 
 
-_KINDS: dict[str, _Kind] = {
-    "bool": _Kind(bool, bool),
-    "frozenset": _Kind(sorted, frozenset),
-    "Mentions": _Kind(lambda it: [it.paths, sorted(it.words)], lambda it: Mentions(tuple(it[0]), frozenset(it[1]))),
-    "tuple": _Kind(list, _tuples),
+_CODECS: dict[type, _Codec] = {
+    bool: _Codec("bool", bool, bool),
+    frozenset: _Codec("frozenset", sorted, frozenset),
+    Mentions: _Codec(
+        "Mentions", lambda it: [it.paths, sorted(it.words)], lambda it: Mentions(tuple(it[0]), frozenset(it[1]))
+    ),
+    tuple: _Codec("tuple", list, _as_tuples),
 }
+_DECODERS = {codec.tag: codec.read for codec in _CODECS.values()}
 
 
-def written(of: Link) -> tuple[list[Any], list[Any]]:
-    """The answers of a link and the programs, as ``packed`` takes them; what each was worked out from is one number."""
+def encode_answers(of: Database) -> tuple[list[Any], list[Any]]:
+    """The memoised answers and programs of a database as JSON values; the dependencies of each are one number, in hexadecimal."""
     answers = [
-        [name, type(answer).__name__, _KINDS[type(answer).__name__].write(answer), f"{seen:x}", sorted(words)]
-        for name, answer, seen, words in of.answers.known()
-        if type(answer).__name__ in _KINDS
+        [name, codec.tag, codec.write(answer), f"{seen:x}", sorted(words)]
+        for name, answer, seen, words in of.answers.entries()
+        if (codec := _CODECS.get(type(answer))) is not None
     ]
     programs = [
         [entries, [[sorted(each.functions), each.accelerated] for each in found], f"{seen:x}"]
-        for entries, found, seen in sorted(of.reached.known(), key=lambda each: each[0][0].path)
+        for entries, found, seen in sorted(of.reached.entries(), key=lambda each: each[0][0].path)
     ]
     return answers, programs
 
 
-def take_up(into: Link, answers: list[Any], programs: list[Any]) -> None:
-    """Let a link of files that say the same know what was ``written``."""
-    for name, kind, answer, seen, words in answers:
-        into.answers.enter(name, _KINDS[kind].read(answer), int(seen, 16), frozenset(words))
+def restore_answers(into: Database, answers: list[Any], programs: list[Any]) -> None:
+    """Restore what ``encode_answers`` gave in a database of the same files."""
+    for name, tag, answer, seen, words in answers:
+        into.answers.restore(name, _DECODERS[tag](answer), int(seen, 16), frozenset(words))
     for entries, found, seen in programs:
         key = tuple(Entry(path, function, tuple(before)) for path, function, before in entries)
-        into.reached.enter(key, tuple(reached(functions, accelerated=fast) for functions, fast in found), int(seen, 16))
+        into.reached.restore(
+            key, tuple(program_summary(functions, accelerated=fast) for functions, fast in found), int(seen, 16)
+        )
 
 
-class _Answers(Protocol):
-    """Answers by words, as ``Kept`` has them."""
+class _MemoTable(Protocol):
+    """A memo table whose keys are words."""
 
-    def known(self) -> Sequence[tuple[str, Any, int]]: ...
+    def entries(self) -> Sequence[tuple[str, Any, int]]: ...
 
-    def enter(self, key: str, answer: Any, seen: int, /) -> None: ...
+    def restore(self, key: str, answer: Any, seen: int, /) -> None: ...
 
 
-class _Table(NamedTuple):
-    """Answers by words: where a link has them, and what makes one of what JSON gave."""
+class _StoredTable(NamedTuple):
+    """A stored memo table: where a database has it, and how an answer is decoded."""
 
-    of: Callable[[Link], _Answers]
+    of: Callable[[Database], _MemoTable]
     read: Callable[[Any], Any]
 
 
-# They are read when the first of them is asked for.
-TABLES: dict[str, _Table] = {
-    "above": _Table(lambda link: link.names.above, tuple),
-    "calls": _Table(lambda link: link.calls, _calls),
-    "decorated": _Table(lambda link: link.names.registry.decorated, _tuples),
-    "imported": _Table(lambda link: link.names.modules.imports, tuple),
-    "outcomes": _Table(
-        lambda link: Outcomes(link.runs.outcomes),
-        lambda it: Outcome(tuple(it[0]), it[1], it[2], tuple(it[3])),
+# Tables that are loaded when their first answer is asked for. The names are those of their cache files.
+TABLES: dict[str, _StoredTable] = {
+    "above": _StoredTable(lambda link: link.names.above, tuple),
+    "calls": _StoredTable(lambda link: link.calls, _read_calls),
+    "decorated": _StoredTable(lambda link: link.names.registry.decorated, _as_tuples),
+    "imported": _StoredTable(lambda link: link.names.modules.imports, tuple),
+    "outcomes": _StoredTable(
+        lambda link: EventTargetTable(link.runs.outcomes),
+        lambda it: EventTargets(tuple(it[0]), it[1], it[2], tuple(it[3])),
     ),
-    "runs": _Table(lambda link: link.names.calls_of.answers, _tuples),
+    "runs": _StoredTable(lambda link: link.names.call_graph.answers, _as_tuples),
 }
 
 
-def written_table(of: Link, name: str) -> list[Any]:
-    """The answers of one of ``TABLES``, as ``packed`` takes them; few differ in what they were worked out from."""
-    rows = sorted(TABLES[name].of(of).known(), key=lambda row: row[0])
+def encode_table(of: Database, name: str) -> list[Any]:
+    """One of ``TABLES`` as JSON values; dependencies are numbered, since few answers differ in them."""
+    rows = sorted(TABLES[name].of(of).entries(), key=lambda row: row[0])
     seen = {each: number for number, each in enumerate(sorted({seen for _, _, seen in rows}))}
     return [[f"{each:x}" for each in seen], [[word, answer, seen[of]] for word, answer, of in rows]]
 
 
-def recall(into: Link, name: str, table: Any) -> int:
-    """Let a link know what ``written_table`` gave, but for what has changed since; how many answers that are."""
+def restore_table(into: Database, name: str, table: Any) -> int:
+    """Restore a table but for answers whose dependencies have changed; returns the number of restored answers."""
     kept, read = TABLES[name].of(into), TABLES[name].read
     seen = [int(each, 16) for each in table[0]]
     still = [(word, answer, seen[of]) for word, answer, of in table[1] if not seen[of] & into.changed]
     for word, answer, each in still:
-        kept.enter(word, read(answer), each)
+        kept.restore(word, read(answer), each)
     return len(still)
 
 
 _NAME = "answers"
-# Tables that are large, or seldom asked for, are written by themselves, and anew when so many answers had to be worked out
-# again.
-_MOST = 40
-# Answers that are found by words take less time to work out than to write down.
-_BY_WORDS = ("torch", "mentioning ", "holding ")
+# Tables have files of their own, which are rewritten after so many answers had to be recomputed.
+_MAX_RECOMPUTED = 40
+# Queries by identifier: cheaper to recompute than to store.
+_CHEAP_QUERIES = ("torch", "mentioning ", "holding ")
 
 
-class Carried:
-    """What the last run worked out about the parts of a project, and what is left for the next."""
+class QueryStore:
+    """The query store: answers of the last run about each component, and the answers to store for the next."""
 
-    def __init__(self, checker: Checker, readings: Readings, cache: Cache) -> None:
+    def __init__(self, checker: Checker, readings: ParsedProject, cache: Cache) -> None:
         self._checker = checker
         self._readings = readings
         self._cache = cache
-        self._parts: dict[Sequence[str], _Part] = {}
+        self._components: dict[Sequence[str], _ComponentStore] = {}
 
-    def link(self, facts: Mapping[str, Facts], tree: ModuleTree) -> Link:
-        """The link of a part, ``tree`` being that of the whole project."""
+    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
+        """The database of a component; ``tree`` is the module tree of the whole project."""
         paths = tuple(facts)
         own = self._readings._replace(digests={path: self._readings.digests[path] for path in paths})
-        part = self._parts[paths] = _Part(self._checker, own, self._cache, tree, _key(paths), facts)
-        return part.link
+        component = self._components[paths] = _ComponentStore(
+            self._checker, own, self._cache, tree, _component_key(paths), facts
+        )
+        return component.link
 
     def leave(self, paths: Sequence[str]) -> None:
-        """Write down what is known of a part, if it was linked."""
-        if (part := self._parts.pop(paths, None)) is not None:
-            part.leave()
+        """Store the answers about a component, if it was linked."""
+        if (component := self._components.pop(paths, None)) is not None:
+            component.leave()
 
-    def forget_others(self, parts: Collection[Sequence[str]]) -> None:
-        """Remove what was written down of parts that are none any more."""
-        known = {_key(paths) for paths in parts}
+    def forget_others(self, components: Collection[Sequence[str]]) -> None:
+        """Remove the files of components that no longer exist."""
+        known = {_component_key(paths) for paths in components}
         for path in self._cache.place.glob("*-*"):
             name, _, key = path.name.rpartition("-")
             if name in (_NAME, *TABLES) and key not in known:
@@ -179,35 +184,36 @@ class Carried:
                     path.unlink()
 
 
-class _Part:
-    """The link of a part, with what the last run worked out about it; ``key`` tells its files in the cache from those of others."""
+class _ComponentStore:
+    """The database of a component with the answers of the last run; ``key`` names its files in the cache."""
 
     def __init__(
         self,
         checker: Checker,
-        readings: Readings,
+        readings: ParsedProject,
         cache: Cache,
         tree: ModuleTree,
         key: str,
-        files: Mapping[str, Facts],
+        files: Mapping[str, SyntaxTree],
     ) -> None:
         self._checker = checker
         self._readings = readings
         self._cache = cache
         self._tree = tree
         self._key = key
-        self._question = _question(checker, tree)
-        self._taken = 0
-        # The digests of the tables that were written down, and how many answers were recalled from each.
+        self._fingerprint = _dependency_fingerprint(checker, tree)
+        self._restored_count = 0
+        # The digests of the stored tables, and the number of answers restored from each.
         self._tables: dict[str, str] = {}
-        self._recalled: dict[str, int] = {}
-        self.link = self._taken_up(files)
+        self._restored_tables: dict[str, int] = {}
+        self.link = self._restored(files)
 
     def leave(self) -> None:
-        """Write down what is known now, if it is more than what still held of what was there before: otherwise the next run
-        begins where this one did. Nothing about texts that are not on disk.
+        """Store the answers, if there are more than were restored; otherwise the next run starts from the same files.
+
+        Nothing is stored about texts that are not on disk.
         """
-        if self._is_new or self._readings.stored or _count(self.link) > self._taken:
+        if self._is_new or self._readings.stored or _count_answers(self.link) > self._restored_count:
             self._readings.store()
             self._write()
 
@@ -218,69 +224,74 @@ class _Part:
         if digests.keys() != self.link.files.keys():
             return
         self._write_tables()
-        told = [self._tables, f"{self.link.changed:x}"]
-        answers = [self._question, digests, *told, *written(self.link)]
-        self._cache.write(self._file(_NAME), packed(answers))
+        tables = [self._tables, f"{self.link.changed:x}"]
+        answers = [self._fingerprint, digests, *tables, *encode_answers(self.link)]
+        self._cache.write(self._file(_NAME), compress_json(answers))
 
     def _write_tables(self) -> None:
-        if all(len(each.of(self.link).known()) - self._recalled.get(name, 0) <= _MOST for name, each in TABLES.items()):
+        if all(
+            len(each.of(self.link).entries()) - self._restored_tables.get(name, 0) <= _MAX_RECOMPUTED
+            for name, each in TABLES.items()
+        ):
             return
         for name in TABLES:
-            self._recall(self.link, name)
+            self._restore_table(self.link, name)
         self.link.changed = 0
         for name in TABLES:
-            data = packed(written_table(self.link, name))
+            data = compress_json(encode_table(self.link, name))
             self._tables[name] = digest(data)
             self._cache.write(self._file(name), data)
 
-    def _recall(self, into: Link, name: str) -> None:
-        """Let a link know a table, once."""
-        if name in self._recalled or name not in self._tables:
+    def _restore_table(self, into: Database, name: str) -> None:
+        """Restore a table in a database, once."""
+        if name in self._restored_tables or name not in self._tables:
             return
         data = self._cache.read(self._file(name))
         known = data is not None and digest(data) == self._tables[name]
-        self._recalled[name] = recall(into, name, unpacked(data)) if data is not None and known else 0
+        self._restored_tables[name] = (
+            restore_table(into, name, decompress_json(data)) if data is not None and known else 0
+        )
 
-    def _taken_up(self, files: Mapping[str, Facts]) -> Link:
+    def _restored(self, files: Mapping[str, SyntaxTree]) -> Database:
         data = self._cache.read(self._file(_NAME))
-        question, digests, *rest = unpacked(data) if data else ("", {})
-        before = _before(files, self._readings, digests) if question == self._question else None
+        fingerprint, digests, *rest = decompress_json(data) if data else ("", {})
+        before = _facts_before(files, self._readings, digests) if fingerprint == self._fingerprint else None
         if before is not None:
             found = self._linked(before)
             self._tables, changed, *answers = rest
             found.changed = int(changed, 16)
-            found.names.modules.reads.recall = partial(self._recall, found)
-            take_up(found, *answers)
+            found.names.modules.reads.recall = partial(self._restore_table, found)
+            restore_answers(found, *answers)
             found.settle(files)
             if found.follow(files):
                 self._is_new = False
-                self._taken = _count(found)
+                self._restored_count = _count_answers(found)
                 return found
-        self._is_new, self._tables, self._recalled = True, {}, {}
+        self._is_new, self._tables, self._restored_tables = True, {}, {}
         return self._linked(files)
 
-    def _linked(self, files: Mapping[str, Facts]) -> Link:
-        return Link(files, self._tree, self._checker.catalogue.version, keeps=True)
+    def _linked(self, files: Mapping[str, SyntaxTree]) -> Database:
+        return Database(files, self._tree, self._checker.catalogue.version, incremental=True)
 
     def _file(self, name: str) -> str:
         return f"{name}-{self._key}"
 
 
-def _key(paths: Sequence[str]) -> str:
+def _component_key(paths: Sequence[str]) -> str:
     return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-def _question(checker: Checker, tree: ModuleTree) -> str:
-    """What answers about a part depend on beside its files."""
+def _dependency_fingerprint(checker: Checker, tree: ModuleTree) -> str:
+    """A digest of what answers about a component depend on besides its files."""
     settings = checker.tree.root.settings
-    asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, tree.key, checker.papers)
+    asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, tree.key, checker.manifest)
     return blake2b(repr((*asked, checker.catalogue.version)).encode(), digest_size=16).hexdigest()
 
 
-def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str, str]) -> dict[str, Facts] | None:
-    """The facts of all files as they were when they had these digests; None where other files were there, or not all facts
-    are to be had.
-    """
+def _facts_before(
+    files: Mapping[str, SyntaxTree], readings: ParsedProject, digests: Mapping[str, str]
+) -> dict[str, SyntaxTree] | None:
+    """The facts of all files with these digests; None if the set of files differs, or facts are missing."""
     if files.keys() != digests.keys():
         return None
     found = dict(files)
@@ -293,5 +304,5 @@ def _before(files: Mapping[str, Facts], readings: Readings, digests: Mapping[str
     return found
 
 
-def _count(of: Link) -> int:
-    return sum(not name.startswith(_BY_WORDS) for name, *_ in of.answers.known()) + len(of.reached.known())
+def _count_answers(of: Database) -> int:
+    return sum(not name.startswith(_CHEAP_QUERIES) for name, *_ in of.answers.entries()) + len(of.reached.entries())

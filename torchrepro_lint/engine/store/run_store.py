@@ -1,6 +1,6 @@
-"""The outcome of a run to JSON and back, for a run over the same files; their texts are read again when asked for.
+"""The whole-run result cache: the outcome of a run as JSON, returned when the same is asked again and no file has changed.
 
-The record of a whole run: it answers when the same is asked again and nothing has changed, without linking anything.
+The texts of files are not stored; they are read again when a report asks for them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.config.discovery import Plan, Tree, source_roots
-from torchrepro_lint.config.target import console_scripts, libraries, target_of
-from torchrepro_lint.engine.diagnostic import Diagnostic, Outcome
+from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
+from torchrepro_lint.config.target import console_scripts, required_libraries, target_of
+from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.store.cache import tool_stamp
-from torchrepro_lint.source.decoding import Problem, Source, decode, is_notebook
-from torchrepro_lint.source.files import State, digest, program, state, unchanged
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
+from torchrepro_lint.source.files import FileSignature, digest, file_signature, read_program, unchanged
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
-from torchrepro_lint.trace.contexts import Step
+from torchrepro_lint.trace.contexts import CallPathStep
 
 if TYPE_CHECKING:
-    from torchrepro_lint.engine.read_project import Means
+    from torchrepro_lint.engine.read_project import ReadOptions
     from torchrepro_lint.engine.store.cache import Cache
 
 
-_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Position, Span, Step)}
+_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Position, Span, CallPathStep)}
 
 
-def to_json(outcome: Outcome) -> str:
-    """The text of an outcome that changed nothing."""
+def outcome_to_json(outcome: RunOutcome) -> str:
+    """An outcome without changes as JSON."""
     return json.dumps([_encoded(each) for each in outcome._replace(changes=())], separators=(",", ":"))
 
 
-def from_json(text: str) -> Outcome:
-    """The outcome of a text; raises ``ValueError`` for one that ``to_json`` did not make."""
+def outcome_from_json(text: str) -> RunOutcome:
+    """The outcome from JSON; raises ``ValueError`` for text that ``outcome_to_json`` did not make."""
     try:
-        return Outcome(*map(_decoded, json.loads(text)))
+        return RunOutcome(*map(_decoded, json.loads(text)))
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"no outcome: {error}") from error
 
@@ -71,56 +71,56 @@ def _with_texts(diagnostic: Any) -> Diagnostic:
 
 
 class _FileLines(Lines):
-    """The lines of a file that is read when they are asked for."""
+    """The lines of a file, read when they are asked for."""
 
     def __init__(self, path: str, *, written: bool = False) -> None:
         self._path = path
         self._written = written
 
     @cached_property
-    def _decoded(self) -> Source | Problem:
+    def _decoded(self) -> Source | SourceProblem:
         try:
-            return decode(program(self._path), is_notebook(self._path))
+            return decode(read_program(self._path), is_notebook(self._path))
         except OSError:
             return Source("")
 
     @cached_property
     def text(self) -> str:  # type: ignore[override]  # read when asked for
-        if isinstance(self._decoded, Problem):
+        if isinstance(self._decoded, SourceProblem):
             return self._decoded.text
         return self._decoded.text if self._written else self._decoded.program
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:  # type: ignore[override]  # read when asked for
-        return () if isinstance(self._decoded, Problem) else self._decoded.cells
+        return () if isinstance(self._decoded, SourceProblem) else self._decoded.cells
 
 
-# How many different questions about one project are remembered.
-_MOST = 8
+# The number of records of one project; older ones are removed.
+_MAX_RECORDS = 8
 
 
-class Record(NamedTuple):
-    """Where the answer to a question lies."""
+class RunRecord(NamedTuple):
+    """The place of a recorded run in the cache."""
 
     cache: Cache
     name: str
     plan: Plan
 
 
-def record_of(plan: Plan, honour_comments: bool, means: Means) -> Record | None:
-    """The record of a run; None where there is no cache, nothing to lint, or a text that does not come from a file."""
+def run_record(plan: Plan, honour_comments: bool, means: ReadOptions) -> RunRecord | None:
+    """The record of a run; None if there is no cache, nothing to lint, or a text that does not come from a file."""
     if not plan.trees or plan.errors or any(given.data is not None for tree in plan.trees for _, given in tree.given):
         return None
     cache = means.cache(plan.trees[0].root.path)
     if cache is None:
         return None
-    asked = repr((tool_stamp(), honour_comments, [_question(tree) for tree in plan.trees]))
+    asked = repr((tool_stamp(), honour_comments, [_run_key(tree) for tree in plan.trees]))
     name = blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return Record(cache, f"run-{name}", plan)
+    return RunRecord(cache, f"run-{name}", plan)
 
 
-def recall(record: Record) -> Outcome | None:
-    """What the run found last time, if each of its files is as it was then."""
+def load_outcome(record: RunRecord) -> RunOutcome | None:
+    """The recorded outcome, if no file has changed since."""
     data = record.cache.read(record.name)
     if data is None:
         return None
@@ -128,42 +128,50 @@ def recall(record: Record) -> Outcome | None:
     if not all(_is_same(path, known, made) for path, known in files.items()):
         return None
     try:
-        return from_json(outcome)
+        return outcome_from_json(outcome)
     except ValueError:
         return None
 
 
-def keep(record: Record, seen: dict[str, tuple[State, str]], outcome: Outcome) -> None:
-    """Remember what a run found in files that were seen so; a run with errors, or one that missed a file, is not."""
+def save_outcome(record: RunRecord, seen: dict[str, tuple[FileSignature, str]], outcome: RunOutcome) -> None:
+    """Record the outcome of a run over files in the states ``seen``, unless it has errors or changes, or missed a file."""
     paths = {tree.place(path) for tree in record.plan.trees for path in tree.files}
     if outcome.errors or outcome.changes or paths != seen.keys():
         return
     files = {path: [*known, name] for path, (known, name) in sorted(seen.items())}
-    data = json.dumps([time.time_ns(), files, to_json(outcome)], separators=(",", ":"))
+    data = json.dumps([time.time_ns(), files, outcome_to_json(outcome)], separators=(",", ":"))
     record.cache.write(record.name, data.encode("ascii"))
-    _forget_old(record.cache.place)
+    _remove_old(record.cache.place)
 
 
-def _question(tree: Tree) -> Any:
-    """What an answer about a tree depends on beside the contents of its files."""
+def _run_key(tree: ProjectTree) -> Any:
+    """What the outcome of a project depends on besides the contents of its files."""
     root = tree.root
     given = [(path, one.display, one.path) for path, one in tree.given]
     place = Path(root.path)
-    return root, target_of(root), libraries(place), console_scripts(place), source_roots(tree), tree.files, given
+    return (
+        root,
+        target_of(root),
+        required_libraries(place),
+        console_scripts(place),
+        source_roots(tree),
+        tree.files,
+        given,
+    )
 
 
 def _is_same(path: str, known: list[Any], made: int) -> bool:
     try:
-        if unchanged(state(path), known[:4], made):
+        if unchanged(file_signature(path), known[:4], made):
             return True
-        found = digest(program(path), is_notebook(path))
+        found = digest(read_program(path), is_notebook(path))
     except OSError:
         return False
     return bool(found == known[4])
 
 
-def _forget_old(place: Path) -> None:
+def _remove_old(place: Path) -> None:
     with contextlib.suppress(OSError):
         records = sorted(place.glob("run-*"), key=lambda each: each.stat().st_mtime_ns)
-        for old in records[:-_MOST]:
+        for old in records[:-_MAX_RECORDS]:
             old.unlink()

@@ -1,1 +1,9 @@
-"""cli."""
+"""The command line: argument parsing with click, and one function for each command.
+
+- ``main`` of ``app``: parses the arguments, runs a command and exits with its status. Imports only click, so that ``--help`` is
+  quick; each command imports what it needs when it runs.
+- ``Arguments``, ``RuleOverrides`` of ``arguments``: the parsed options, and how they override the settings files.
+- ``run_check``, ``watch`` of ``check``: the command ``check``, once or after each change.
+- ``run_report``, ``run_trace`` of ``reports``; ``run_explain``, ``run_ops`` of ``catalogue_commands``: the other commands.
+- ``out``, ``note``, ``save``, ``progress`` of ``terminal``: output to the standard streams and to files.
+"""

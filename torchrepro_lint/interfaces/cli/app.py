@@ -1,14 +1,7 @@
-"""The commands beside ``check`` and ``report``: ``explain``, ``ops``, ``clean``, ``trace`` and ``server``. As in ``cli``, only click is imported here.
+"""Command-line parser: the commands of ``torchrepro-lint``, their options and shell completion, declared with click.
 
-What a shell offers behind an option or for an argument, beside what click knows by itself.
-
-Options that take a list, by commas or by repetition.
-
-The command ``report``. As in ``cli``, only click is imported here.
-
-The command line: ``torchrepro-lint [PATHS]`` and ``torchrepro-lint rule``.
-
-Only click is imported here. What a command needs is imported when it runs, so that ``--help`` is quick.
+Only click is imported here; a command imports its implementation when it runs, so that ``--help`` is quick. The docstring of
+a command is its help text.
 """
 
 from __future__ import annotations
@@ -94,12 +87,12 @@ def trace(entry: str, torch_version: str | None, device: str | None, parser: str
 
     ENTRY is a script, a notebook, or a file with commands of click and the like. It is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import Over
+    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import run_trace
     from torchrepro_lint.source.errors import UsageError
 
     try:
-        return run_trace(entry, Over(torch_version=torch_version, device=device, parser=parser), output_format)
+        return run_trace(entry, RuleOverrides(torch_version=torch_version, device=device, parser=parser), output_format)
     except UsageError as error:
         raise click.ClickException(str(error)) from None
 
@@ -119,12 +112,12 @@ def server() -> int:
     return serve()
 
 
-# Those of ``cli.COMMANDS``, which imports this.
+# The keys of ``COMMANDS`` below.
 COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "server", "trace")
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes and names of rules; behind a comma one more of them."""
+    """Completions for a comma-separated list of rule codes and names."""
     from click.shell_completion import CompletionItem
 
     from torchrepro_lint.checks.pages import pages
@@ -135,7 +128,7 @@ def complete_rules(_context: click.Context, _parameter: click.Parameter, incompl
 
 
 def complete_paths(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, and for the first word the names of commands."""
+    """Completions for paths; for the first argument also the names of commands."""
     from click.shell_completion import CompletionItem
 
     first = not context.params.get("paths")
@@ -145,29 +138,29 @@ def complete_paths(context: click.Context, _parameter: click.Parameter, incomple
     return [*commands, CompletionItem(incomplete, type="file")]
 
 
-def listing(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
-    """An option for rules, else for globs; ``None`` where it is not given."""
+def list_option(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
+    """An option that takes a list, by commas or by repetition: of rules, else of globs. ``None`` where it is not given."""
     return click.option(
         name,
         multiple=True,
         metavar="A,B,…",
-        callback=_words if rules else _globs,
+        callback=_split_list if rules else _split_globs,
         help=text,
         shell_complete=complete_rules if rules else None,
     )
 
 
-def _words(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+def _split_list(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     words = tuple(word.strip() for value in values for word in value.split(",") if word.strip())
     if values and not words and parameter.name == "select":
         raise click.BadParameter("nothing would run: name rules, or leave the option out")
     return words if values else None
 
 
-def _globs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+def _split_globs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     from torchrepro_lint.config.settings import require_glob
 
-    words = _words(context, parameter, values)
+    words = _split_list(context, parameter, values)
     try:
         for word in words or ():
             require_glob(word)
@@ -194,12 +187,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
 @click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
 @click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
-@listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@listing("--extend-select", "Rules to run as well.")
-@listing("--ignore", "Rules not to run.")
+@list_option("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
+@list_option("--extend-select", "Rules to run as well.")
+@list_option("--ignore", "Rules not to run.")
 @click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
-@listing("--extend-exclude", "Globs to leave out as well.", rules=False)
+@list_option("--extend-exclude", "Globs to leave out as well.", rules=False)
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
 )
@@ -215,19 +208,19 @@ def report(**options: Any) -> int:
 
     The code is read, never run. The same files give the same page. The exit status is 1 where there are findings.
     """
-    from torchrepro_lint.interfaces.cli.arguments import Over
-    from torchrepro_lint.interfaces.cli.reports import Request, run_report
+    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+    from torchrepro_lint.interfaces.cli.reports import ReportArguments, run_report
     from torchrepro_lint.source.errors import UsageError
 
-    over = Over(*(options.pop(name) for name in Over._fields))
+    overrides = RuleOverrides(*(options.pop(name) for name in RuleOverrides._fields))
     excluded = options.pop("extend_exclude") or ()
     try:
-        return run_report(Request(over=over, extend_exclude=excluded, **options))
+        return run_report(ReportArguments(overrides=overrides, extend_exclude=excluded, **options))
     except UsageError as error:
         raise click.ClickException(str(error)) from None
 
 
-# Those of ``settings``, which imports more than --help needs.
+# Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
 FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 _EPILOG = """\b
 Other commands (their first word comes first; ./rule is a folder of that name):
@@ -247,7 +240,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if arguments is None else arguments
     named = given[0] if given and given[0] in COMMANDS else ""
     command, words = (COMMANDS[named], given[1:]) if named else (check, given)
-    if completing(os.environ):
+    if is_subcommand_completion(os.environ):
         command, named = click.Group(commands=COMMANDS), ""
     try:
         status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
@@ -256,26 +249,26 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.Abort:
         status = 130
     except OSError as error:
-        status = _unwritten(error)
+        status = _help_not_written(error)
     sys.exit(status or 0)
 
 
-def completing(environment: Mapping[str, str]) -> bool:
-    """Whether a shell asks for what may follow the name of a command; other completions are those of ``check``."""
+def is_subcommand_completion(environment: Mapping[str, str]) -> bool:
+    """Whether a shell asks for completions behind the name of a command; other completions are those of ``check``."""
     words = environment.get("COMP_WORDS", "").split()
     return "_TORCHREPRO_LINT_COMPLETE" in environment and len(words) > 1 and words[1] in COMMANDS
 
 
 def _fail(message: str) -> int:
-    """One clear line on standard error; the status of an error."""
+    """Print one line on standard error; the exit status of an error."""
     from torchrepro_lint.interfaces.cli.terminal import note
 
     note(f"torchrepro-lint: {' '.join(message.split())}")
     return 2
 
 
-def _unwritten(error: OSError) -> int:
-    """Click could not write its help, which still waits to be written. Raises what is no trouble of standard output."""
+def _help_not_written(error: OSError) -> int:
+    """Handle an ``OSError`` of click: its help may still be buffered. Raises errors that standard output did not cause."""
     from torchrepro_lint.interfaces.cli.terminal import out
     from torchrepro_lint.source.errors import UsageError
 
@@ -295,9 +288,9 @@ def _unwritten(error: OSError) -> int:
     "--diff", is_flag=True, help="Show what --fix would change, write nothing; status 1 if there is anything."
 )
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 when something was fixed.")
-@listing("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@listing("--extend-select", "Rules to run as well.")
-@listing("--ignore", "Rules not to run.")
+@list_option("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
+@list_option("--extend-select", "Rules to run as well.")
+@list_option("--ignore", "Rules not to run.")
 @click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
 @click.option("--add-noqa", is_flag=True, help="Write a noqa comment for each finding, and report none.")
@@ -319,8 +312,8 @@ def _unwritten(error: OSError) -> int:
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
 )
 @click.option("--isolated", is_flag=True, help="Ignore all settings files.")
-@listing("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
-@listing("--extend-exclude", "Globs to leave out as well.", rules=False)
+@list_option("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
+@list_option("--extend-exclude", "Globs to leave out as well.", rules=False)
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")

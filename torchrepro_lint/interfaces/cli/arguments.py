@@ -1,4 +1,4 @@
-"""What was asked for on the command line."""
+"""Parsed command-line arguments as records, and how they override the settings files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from torchrepro_lint.config.settings import Selection, Settings
 
 
-class Over(NamedTuple):
-    """What is said of rules, target and parser beside the settings files; ``None`` is what was not said."""
+class RuleOverrides(NamedTuple):
+    """Options that override the settings files: rules, target and parser; ``None`` where not given."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] | None = None
@@ -19,8 +19,8 @@ class Over(NamedTuple):
     device: str | None = None
     parser: str | None = None
 
-    def applied(self, settings: Settings) -> Settings:
-        """The settings with that instead."""
+    def apply_to(self, settings: Settings) -> Settings:
+        """The settings overridden by these options."""
         given = {name: getattr(self, name) for name in _SINGLE if getattr(self, name) is not None}
         layer = Selection(self.select, self.extend_select or (), self.ignore or ())
         return settings._replace(selections=(*settings.selections, layer), **given)
@@ -30,7 +30,7 @@ _SINGLE = ("min_severity", "torch_version", "device", "parser")
 
 
 class Arguments(NamedTuple):
-    """The options of the command line; ``None`` is what was not given."""
+    """The options of ``check``; ``None`` where not given."""
 
     paths: tuple[str, ...]
     fix: bool
@@ -68,12 +68,12 @@ class Arguments(NamedTuple):
     cache_dir: str | None
     no_cache: bool
 
-    def over(self, settings: Settings) -> Settings:
-        """The settings with what the command line says instead."""
+    def apply_to(self, settings: Settings) -> Settings:
+        """The settings overridden by the command line."""
         names = ("unsafe_fixes", "output_format", "exclude")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         rules = (self.select, self.extend_select, self.ignore, self.min_severity)
-        over = Over(*rules, self.torch_version, self.device, self.parser)
-        return over.applied(settings)._replace(
+        over = RuleOverrides(*rules, self.torch_version, self.device, self.parser)
+        return over.apply_to(settings)._replace(
             extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given
         )

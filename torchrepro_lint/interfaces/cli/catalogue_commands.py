@@ -1,6 +1,7 @@
-"""``torchrepro-lint explain``: a message to what it means and where it comes from.
+"""The commands ``explain`` and ``ops``, which query the catalogue.
 
-``torchrepro-lint ops``: the catalogue as a table, a list, or a page.
+``explain`` maps an error message of torch to its meaning and to the calls that may raise it; ``ops`` prints how operations
+behave, as a table, JSON, Markdown or HTML.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchrepro_lint.catalogue.catalogue import error_names
-from torchrepro_lint.catalogue.errors import Explanation, Message, explain, read
-from torchrepro_lint.catalogue.release_history import History, histories, history, operations_named
+from torchrepro_lint.catalogue.errors import Explanation, ParsedErrors, explain, parse_errors
+from torchrepro_lint.catalogue.release_history import History, find_operations, histories, history
 from torchrepro_lint.config.discovery import Plan, plan
-from torchrepro_lint.config.target import options, target_here, target_of, warning
-from torchrepro_lint.engine.error_sites import Place, find
+from torchrepro_lint.config.target import substitution_warning, target_here, target_of, torch_version_options
+from torchrepro_lint.engine.error_sites import ErrorSite, find_error_sites
 from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.report import explanation
 from torchrepro_lint.source.errors import UsageError
 
 
 def run_explain(message: str | None, paths: Sequence[str], torch_version: str | None, output_format: str) -> int:
-    """Explain what a message complains of; the exit status. Raises ``UsageError``, also for names that are not known."""
-    told = read(_text(message))
+    """Explain an error message of torch; the exit status. Raises ``UsageError``, also for an unknown error name."""
+    told = parse_errors(_text(message))
     if told.unknown or not told.names:
         raise UsageError(_unknown(told))
-    planned = plan(paths or (".",), options(torch_version))
+    planned = plan(paths or (".",), torch_version_options(torch_version))
     target = target_of(planned.trees[0].root) if planned.trees else target_here(torch_version)
     explained = [explain(name, target.version) for name in told.names]
     places, errors = _places(planned, explained, told)
     render = explanation.render_json if output_format == "json" else explanation.render
     terminal.out(render(list(zip(explained, places, strict=True)), target))
-    if note := warning(target):
+    if note := substitution_warning(target):
         terminal.note(note)
     for error in (*planned.errors, *errors):
         terminal.note(f"torchrepro-lint: {error}")
@@ -47,7 +48,7 @@ def _text(message: str | None) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
-def _unknown(told: Message) -> str:
+def _unknown(told: ParsedErrors) -> str:
     name = " and ".join(repr(one) for one in told.unknown if one)
     if not name:
         return "no message about determinism found"
@@ -55,11 +56,15 @@ def _unknown(told: Message) -> str:
     return f"no error name {name} in the catalogue" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
-def _places(planned: Plan, explained: Sequence[Explanation], told: Message) -> tuple[list[list[Place]], list[str]]:
-    """The places of each explanation in all projects, each read for its own target, and what could not be read."""
+def _places(
+    planned: Plan, explained: Sequence[Explanation], told: ParsedErrors
+) -> tuple[list[list[ErrorSite]], list[str]]:
+    """The error sites of each explanation in all projects, each for its own target torch, and errors."""
     advance = terminal.progress(sum(len(tree.files) for tree in planned.trees))
     found = [
-        find(tree, [explain(one.name, target_of(tree.root).version) for one in explained], told.frames, advance)
+        find_error_sites(
+            tree, [explain(one.name, target_of(tree.root).version) for one in explained], told.frames, advance
+        )
         for tree in planned.trees
     ]
     places = [[place for each in found for place in each.places[index]] for index in range(len(explained))]
@@ -67,13 +72,13 @@ def _places(planned: Plan, explained: Sequence[Explanation], told: Message) -> t
 
 
 def run_ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
-    """Show all operations in the target torch, or those of a name in every release; the exit status.
+    """Print all operations in the target torch, or those of a name in every release; the exit status.
 
-    Raises ``UsageError`` for a name that is not known and for an output that cannot be written.
+    Raises ``UsageError`` for an unknown name, and for an output file that cannot be written.
     """
-    shown = histories() if name is None else tuple(history(operation) for operation in operations_named(name))
+    shown = histories() if name is None else tuple(history(operation) for operation in find_operations(name))
     target = target_here(torch_version)
-    if note := warning(target):
+    if note := substitution_warning(target):
         terminal.note(note)
     text = _render(shown, target.version, output_format, every=name is not None, chosen=torch_version is not None)
     if output is None:
@@ -91,7 +96,7 @@ def _render(shown: Sequence[History], version: str, output_format: str, *, every
     if output_format == "html":
         from torchrepro_lint.interfaces.report import ops_html
 
-        # The page has all releases: what project it was made in must not show.
+        # The page has all releases; it must not depend on the project that it was made in.
         return ops_html.render(shown, version if chosen else None)
     if output_format == "json":
         from torchrepro_lint.interfaces.report import ops_json

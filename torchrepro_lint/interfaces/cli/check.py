@@ -1,6 +1,6 @@
-"""``torchrepro-lint check``: arguments to a run, a run to output and an exit status.
+"""The command ``check``: from arguments to a run, and from its outcome to output and an exit status.
 
-``--watch``: the same run again whenever a file of the projects changes.
+``--watch`` repeats the run after each change of a file of the projects.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.config.discovery import Given, Plan, plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import Settings, table, version
-from torchrepro_lint.engine.diagnostic import Outcome
+from torchrepro_lint.config.discovery import GivenFile, Plan, plan
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import Settings, parse_torch_version, settings_table
+from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.process_pool import cores
-from torchrepro_lint.engine.read_project import Means
-from torchrepro_lint.engine.store.run_store import keep, recall, record_of
-from torchrepro_lint.engine.writing import Change, write_all
+from torchrepro_lint.engine.read_project import ReadOptions
+from torchrepro_lint.engine.store.run_store import load_outcome, run_record, save_outcome
+from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.interfaces.cli import adopt, terminal
 from torchrepro_lint.interfaces.cli.arguments import Arguments
 from torchrepro_lint.interfaces.report import diff, show, statistics, summary
 from torchrepro_lint.interfaces.report.formats import renderer
-from torchrepro_lint.interfaces.report.view import View, base
-from torchrepro_lint.source.errors import UsageError, shown_name
+from torchrepro_lint.interfaces.report.view import View, base_directory
+from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
@@ -35,10 +35,10 @@ STDIN = "-"
 
 
 def run_check(arguments: Arguments) -> int:
-    """Do what was asked for, once or again and again; the exit status. Raises ``UsageError``."""
+    """Run once, or with ``--watch`` after each change; the exit status. Raises ``UsageError``."""
     if not arguments.watch:
         return _run(arguments)
-    if _piped(arguments):
+    if _reads_stdin(arguments):
         raise UsageError("--watch cannot be combined with standard input")
 
     return watch(lambda: _run(arguments), lambda: (tree.root.top for tree in _plan(arguments).trees))
@@ -48,67 +48,70 @@ def _run(arguments: Arguments) -> int:
     planned = _plan(arguments)
     if arguments.show_files:
         terminal.out(show.files(planned))
-        return _complain(planned.errors)
+        return _print_errors(planned.errors)
     if arguments.show_settings:
         from torchrepro_lint.engine.run import prepare
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
-        return _complain(planned.errors)
-    baseline = adopt.known(arguments, _piped(arguments))
+        return _print_errors(planned.errors)
+    baseline = adopt.read_baseline(arguments, _reads_stdin(arguments))
     outcome = _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
         return _adopt(arguments, outcome)
     if baseline:
-        outcome = adopt.new(baseline, planned, outcome)
+        outcome = adopt.new_findings(baseline, planned, outcome)
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
-        return _diff(outcome) or _complain(outcome.errors)
+        return _diff(outcome) or _print_errors(outcome.errors)
     return _finish(arguments, planned, outcome)
 
 
-def _adopt(arguments: Arguments, outcome: Outcome) -> int:
-    told, errors = adopt.adopt(arguments, outcome)
+def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
+    told, errors = adopt.accept_findings(arguments, outcome)
     if not arguments.quiet:
         terminal.note(told)
-    return _complain(errors)
+    return _print_errors(errors)
 
 
-def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> Outcome:
-    """What a run finds, from its record where nothing has changed since; what is known is not fixed."""
-    means = Means(arguments.jobs or cores(), not arguments.no_cache, arguments.cache_dir)
+def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> RunOutcome:
+    """The outcome of a run, recalled from the cache where nothing has changed; findings of the baseline are not fixed."""
+    means = ReadOptions(arguments.jobs or cores(), not arguments.no_cache, arguments.cache_dir)
     honour_comments = not arguments.ignore_noqa
     changing = arguments.fix or arguments.fix_only or arguments.diff
-    record = None if changing else record_of(planned, honour_comments, means)
-    if record and (known := recall(record)) is not None:
+    record = None if changing else run_record(planned, honour_comments, means)
+    if record and (known := load_outcome(record)) is not None:
         return known
-    from torchrepro_lint.engine.run import run_and_see  # and with it all rules, which a recalled run does without
+    from torchrepro_lint.engine.run import run_with_states  # imports all rules, which a recalled run does not need
 
-    outcome, seen = run_and_see(planned, changing, honour_comments, terminal.progress, means, baseline)
+    outcome, seen = run_with_states(planned, changing, honour_comments, terminal.progress, means, baseline)
     if record:
-        keep(record, seen, outcome)
+        save_outcome(record, seen, outcome)
     return outcome
 
 
 def _plan(arguments: Arguments) -> Plan:
     if arguments.torch_version is not None:
         try:
-            version(arguments.torch_version)
+            parse_torch_version(arguments.torch_version)
         except ValueError as error:
             raise UsageError(f"--torch-version: {error}") from None
     if arguments.config is not None and arguments.isolated:
         raise UsageError("--config and --isolated exclude each other: leave one out")
-    options = Options(arguments.config, arguments.isolated, arguments.over)
-    if not _piped(arguments):
+    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to)
+    if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"
     return plan(
-        (), options, arguments.force_exclude, Given(shown_name(name), os.path.abspath(name), sys.stdin.buffer.read())
+        (),
+        options,
+        arguments.force_exclude,
+        GivenFile(escaped_path(name), os.path.abspath(name), sys.stdin.buffer.read()),
     )
 
 
-def _piped(arguments: Arguments) -> bool:
-    """Whether standard input is what to lint: a name for it says so, too."""
+def _reads_stdin(arguments: Arguments) -> bool:
+    """Whether standard input is linted: for the path ``-``, and for ``--stdin-filename``."""
     named = arguments.stdin_filename is not None
     if arguments.paths and STDIN not in arguments.paths and named:
         raise UsageError(
@@ -119,36 +122,36 @@ def _piped(arguments: Arguments) -> bool:
     return STDIN in arguments.paths or named
 
 
-def _finish(arguments: Arguments, planned: Plan, outcome: Outcome) -> int:
-    """Write the fixed files, then the report and the summary."""
-    piped = _piped(arguments) and (arguments.fix or arguments.fix_only)
+def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
+    """Write the fixed files, then the report and the summary; the exit status."""
+    piped = _reads_stdin(arguments) and (arguments.fix or arguments.fix_only)
     errors = list(outcome.errors)
     if piped:
-        _pass_on(planned, outcome)
+        _echo_stdin(planned, outcome)
     else:
         fixing = arguments.fix or arguments.fix_only
         linted = (given.path for tree in planned.trees for _, given in tree.given)
         written = write_all(outcome.changes, linted if fixing else ())
         errors += written.errors
-        outcome = outcome._replace(settled=_without(outcome.settled, written.left))
-    settings = planned.trees[0].root.settings if planned.trees else arguments.over(Settings())
+        outcome = outcome._replace(settled=_applied_codes(outcome.settled, written.left))
+    settings = planned.trees[0].root.settings if planned.trees else arguments.apply_to(Settings())
     if not arguments.fix_only:
-        _deliver(_report(arguments, outcome, settings), arguments.output_file, piped)
+        _write_report(_report(arguments, outcome, settings), arguments.output_file, piped)
     if not arguments.quiet:
         _summarise(arguments, outcome, settings)
     left = bool(outcome.diagnostics) and not arguments.fix_only
     left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
-    return _complain(errors) or int(left and not arguments.exit_zero)
+    return _print_errors(errors) or int(left and not arguments.exit_zero)
 
 
-def _without(settled: Iterable[str], left: Iterable[Change]) -> tuple[str, ...]:
-    """The codes of what is settled but for changes that were not made."""
+def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[str, ...]:
+    """The codes of fixed findings, without those of changes that could not be written."""
     lost = Counter(code for change in left for code in change.settled)
     kept = Counter(settled) - lost
     return tuple(kept.elements())
 
 
-def _summarise(arguments: Arguments, outcome: Outcome, settings: Settings) -> None:
+def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> None:
     for note in outcome.notes:
         terminal.note(note)
     if outcome.settled:
@@ -158,34 +161,34 @@ def _summarise(arguments: Arguments, outcome: Outcome, settings: Settings) -> No
         terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
 
 
-def _report(arguments: Arguments, outcome: Outcome, settings: Settings) -> str:
+def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> str:
     if arguments.statistics:
         counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
         return statistics.render_json(counts) if "json" in settings.output_format else statistics.render(counts)
-    colour = arguments.output_file is None and terminal.coloured()
-    view = View(colour, arguments.verbose, base(settings.output_format, os.environ))
+    colour = arguments.output_file is None and terminal.uses_colour()
+    view = View(colour, arguments.verbose, base_directory(settings.output_format, os.environ))
     return renderer(settings.output_format)(outcome.diagnostics, view)
 
 
-def _pass_on(planned: Plan, outcome: Outcome) -> None:
-    """Standard input to standard output, fixed."""
+def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:
+    """Write standard input, fixed, to standard output."""
     for change in outcome.changes:
-        terminal.pass_on(change.encoded(planned.stdin or b""))
+        terminal.out_bytes(change.encoded(planned.stdin or b""))
     if not outcome.changes:
-        terminal.pass_on(planned.stdin or b"")
+        terminal.out_bytes(planned.stdin or b"")
 
 
-def _deliver(report: str, file: Path | None, piped: bool) -> None:
-    """To the file that was asked for; else to standard output, unless a fixed text has that for itself."""
+def _write_report(report: str, file: Path | None, piped: bool) -> None:
+    """Write the report to a file, else to standard output; to standard error where a fixed text goes to standard output."""
     if file is not None:
         terminal.save(report, file)
     elif not piped:
         terminal.out(report)
     elif report:
-        terminal.aside(report)
+        terminal.err(report)
 
 
-def _diff(outcome: Outcome) -> int:
+def _diff(outcome: RunOutcome) -> int:
     for change in outcome.changes:
         terminal.out(diff.render(change, visible=sys.stdout.isatty()))
     if outcome.settled:
@@ -193,13 +196,13 @@ def _diff(outcome: Outcome) -> int:
     return int(bool(outcome.settled))
 
 
-def _complain(errors: tuple[str, ...] | list[str]) -> int:
+def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
     for error in errors:
         terminal.note(f"torchrepro-lint: {error}")
     return 2 if errors else 0
 
 
-# Python, settings, and what says which torch will run.
+# Files of Python, of settings, and those that decide the target torch.
 _SUFFIXES = (".py", ".ipynb", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")
 _CLEAR = "\033[2J\033[H"
 Batches = Iterable[object]
@@ -210,22 +213,22 @@ def watch(
 ) -> int:
     """Run, then again after each batch of changes below the folders, until interrupted; the status of the last run.
 
-    A mistake in the settings is told and waited out. Raises ``UsageError`` where watchfiles is not installed.
+    A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
     changes = batches or _watchfiles()
-    status = _once(run)
+    status = _run_once(run)
     try:
-        for _ in changes(*_folders(folders), watch_filter=_concerns, raise_interrupt=False):
-            table.cache_clear()
+        for _ in changes(*_folders(folders), watch_filter=_may_change_report, raise_interrupt=False):
+            settings_table.cache_clear()
             if sys.stdout.isatty():
                 terminal.out(_CLEAR)
-            status = _once(run)
+            status = _run_once(run)
     except KeyboardInterrupt:
         pass
     return status
 
 
-def _once(run: Callable[[], int]) -> int:
+def _run_once(run: Callable[[], int]) -> int:
     try:
         status = run()
     except UsageError as error:
@@ -243,8 +246,8 @@ def _folders(folders: Callable[[], Iterable[str]]) -> list[str]:
         return [os.getcwd()]
 
 
-def _concerns(_change: object, path: str) -> bool:
-    """Whether a changed file may change the report: no hidden folder, nothing that a tool wrote for itself."""
+def _may_change_report(_change: object, path: str) -> bool:
+    """Whether a changed file may change the report: it has a relevant suffix and lies in no hidden folder."""
     hidden = any(part.startswith(".") and part not in (".", "..") for part in os.path.relpath(path).split(os.sep))
     return path.endswith(_SUFFIXES) and not hidden
 

@@ -1,6 +1,7 @@
-"""``torchrepro-lint report``: a project at a glance, as a page, Markdown or JSON.
+"""The commands ``report`` and ``trace``.
 
-``torchrepro-lint trace``: an entry point to its timeline.
+``report`` writes the overview of a project as HTML, Markdown or JSON; ``trace`` prints the timeline of each entry point of a
+file.
 """
 
 from __future__ import annotations
@@ -12,37 +13,37 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.config.discovery import Plan, Tree, plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import Settings, version
-from torchrepro_lint.config.target import options, target_of, warning
+from torchrepro_lint.config.discovery import Plan, ProjectTree, plan
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import Settings, parse_torch_version
+from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
-from torchrepro_lint.engine.checker import Checker, read_papers
-from torchrepro_lint.engine.partition import Parts
+from torchrepro_lint.engine.checker import Checker, read_manifest
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import cores
-from torchrepro_lint.engine.read_project import Means, read_tree
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.interfaces.cli import terminal
-from torchrepro_lint.interfaces.cli.arguments import Over
+from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview import comparing
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import survey
 from torchrepro_lint.interfaces.report import timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
 
-# The format that a file's name asks for.
+# The format by the suffix of the output file.
 _SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
 
 
-class Request(NamedTuple):
-    """The options of the command line; ``None`` is what was not given."""
+class ReportArguments(NamedTuple):
+    """The options of ``report``; ``None`` where not given."""
 
     paths: tuple[str, ...]
     output: Path | None
     output_format: str | None
     compare: Path | None
     title: str
-    over: Over
+    overrides: RuleOverrides
     config: Path | None
     isolated: bool
     extend_exclude: tuple[str, ...]
@@ -54,18 +55,18 @@ class Request(NamedTuple):
     quiet: bool
 
 
-def run_report(request: Request) -> int:
-    """Write what was asked for; the exit status: 1 where there are findings. Raises ``UsageError``."""
-    if request.over.torch_version is not None:
-        _require_version(request.over.torch_version)
+def run_report(request: ReportArguments) -> int:
+    """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
+    if request.overrides.torch_version is not None:
+        _require_version(request.overrides.torch_version)
     older = comparing.read(request.compare) if request.compare else None
-    planned = plan(request.paths or (".",), Options(request.config, request.isolated, _settings(request)))
-    means = Means(request.jobs or cores(), not request.no_cache, request.cache_dir)
+    planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
+    means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
     overview = done.overview
     if older is not None:
         overview = overview._replace(comparison=comparing.compare(overview, older))
-    text = _rendered(overview, request)
+    text = _render(overview, request)
     if request.output is None:
         terminal.out(text)
     else:
@@ -79,20 +80,20 @@ def run_report(request: Request) -> int:
 
 def _require_version(text: str) -> None:
     try:
-        version(text)
+        parse_torch_version(text)
     except ValueError as error:
         raise UsageError(f"--torch-version: {error}") from None
 
 
-def _settings(request: Request) -> Callable[[Settings], Settings]:
+def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
     def override(settings: Settings) -> Settings:
-        settings = request.over.applied(settings)
+        settings = request.overrides.apply_to(settings)
         return settings._replace(extend_exclude=(*settings.extend_exclude, *request.extend_exclude))
 
     return override
 
 
-def _rendered(overview: Overview, request: Request) -> str:
+def _render(overview: Overview, request: ReportArguments) -> str:
     by_name = _SUFFIXES.get(request.output.suffix.lower(), "html") if request.output else "html"
     wanted = request.output_format or by_name
     if wanted == "json":
@@ -118,24 +119,25 @@ _WIDEST = 140
 _MOST_NAMED = 5
 
 
-def run_trace(entry: str, over: Over, output_format: str) -> int:
+def run_trace(entry: str, overrides: RuleOverrides, output_format: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
-    tree = _tree(entry, _options(over))
+    tree = _tree(entry, _options(overrides))
     target = target_of(tree.root)
     found = timelines(tree, target.version)
     if output_format == "json":
         terminal.out(timeline_json.render(found))
     else:
         width = min(shutil.get_terminal_size((100, 0)).columns, _WIDEST)
-        terminal.out(timeline_text.render(found, width, terminal.coloured()))
-    if note := warning(target):
+        terminal.out(timeline_text.render(found, width, terminal.uses_colour()))
+    if note := substitution_warning(target):
         terminal.note(note)
     return 0
 
 
-def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
-    """The timelines of the entry points in the one file that a tree is given, without those in which
-    nothing happens, unless that is so in all. Raises ``UsageError`` where it has none.
+def timelines(tree: ProjectTree, torch: str) -> tuple[Timeline, ...]:
+    """The timelines of the entry points in the one given file of a project. Raises ``UsageError`` where it has none.
+
+    Empty timelines are left out, unless all are empty.
     """
     ((path, given),) = tree.given
     readings = read_tree(tree, terminal.progress(len(tree.files)))
@@ -144,8 +146,10 @@ def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
     reading = readings.files[path]
     if reading.facts is None:
         raise UsageError(f"{given.display}: {reading.problem.message if reading.problem else 'cannot be analysed'}")
-    checker = Checker(tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, papers=read_papers(tree))
-    parts = Parts(checker, readings.files)
+    checker = Checker(
+        tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, manifest=read_manifest(tree)
+    )
+    parts = Partition(checker, readings.files)
     project = parts.of(path)
     programs = project.programs_of(path)
     if not programs:
@@ -156,11 +160,11 @@ def timelines(tree: Tree, torch: str) -> tuple[Timeline, ...]:
     return tuple(each for each in found if each.moments) or found[:1]
 
 
-def _options(over: Over) -> Options:
-    return options(over.torch_version)._replace(overrides=over.applied)
+def _options(overrides: RuleOverrides) -> ConfigOptions:
+    return torch_version_options(overrides.torch_version)._replace(overrides=overrides.apply_to)
 
 
-def _tree(entry: str, wanted: Options) -> Tree:
+def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:
     if os.path.isdir(entry):
         raise UsageError(f"{entry} is a directory; name the file that is started")
     planned: Plan = plan((entry,), wanted)
@@ -172,7 +176,7 @@ def _tree(entry: str, wanted: Options) -> Tree:
 
 
 def _no_entry(display: str, others: list[str]) -> str:
-    """``model.py is no entry point``, and which files of the project are some."""
+    """The message ``model.py is no entry point``, with the files of the project that have entry points."""
     told = (
         f"{display} is no entry point: nothing in it starts a run (a __main__ block, a script's statements, a command)"
     )

@@ -1,6 +1,6 @@
-"""The editor at the other end: what it can do, what it is asked for, and what it is told.
+"""The LSP client: the editor's capabilities, requests to it, and notifications.
 
-Work that is done piece by piece in one thread of its own.
+``WorkerThread`` runs the analysis, one task at a time, outside the event loop of the protocol.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from torchrepro_lint.interfaces.lsp.preferences import SECTION
 from torchrepro_lint.source.errors import Fault, guarded
 
 _T = TypeVar("_T")
-# Seconds after which no answer is expected any more: what it would say is not needed to go on.
-_PATIENCE = 10.0
-# What is linted, and what says which torch a project has and what is left out.
+# Seconds to wait for a response; the server can go on without one.
+_TIMEOUT = 10.0
+# Files to lint, and files that decide the target torch or exclude others.
 _WATCHED = (
     "**/*.{py,ipynb}",
     "**/{pyproject,torchrepro-lint}.toml",
@@ -35,90 +35,90 @@ _WATCHED = (
 )
 
 
-class Counterpart:
-    """The editor that a server serves."""
+class Client:
+    """The editor at the other end of the connection."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[None]] = set()
 
-    def listen(self) -> None:
-        """From now on things may be told from any thread; in the loop."""
+    def attach_loop(self) -> None:
+        """Remember the running event loop, so that other threads can send through it."""
         self._loop = asyncio.get_running_loop()
 
-    def can(self, name: str) -> bool:
-        """Whether it has a capability, by its path: ``workspace.configuration``."""
+    def supports(self, name: str) -> bool:
+        """Whether the client has a capability, by its path: ``workspace.configuration``."""
         return bool(self._capability(name))
 
     def resolves_edits(self) -> bool:
-        """Whether it asks for the edit of an action when that is chosen, by what it was given to ask with."""
+        """Whether the client can ask for the edit of a code action when the user chooses it."""
         properties = self._capability("text_document.code_action.resolve_support.properties")
-        return "edit" in (properties or ()) and self.can("text_document.code_action.data_support")
+        return "edit" in (properties or ()) and self.supports("text_document.code_action.data_support")
 
     async def settings(self, uris: Sequence[str]) -> list[Any] | None:
-        """Its settings for some folders, and for what lies in none; nothing where it cannot be asked."""
+        """The settings for some folders, then those for files in none; None where the client does not provide them."""
         items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]
         items.append(types.ConfigurationItem(section=SECTION))
-        if not self.can("workspace.configuration"):
+        if not self.supports("workspace.configuration"):
             return None
-        found = await self._try(self._server.workspace_configuration_async(types.ConfigurationParams(items=items)))
+        found = await self._request(self._server.workspace_configuration_async(types.ConfigurationParams(items=items)))
         return list(found) if isinstance(found, (list, tuple)) and len(found) == len(items) else None
 
     async def watch(self) -> None:
-        """Ask to be told of changes on disk, and of settings."""
+        """Register for notifications of changed files and settings."""
         wanted = []
-        if self.can("workspace.did_change_watched_files.dynamic_registration"):
+        if self.supports("workspace.did_change_watched_files.dynamic_registration"):
             watchers = [types.FileSystemWatcher(glob_pattern=each) for each in _WATCHED]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
             wanted.append(types.Registration("watch", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
-        if self.can("workspace.did_change_configuration.dynamic_registration"):
+        if self.supports("workspace.did_change_configuration.dynamic_registration"):
             section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
             wanted.append(types.Registration("settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, section))
         if wanted:
-            await self._try(
+            await self._request(
                 self._server.client_register_capability_async(types.RegistrationParams(registrations=wanted))
             )
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Show that a project is read; from any thread but that of the loop."""
-        if self._loop is None or not self.can("window.work_done_progress"):
+    def show_progress(self) -> Iterator[None]:
+        """Show progress while a project is read; from any thread but that of the event loop."""
+        if self._loop is None or not self.supports("window.work_done_progress"):
             yield
             return
         done = asyncio.Event()
-        self._loop.call_soon_threadsafe(self._start_to_wait, done)
+        self._loop.call_soon_threadsafe(self._start_progress, done)
         try:
             yield
         finally:
             self._loop.call_soon_threadsafe(done.set)
 
-    def _start_to_wait(self, done: asyncio.Event) -> None:
-        task = asyncio.ensure_future(self._waiting(done))
+    def _start_progress(self, done: asyncio.Event) -> None:
+        task = asyncio.ensure_future(self._report_progress(done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _waiting(self, done: asyncio.Event) -> None:
+    async def _report_progress(self, done: asyncio.Event) -> None:
         token = str(uuid.uuid4())
         progress = self._server.work_done_progress
-        if isinstance(await outcome(progress.create_async(token)), BaseException):
+        if isinstance(await result_or_error(progress.create_async(token)), BaseException):
             return
         progress.begin(token, types.WorkDoneProgressBegin(title=f"{SECTION}: reading the project"))
         await done.wait()
         progress.end(token, types.WorkDoneProgressEnd())
 
-    def complain(self, line: str) -> None:
-        """Tell whoever sits there; from any thread."""
+    def show_warning(self, line: str) -> None:
+        """Show a warning to the user; from any thread."""
         if self._loop is not None:
             params = types.ShowMessageParams(types.MessageType.Warning, f"{SECTION}: {line}")
             self._loop.call_soon_threadsafe(self._server.window_show_message, params)
 
     def log(self, line: str) -> None:
-        """Write a line into its log."""
+        """Write a line into the editor's log."""
         self._server.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{SECTION}: {line}"))
 
     def log_fault(self, fault: BaseException) -> None:
-        """Write down what broke, from any thread."""
+        """Log an exception; from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.log, f"{type(fault).__name__}: {fault}")
 
@@ -128,34 +128,34 @@ class Counterpart:
             value = getattr(value, word, None)
         return value
 
-    async def _try(self, request: Awaitable[_T]) -> _T | None:
-        """What it answers; nothing where it refuses, or says nothing."""
-        answer = await outcome(asyncio.wait_for(request, _PATIENCE))
+    async def _request(self, request: Awaitable[_T]) -> _T | None:
+        """The response to a request; None where it fails or times out."""
+        answer = await result_or_error(asyncio.wait_for(request, _TIMEOUT))
         if isinstance(answer, BaseException):
             self.log_fault(answer)
             return None
         return answer
 
 
-async def outcome(work: Awaitable[_T]) -> _T | BaseException:
-    """What comes of some work: its answer, or what ended it."""
+async def result_or_error(work: Awaitable[_T]) -> _T | BaseException:
+    """The result of an awaitable, or the exception that ended it."""
     (found,) = await asyncio.gather(work, return_exceptions=True)
     return found
 
 
-# Of a thread's own stack the parser may need more than some systems give it.
+# The parser may need more stack than some systems give a thread.
 _STACK = 64 << 20
 
 
-class BrokenWorkError(Exception):
-    """A piece of work broke; the text says how and where."""
+class WorkFailedError(Exception):
+    """A task failed; the text says how and where."""
 
 
-class OwnThread:
-    """One thread for all pieces, in the order in which they come. The process may end while it works."""
+class WorkerThread:
+    """A single-threaded executor: runs tasks in order. It is a daemon, so the process may end while it works."""
 
     def __init__(self, name: str) -> None:
-        self._pieces: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         before = threading.stack_size(_STACK)
         try:
             threading.Thread(target=self._run, name=name, daemon=True).start()
@@ -163,21 +163,21 @@ class OwnThread:
             threading.stack_size(before)
 
     def submit(self, work: Callable[[], _T]) -> Future[_T]:
-        """Do a piece of work when its turn comes, unless it is cancelled before that."""
+        """Queue a task; it does not run if its future is cancelled first."""
         future: Future[_T] = Future()
-        self._pieces.put((future, work))
+        self._queue.put((future, work))
         return future
 
     def _run(self) -> None:
         while True:
-            _do(*self._pieces.get())
+            _run_task(*self._queue.get())
 
 
-def _do(future: Future[Any], work: Callable[[], Any]) -> None:
+def _run_task(future: Future[Any], work: Callable[[], Any]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     answer = guarded(work)
     if isinstance(answer, Fault):
-        future.set_exception(BrokenWorkError(answer.message))
+        future.set_exception(WorkFailedError(answer.message))
     else:
         future.set_result(answer)

@@ -1,8 +1,7 @@
-"""Open documents as the bytes that saving them would write, so that they are read as files are.
+"""Document contents: open documents as the bytes that saving them would write, and files on disk, reread when changed.
 
-The files of a project as they are on disk, each read again when it has changed.
-
-Columns in the units that an editor counts in: bytes of UTF-8, words of UTF-16, or code points.
+An open document goes through the same reader as a file. Columns are converted between code points and the LSP position
+encodings: UTF-8 bytes, UTF-16 code units, UTF-32.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ import tokenize
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from torchrepro_lint.config.discovery import Tree
-from torchrepro_lint.engine.read_project import Means, read_tree
-from torchrepro_lint.engine.reading import Reading, read, too_large
+from torchrepro_lint.config.discovery import ProjectTree
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
+from torchrepro_lint.engine.reading import ParsedFile, parse_bytes, too_large
 from torchrepro_lint.source.decoding import is_notebook
-from torchrepro_lint.source.files import State, TooLarge, program, state
+from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, read_program
 from torchrepro_lint.source.text import Lines
 
 _UTF8 = ("utf-8", "utf-8-sig")
 
 
 class Document(NamedTuple):
-    """An open file: its absolute path, what would be saved, and how the editor names it.
+    """An open file: its absolute path, the bytes that saving would write, and its URI.
 
-    ``cells`` are the names of all cells of a notebook that is open as one, in order; None for a text. ``version`` is the
+    ``cells`` are the URIs of all cells of a notebook that is open as one, in order; None for a text. ``version`` is the
     editor's count of changes, where it keeps one.
     """
 
@@ -39,7 +38,7 @@ class Document(NamedTuple):
 
 
 class CellText(NamedTuple):
-    """A cell as an editor has it: its name, whether it is code, its language and text, and what else it holds."""
+    """A notebook cell as an editor has it: its URI, whether it is code, its language, text and metadata."""
 
     uri: str
     is_code: bool
@@ -48,8 +47,8 @@ class CellText(NamedTuple):
     metadata: Any = None
 
 
-def encoded(text: str) -> bytes:
-    """A text in the encoding that it declares, in UTF-8 where that cannot be."""
+def encode_text(text: str) -> bytes:
+    """A text in the encoding that it declares, or in UTF-8 where that fails."""
     data = text.encode("utf-8", "surrogatepass")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
@@ -59,10 +58,10 @@ def encoded(text: str) -> bytes:
 
 
 def notebook_data(cells: Iterable[CellText], metadata: Any) -> bytes:
-    """The file of a notebook with these cells."""
+    """The JSON of a notebook with these cells."""
     found = [_cell(each) for each in cells]
     metadata = metadata if isinstance(metadata, dict) else {}
-    # Editors wrap what the file has.
+    # Editors wrap the metadata of the file.
     metadata = metadata["metadata"] if isinstance(metadata.get("metadata"), dict) else metadata
     return json.dumps({"cells": found, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}).encode("ascii")
 
@@ -74,32 +73,32 @@ def _cell(cell: CellText) -> dict[str, Any]:
     return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": cell.text}
 
 
-# The server has threads.
-_MEANS = Means(jobs=0, cached=True)
+# No worker processes: the server has threads, which must not be forked.
+_MEANS = ReadOptions(jobs=0, cached=True)
 
 
-class OnDisk:
-    """``files`` are the readings by path from the root, as of when each was last looked at."""
+class DiskFiles:
+    """The parsed files of a project on disk. ``files`` is by path from the root, as of the last look at each."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ProjectTree) -> None:
         self._root = tree.root.path
         self._parser = tree.root.settings.parser
-        readings = read_tree(tree, means=_MEANS)
+        readings = read_tree(tree, options=_MEANS)
         readings.store()
         self.files = readings.files
-        places = {path: self.place(path) for path in self.files}
+        places = {path: self.absolute_path(path) for path in self.files}
         self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
 
-    def place(self, path: str) -> str:
+    def absolute_path(self, path: str) -> str:
         """The absolute path of a file."""
         return os.path.join(self._root, *path.split("/"))
 
     def is_current(self, path: str) -> bool:
-        """Whether a file is as it was read."""
+        """Whether a file on disk is unchanged since it was parsed."""
         return path in self.files and self._states.get(path) == self._state(path)
 
-    def look_at(self, path: str, opened: tuple[bytes, Reading] | None = None) -> bool:
-        """Read a file if it has changed, and say whether it has; ``opened`` is a content whose reading is known."""
+    def reread_if_changed(self, path: str, opened: tuple[bytes, ParsedFile] | None = None) -> bool:
+        """Parse a file again if it has changed; whether it has. ``opened`` is a content that was parsed already."""
         seen = self._state(path)
         if seen is not None and path in self.files and self._states.get(path) == seen:
             return False
@@ -113,22 +112,22 @@ class OnDisk:
             self._states[path] = seen
         return True
 
-    def _read(self, path: str, opened: tuple[bytes, Reading] | None) -> Reading:
+    def _read(self, path: str, opened: tuple[bytes, ParsedFile] | None) -> ParsedFile:
         try:
-            data = program(self.place(path))
+            data = read_program(self.absolute_path(path))
         except TooLarge as error:
             return too_large(error)
-        return opened[1] if opened and opened[0] == data else read(data, is_notebook(path), self._parser)
+        return opened[1] if opened and opened[0] == data else parse_bytes(data, is_notebook(path), self._parser)
 
-    def keep(self, paths: Collection[str]) -> set[str]:
-        """Forget all files but these, and say which those were."""
+    def keep_only(self, paths: Collection[str]) -> set[str]:
+        """Drop all files but these; the paths of the dropped ones."""
         gone = self.files.keys() - set(paths)
         self.files = {path: self.files[path] for path in sorted(self.files.keys() - gone)}
         return gone
 
-    def _state(self, path: str) -> State | None:
+    def _state(self, path: str) -> FileSignature | None:
         try:
-            return state(self.place(path))
+            return file_signature(self.absolute_path(path))
         except OSError:
             return None
 
@@ -137,8 +136,8 @@ ENCODINGS = ("utf-8", "utf-16", "utf-32")
 _LAST_NARROW = "\uffff"
 
 
-def units(text: str, encoding: str) -> int:
-    """How long a text is in the units of one of ``ENCODINGS``."""
+def length_in_units(text: str, encoding: str) -> int:
+    """The length of a text in the units of one of ``ENCODINGS``."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
     if encoding == "utf-8":
@@ -147,19 +146,19 @@ def units(text: str, encoding: str) -> int:
 
 
 def code_points(text: str, count: int, encoding: str) -> int:
-    """How many code points the first units of a text are: all where there are fewer, and none in part."""
+    """The number of whole code points in the first ``count`` units of a text; all where there are fewer."""
     if encoding == "utf-32" or text.isascii():
         return min(count, len(text))
     seen = 0
     for number, letter in enumerate(text):
-        seen += units(letter, encoding)
+        seen += length_in_units(letter, encoding)
         if seen > count:
             return number
     return len(text)
 
 
 def offset(lines: Lines, row: int, column: int, encoding: str) -> int:
-    """The offset of a place of a text, as near as there is one; its row counts from 0, its column in units."""
+    """The offset of a position in a text, or the nearest one; rows count from 0, columns from 0 in units."""
     if row >= len(lines):
         return len(lines.text)
     return lines.offset(row + 1, code_points(lines.line(row + 1), column, encoding) + 1)

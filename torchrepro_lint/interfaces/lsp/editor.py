@@ -1,7 +1,7 @@
-"""The server: what an editor tells goes to the workspace, what that finds goes to the editor.
+"""The language server of one editor: passes document changes to the workspace, and publishes its diagnostics.
 
-The loop of the protocol never waits for an analysis: those are made one after another by one thread, to which alone the
-workspace belongs. Changes are collected until the editor is quiet for a while.
+The event loop of the protocol never waits for an analysis. Analyses run one after another in one thread, which alone owns
+the workspace. Changes are collected until the editor is quiet for a while (debouncing).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from torchrepro_lint import __version__
-from torchrepro_lint.interfaces.lsp.answers import Answers, Diagnosed, Published
-from torchrepro_lint.interfaces.lsp.counterpart import Counterpart, OwnThread, outcome
+from torchrepro_lint.interfaces.lsp.answers import FileDiagnostics, LanguageFeatures, PublishedDiagnostics
+from torchrepro_lint.interfaces.lsp.counterpart import Client, WorkerThread, result_or_error
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.preferences import SECTION, Preferences, preferences
-from torchrepro_lint.interfaces.lsp.protocol import Protocol
-from torchrepro_lint.interfaces.lsp.texts import Placer, Texts
+from torchrepro_lint.interfaces.lsp.protocol import ServerProtocol
+from torchrepro_lint.interfaces.lsp.texts import OpenTexts, PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 
 _T = TypeVar("_T")
-# After so many answers without a change it is time to look for garbage.
-_MANY = 100
+# Answers without a change of a document after which garbage is collected.
+_COLLECT_AFTER = 100
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -39,158 +39,158 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Server(LanguageServer):
-    """A language server for one editor. ``texts`` are open there, ``given`` the settings that it sent by itself."""
+    """A language server for one editor. ``sent_settings`` are those that it sent unasked."""
 
     def __init__(self) -> None:
         super().__init__(
             name=SECTION,
             version=__version__,
-            protocol_cls=Protocol,
+            protocol_cls=ServerProtocol,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             notebook_document_sync=_NOTEBOOKS,
         )
-        self.texts = Texts()
-        self.given: Any = None
-        self.ended = False
-        self._documents: dict[str, Document] = {}
-        self._waiting: dict[str, Document | None] = {}
-        self._stale = False
-        # How often something has changed: what was found before the last change is not shown.
+        self.texts = OpenTexts()
+        self.sent_settings: Any = None
+        self.shut_down = False
+        self._open_documents: dict[str, Document] = {}
+        self._pending: dict[str, Document | None] = {}
+        self._disk_changed = False
+        # The revision: diagnostics of an older one are not published.
         self._changes = 0
         self._changed = asyncio.Event()
         self._configured = asyncio.Event()
-        self._rested = False
+        self._released = False
         self._answered = 0
         self._delay = Preferences().delay
-        self._counterpart = Counterpart(self)
-        self._published = Published(self.text_document_publish_diagnostics)
-        self._thread = OwnThread(SECTION)
-        self._work = Workspace(self._counterpart.complain, self._counterpart.busy)
+        self._client = Client(self)
+        self._published = PublishedDiagnostics(self.text_document_publish_diagnostics)
+        self._thread = WorkerThread(SECTION)
+        self._work = Workspace(self._client.show_warning, self._client.show_progress)
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Start to report; in the loop."""
-        self._counterpart.listen()
+    async def start_reporting(self) -> None:
+        """Configure, and start to publish diagnostics; in the event loop."""
+        self._client.attach_loop()
         await self.configure()
         self._task = asyncio.create_task(self._report())
-        await self._counterpart.watch()
+        await self._client.watch()
 
-    def put(self, path: str, document: Document | None) -> None:
-        """A document is open with this content, or closed."""
-        if path in self._documents and document is not None:
-            self._rest()
-        self._waiting[path] = document
-        # What was changed last is reported on first.
-        self._documents.pop(path, None)
+    def update_document(self, path: str, document: Document | None) -> None:
+        """Record the content of an open document, or None for a closed one."""
+        if path in self._open_documents and document is not None:
+            self._release()
+        self._pending[path] = document
+        # The document that changed last is checked first.
+        self._open_documents.pop(path, None)
         if document is None:
             self._published.clear(path)
         else:
-            self._documents = {path: document, **self._documents}
-        self._change()
+            self._open_documents = {path: document, **self._open_documents}
+        self._note_change()
 
-    def look_again(self) -> None:
-        """Files have changed on disk, or may have."""
-        self._stale = True
-        self._change()
+    def files_changed(self) -> None:
+        """Note that files may have changed on disk."""
+        self._disk_changed = True
+        self._note_change()
 
-    async def asked(self, question: Callable[[Answers], _T]) -> _T:
-        """An answer of the workspace with all that the editor has told so far."""
+    async def answer(self, question: Callable[[LanguageFeatures], _T]) -> _T:
+        """Answer a question in the worker thread, after all changes that the editor has sent so far."""
         await self._configured.wait()
-        self._hand_over()
-        versioned = self._counterpart.can("workspace.workspace_edit.document_changes")
-        answers = Answers(self._work, self._placer(), versioned, self._counterpart.resolves_edits())
+        self._flush_changes()
+        versioned = self._client.supports("workspace.workspace_edit.document_changes")
+        answers = LanguageFeatures(self._work, self._placer(), versioned, self._client.resolves_edits())
         try:
             return await self._in_thread(lambda: question(answers))
         finally:
             self._answered += 1
-            if self._answered >= _MANY:
-                self._rest()
+            if self._answered >= _COLLECT_AFTER:
+                self._release()
 
     async def configure(self) -> None:
-        """Ask for the settings of all folders."""
+        """Request the settings of all folders and pass them to the workspace."""
         uris = {path: each.uri for each in self.workspace.folders.values() if (path := to_path(each.uri)) is not None}
         if not uris and (root := self.workspace.root_path):
             uris = {os.path.abspath(root): self.workspace.root_uri or ""}
-        found = await self._counterpart.settings(list(uris.values())) or [None] * (len(uris) + 1)
-        read = [preferences(self.given if each is None else each) for each in found]
+        found = await self._client.settings(list(uris.values())) or [None] * (len(uris) + 1)
+        read = [preferences(self.sent_settings if each is None else each) for each in found]
         for mistake in dict.fromkeys(line for _, mistakes in read for line in mistakes):
-            self._counterpart.complain(mistake)
+            self._client.show_warning(mistake)
         default = read[-1][0]
         own = {path: each for path, (each, _) in zip(uris, read[:-1], strict=True)}
         self._delay = default.delay
         self._submit(lambda: self._work.configure(default, own))
         self._configured.set()
-        self._change()
+        self._note_change()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """What was wrong with a message is for the editor's log: nobody at the keyboard can mend it."""
-        self._counterpart.log(f"{source.__name__}: {error}")
+        """Log a protocol error; the user cannot do anything about it."""
+        self._client.log(f"{source.__name__}: {error}")
 
     def end(self) -> None:
-        """Nothing more will be asked."""
+        """Stop to publish diagnostics."""
         if self._task is not None:
             self._task.cancel()
 
     async def _report(self) -> None:
         while True:
-            await self._quiet()
-            self._rested, seen = False, self._changes
-            for path in list(self._documents):
-                answer = await outcome(self.asked(lambda answers, path=path: answers.diagnostics(path)))  # type: ignore[misc]
+            await self._debounce()
+            self._released, seen = False, self._changes
+            for path in list(self._open_documents):
+                answer = await result_or_error(self.answer(lambda answers, path=path: answers.diagnostics(path)))  # type: ignore[misc]
                 if seen != self._changes:
                     break
-                self._show(path, answer)
+                self._publish(path, answer)
 
-    def _rest(self) -> None:
-        """What is linked no longer holds, or much was asked: there is time now to let go of what nobody needs."""
-        if not self._rested or self._answered >= _MANY:
-            self._rested, self._answered = True, 0
-            self._submit(self._work.rest)
+    def _release(self) -> None:
+        """Let the workspace release memory: once after a change, and after many answers."""
+        if not self._released or self._answered >= _COLLECT_AFTER:
+            self._released, self._answered = True, 0
+            self._submit(self._work.release)
 
-    def _show(self, path: str, answer: Diagnosed | BaseException) -> None:
+    def _publish(self, path: str, answer: FileDiagnostics | BaseException) -> None:
         if isinstance(answer, BaseException):
-            self._counterpart.log_fault(answer)
+            self._client.log_fault(answer)
             return
-        self._published.show(self._documents[path], answer.diagnostics)
+        self._published.publish(self._open_documents[path], answer.diagnostics)
         for error in answer.errors:
-            self._counterpart.log(f"{path}: {error}")
+            self._client.log(f"{path}: {error}")
 
-    async def _quiet(self) -> None:
-        """Wait for a change, and then until there is none for a while."""
+    async def _debounce(self) -> None:
+        """Wait for a change, and then until there is none for the delay."""
         await self._changed.wait()
         while self._changed.is_set():
             self._changed.clear()
             await asyncio.sleep(self._delay)
 
-    def _change(self) -> None:
+    def _note_change(self) -> None:
         self._changes += 1
         self._changed.set()
 
-    def _hand_over(self) -> None:
-        """Give the workspace what is new, whatever becomes of the question that needs it."""
-        changes, self._waiting = self._waiting, {}
-        stale, self._stale = self._stale, False
+    def _flush_changes(self) -> None:
+        """Submit pending changes to the workspace, even if the question that needs them is cancelled."""
+        changes, self._pending = self._pending, {}
+        stale, self._disk_changed = self._disk_changed, False
         if changes:
-            self._submit(lambda: self._work.take(changes))
+            self._submit(lambda: self._work.update_documents(changes))
         if stale:
-            self._submit(self._work.look_again)
+            self._submit(self._work.refresh)
 
     def _submit(self, work: Callable[[], None]) -> None:
         self._thread.submit(work).add_done_callback(self._done)
 
     def _done(self, work: Future[None]) -> None:
         if (fault := work.exception()) is not None:
-            self._counterpart.log_fault(fault)
+            self._client.log_fault(fault)
 
-    def _placer(self) -> Placer:
-        documents = dict(self._documents)
-        return Placer(self.texts.encoding, documents.get, lambda path: from_fs_path(path) or path)
+    def _placer(self) -> PositionMapper:
+        documents = dict(self._open_documents)
+        return PositionMapper(self.texts.encoding, documents.get, lambda path: from_fs_path(path) or path)
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.wrap_future(self._thread.submit(work))
 
 
 def to_path(uri: str) -> str | None:
-    """The absolute path of a file's URI; None for what is no file."""
+    """The absolute path of a file URI; None for other URIs."""
     path = to_fs_path(uri)
     return os.path.abspath(path) if path else None

@@ -1,10 +1,6 @@
-"""A rule's page as an editor shows it: what the examples tell our tests is said in words.
+"""Findings and fixes as LSP messages: diagnostics, quick fixes, the edits behind them, and rule pages for hover.
 
-The comment that hides a finding at its place.
-
-What an editor can be offered for a finding: its fix, all fixes of a file, and to hide it.
-
-Findings and actions in the words of the protocol.
+A quick fix applies the fix of one finding, or suppresses it by a comment; another action applies all fixes of a file.
 """
 
 from __future__ import annotations
@@ -21,9 +17,9 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
-from torchrepro_lint.engine.reading import Reading
-from torchrepro_lint.interfaces.lsp.linked import Linked, Report
-from torchrepro_lint.interfaces.lsp.texts import Place, Placer
+from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.interfaces.lsp.linked import FileReport, LinkedProject
+from torchrepro_lint.interfaces.lsp.texts import EditorPosition, PositionMapper
 from torchrepro_lint.source.decoding import Source
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits
@@ -34,17 +30,17 @@ _MARKED = re.compile(r"# error: \[(TRL\d{3})\]")
 
 
 @cache
-def page(code: str) -> str | None:
-    """The page of a rule in Markdown, with where to read it."""
+def rule_page(code: str) -> str | None:
+    """The page of a rule in Markdown for hover, with its URL; test markers in its examples become captions."""
     found = find(code)
     if found is None:
         return None
-    text = _MARKS.sub(_codes, _FENCE.sub(_opening, found.text.rstrip()))
+    text = _MARKS.sub(_expected_codes, _FENCE.sub(_fence_opening, found.text.rstrip()))
     return f"{text}\n\n[{found.code} on the web]({url(found.code, found.name)})\n"
 
 
-def _opening(fence: re.Match[str]) -> str:
-    """Of the words behind a fence editors know the first only."""
+def _fence_opening(fence: re.Match[str]) -> str:
+    """A fence without the options that only the tests read; they become a caption."""
     words = fence["words"].split()
     options = dict(word.partition("=")[::2] for word in words if "=" in word)
     said = [f"`{options['path']}`"] if "path" in options else []
@@ -56,22 +52,23 @@ def _opening(fence: re.Match[str]) -> str:
     return f"{caption[0].upper()}{caption[1:]}:\n\n{opening}" if caption else opening
 
 
-def _codes(marks: re.Match[str]) -> str:
+def _expected_codes(marks: re.Match[str]) -> str:
     return f"  # {', '.join(_MARKED.findall(marks[0]))}"
 
 
-_CODES = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
+_NOQA_COMMENT = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
 
 
-def suppressing(reading: Reading, offset: int, code: str) -> Edit | None:
-    """``# noqa`` with the code behind what starts at an offset, or the code in the comment there; None where neither hides
-    it, as in a magic of a notebook.
+def suppression_edit(reading: ParsedFile, offset: int, code: str) -> Edit | None:
+    """The edit that adds ``# noqa`` with a code to the statement at an offset, or the code to the comment there.
+
+    None where that would not suppress the finding, as in a magic of a notebook.
     """
     lines = reading.lines
     row = lines.position(offset).row
     first, last = joined_rows(lines)[row]
     start, end = lines.offset(first), lines.offset(last) + len(lines.line(last))
-    known = _CODES.search(lines.text, start, end)
+    known = _NOQA_COMMENT.search(lines.text, start, end)
     if known:
         edit = Edit(Span(known.end(), known.end()), f",{code}")
     else:
@@ -88,15 +85,15 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class TextChange(NamedTuple):
-    """What to write over the text between two places of one document."""
+    """A text edit: what replaces the text between two positions of one document."""
 
-    start: Place
-    end: Place
+    start: EditorPosition
+    end: EditorPosition
     text: str
 
 
-class Action(NamedTuple):
-    """Changes that belong together. ``kind`` is fix or hide, ``safe`` as that of a fix; ``finding`` is what it settles."""
+class QuickFix(NamedTuple):
+    """A quick fix of a finding: ``kind`` is fix or hide (suppression), ``safe`` as that of a fix."""
 
     title: str
     kind: str
@@ -105,70 +102,76 @@ class Action(NamedTuple):
     finding: Finding
 
 
-def actions(linked: Linked, name: str, report: Report, placer: Placer, spans: Sequence[Span]) -> list[Action]:
-    """What can be done about the findings of a file that touch one of some spans."""
-    found: list[Action] = []
+def quick_fixes(
+    linked: LinkedProject, name: str, report: FileReport, positions: PositionMapper, spans: Sequence[Span]
+) -> list[QuickFix]:
+    """The quick fixes of the findings of a file that touch one of some spans."""
+    found: list[QuickFix] = []
     for finding in report.checked.findings:
         if any(finding.span.start <= span.end and span.start <= finding.span.end for span in spans):
-            if finding.fix is not None and (changes := fixing(linked, name, finding.fix, placer)):
+            if finding.fix is not None and (changes := fix_changes(linked, name, finding.fix, positions)):
                 title = finding.fix.title if finding.fix.safe else f"{finding.fix.title} (unsafe)"
-                found.append(Action(title, "fix", changes, finding.fix.safe, finding))
-            if (hiding := _hiding(linked, name, report.reading, finding, placer)) is not None:
+                found.append(QuickFix(title, "fix", changes, finding.fix.safe, finding))
+            if (hiding := _suppression(linked, name, report.reading, finding, positions)) is not None:
                 found.append(hiding)
     return found
 
 
-def fixing(linked: Linked, name: str, fix: Fix, placer: Placer) -> tuple[TextChange, ...]:
-    """The changes of a fix; none where a file is not as the editor has it, or is a notebook that is not open."""
+def fix_changes(linked: LinkedProject, name: str, fix: Fix, positions: PositionMapper) -> tuple[TextChange, ...]:
+    """The text changes of a fix; none where a file differs from the editor's, or is a notebook that is not open."""
     edits = {name: fix.edits, **dict(fix.elsewhere)}
-    paths = {each: linked.place(each) for each in edits if edits[each]}
-    if not all(linked.is_current(each) and placer.can_edit(path) for each, path in paths.items()):
+    paths = {each: linked.absolute_path(each) for each in edits if edits[each]}
+    if not all(linked.is_current(each) and positions.can_edit(path) for each, path in paths.items()):
         return ()
     readings = linked.readings
     return tuple(
-        change for each, path in paths.items() for change in _changes(path, readings[each], edits[each], placer)
+        change for each, path in paths.items() for change in _text_changes(path, readings[each], edits[each], positions)
     )
 
 
-def fixing_all(linked: Linked, name: str, placer: Placer) -> tuple[TextChange, ...]:
-    """The changes that ``--fix`` would make in a file alone."""
-    path = linked.place(name)
-    if not linked.is_current(name) or not placer.can_edit(path):
+def fix_all_changes(linked: LinkedProject, name: str, positions: PositionMapper) -> tuple[TextChange, ...]:
+    """The text changes of all fixes that ``--fix`` would apply to one file."""
+    path = linked.absolute_path(name)
+    if not linked.is_current(name) or not positions.can_edit(path):
         return ()
     fixed = linked.fixed(name)
     if name not in fixed.changes:
         return ()
     reading, change = linked.readings[name], fixed.changes[name]
-    return tuple(_changes(path, reading, _differences(change.before, change.after), placer))
+    return tuple(_text_changes(path, reading, _differing_lines(change.before, change.after), positions))
 
 
-def _hiding(linked: Linked, name: str, reading: Reading, finding: Finding, placer: Placer) -> Action | None:
-    path = linked.place(name)
-    if finding.code == SYNTAX_ERROR or not placer.can_edit(path):
+def _suppression(
+    linked: LinkedProject, name: str, reading: ParsedFile, finding: Finding, positions: PositionMapper
+) -> QuickFix | None:
+    path = linked.absolute_path(name)
+    if finding.code == SYNTAX_ERROR or not positions.can_edit(path):
         return None
-    edit = suppressing(reading, finding.span.start, finding.code)
+    edit = suppression_edit(reading, finding.span.start, finding.code)
     if edit is None:
         return None
-    changes = tuple(_changes(path, reading, [edit], placer))
-    return Action(f"Suppress {finding.code} on this line", "hide", changes, True, finding)
+    changes = tuple(_text_changes(path, reading, [edit], positions))
+    return QuickFix(f"Suppress {finding.code} on this line", "hide", changes, True, finding)
 
 
-def _changes(path: str, reading: Reading, edits: Iterable[Edit], placer: Placer) -> Iterator[TextChange]:
+def _text_changes(
+    path: str, reading: ParsedFile, edits: Iterable[Edit], positions: PositionMapper
+) -> Iterator[TextChange]:
     for edit in sorted(edits):
-        start, end = placer.span(path, reading, edit.span)
+        start, end = positions.span(path, reading, edit.span)
         yield TextChange(start, end, edit.text)
 
 
-def _differences(before: Source, after: Source) -> Iterator[Edit]:
-    """The lines that differ, cell by cell."""
+def _differing_lines(before: Source, after: Source) -> Iterator[Edit]:
+    """Edits of the lines that differ, cell by cell."""
     if not before.cells:
-        yield from _lines(before.text, after.text, 0)
+        yield from _line_edits(before.text, after.text, 0)
     texts: Mapping[int, str] = {cell.number: after.text[cell.start : cell.end] for cell in after.cells}
     for cell in before.cells:
-        yield from _lines(before.text[cell.start : cell.end], texts[cell.number], cell.start)
+        yield from _line_edits(before.text[cell.start : cell.end], texts[cell.number], cell.start)
 
 
-def _lines(before: str, after: str, offset: int) -> Iterator[Edit]:
+def _line_edits(before: str, after: str, offset: int) -> Iterator[Edit]:
     old, new = _LINE.findall(before), _LINE.findall(after)
     starts = [offset]
     for line in old:
@@ -188,15 +191,19 @@ _SEVERITIES = {
 _RULES = {rule.code: rule for rule in RULES}
 
 
-def diagnostics(linked: Linked, name: str, report: Report, placer: Placer) -> Iterator[tuple[str, types.Diagnostic]]:
-    """The findings of a file, each with the document that it is shown in: in a notebook that of its cell."""
+def diagnostics(
+    linked: LinkedProject, name: str, report: FileReport, positions: PositionMapper
+) -> Iterator[tuple[str, types.Diagnostic]]:
+    """The diagnostics of a file, each with the URI of its document: in a notebook that of its cell."""
     for finding in report.checked.findings:
-        start, end = placer.span(linked.place(name), report.reading, finding.span)
-        yield start.uri, diagnostic(linked, finding, start, end, placer)
+        start, end = positions.span(linked.absolute_path(name), report.reading, finding.span)
+        yield start.uri, diagnostic(linked, finding, start, end, positions)
 
 
-def diagnostic(linked: Linked, finding: Finding, start: Place, end: Place, placer: Placer) -> types.Diagnostic:
-    """A finding between two places; related to it is the way from the entry point."""
+def diagnostic(
+    linked: LinkedProject, finding: Finding, start: EditorPosition, end: EditorPosition, positions: PositionMapper
+) -> types.Diagnostic:
+    """A finding as an LSP diagnostic; its related information is the call path from the entry point."""
     rule = _RULES[finding.code]
     return types.Diagnostic(
         range=_range(start, end),
@@ -205,7 +212,7 @@ def diagnostic(linked: Linked, finding: Finding, start: Place, end: Place, place
         code=finding.code,
         code_description=types.CodeDescription(href=url(rule.code, rule.name)),
         source=SOURCE,
-        related_information=list(_way(linked, finding, placer)) or None,
+        related_information=list(_call_path(linked, finding, positions)) or None,
     )
 
 
@@ -230,8 +237,8 @@ def workspace_edit(
     )
 
 
-def code_action(action: Action, edit: types.WorkspaceEdit, settled: types.Diagnostic) -> types.CodeAction:
-    """An action that settles a diagnostic; of several, safe fixes are what to take."""
+def code_action(action: QuickFix, edit: types.WorkspaceEdit, settled: types.Diagnostic) -> types.CodeAction:
+    """A quick fix as an LSP code action for a diagnostic; a safe fix is the preferred one."""
     return types.CodeAction(
         title=action.title,
         kind=types.CodeActionKind.QuickFix,
@@ -241,16 +248,18 @@ def code_action(action: Action, edit: types.WorkspaceEdit, settled: types.Diagno
     )
 
 
-def _way(linked: Linked, finding: Finding, placer: Placer) -> Iterator[types.DiagnosticRelatedInformation]:
+def _call_path(
+    linked: LinkedProject, finding: Finding, positions: PositionMapper
+) -> Iterator[types.DiagnosticRelatedInformation]:
     readings = linked.readings
     for step in finding.steps:
         if step.path in readings:
-            place = placer.position(linked.place(step.path), readings[step.path], step.place)
+            place = positions.position(linked.absolute_path(step.path), readings[step.path], step.place)
             location = types.Location(uri=place.uri, range=_range(place, place))
             yield types.DiagnosticRelatedInformation(location=location, message=step.text)
 
 
-def _range(start: Place, end: Place) -> types.Range:
+def _range(start: EditorPosition, end: EditorPosition) -> types.Range:
     return types.Range(
         start=types.Position(line=start.row, character=start.column),
         end=types.Position(line=end.row, character=end.column),

@@ -1,4 +1,4 @@
-"""What an editor's settings may say: the words of the settings file, and how long to wait for more typing."""
+"""Client settings: the options that an editor may send, with the keys of the settings file, and the delay of debouncing."""
 
 from __future__ import annotations
 
@@ -6,29 +6,38 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import DEVICES, SEVERITIES, did_you_mean, flag, one_of, string, strings, version
-from torchrepro_lint.interfaces.cli.arguments import Over
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import (
+    DEVICES,
+    SEVERITIES,
+    boolean,
+    did_you_mean,
+    one_of,
+    one_string,
+    parse_torch_version,
+    string_list,
+)
+from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 
 SECTION = "torchrepro-lint"
 
 
 class Preferences(NamedTuple):
-    """An editor's settings for one folder; ``delay`` is in seconds."""
+    """The client settings for one folder; ``delay`` is in seconds."""
 
-    over: Over = Over()
+    overrides: RuleOverrides = RuleOverrides()
     config: str | None = None
     isolated: bool = False
     delay: float = 0.2
 
     def same_findings(self, other: Preferences) -> bool:
-        """Whether the same is reported under others."""
+        """Whether other settings lead to the same findings."""
         return self._replace(delay=0) == other._replace(delay=0)
 
-    def options(self, folder: str) -> Options:
-        """What they say beside the settings files; ``config`` counts from the folder."""
+    def options(self, folder: str) -> ConfigOptions:
+        """The options for finding settings files; ``config`` is relative to the folder."""
         config = Path(folder, self.config) if self.config else None
-        return Options(config, self.isolated and not config, self.over.applied)
+        return ConfigOptions(config, self.isolated and not config, self.overrides.apply_to)
 
 
 def preferences(data: Any) -> tuple[Preferences, tuple[str, ...]]:
@@ -55,7 +64,7 @@ def preferences(data: Any) -> tuple[Preferences, tuple[str, ...]]:
             except (TypeError, ValueError) as error:
                 mistakes.append(f"the editor's settings: {key}: {error}")
     own = {name: values.pop(name) for name in ("config", "isolated", "delay") if name in values}
-    return Preferences(Over(**values), **own), tuple(mistakes)
+    return Preferences(RuleOverrides(**values), **own), tuple(mistakes)
 
 
 def _seconds(value: object) -> float:
@@ -65,13 +74,13 @@ def _seconds(value: object) -> float:
 
 
 _READERS: dict[str, Callable[[object], object]] = {
-    "select": strings,
-    "extend-select": strings,
-    "ignore": strings,
+    "select": string_list,
+    "extend-select": string_list,
+    "ignore": string_list,
     "min-severity": one_of(*SEVERITIES),
-    "torch-version": version,
+    "torch-version": parse_torch_version,
     "device": one_of(*DEVICES),
-    "config": string,
-    "isolated": flag,
+    "config": one_string,
+    "isolated": boolean,
     "delay": _seconds,
 }

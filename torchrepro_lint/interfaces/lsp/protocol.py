@@ -1,6 +1,6 @@
-"""The protocol as this server speaks it: what pygls makes of it, with some of that put right.
+"""The LSP transport and message layer of pygls, corrected: malformed or late requests are answered by an error.
 
-What an editor sends, as pygls reads it: headers by the line, and what follows them by its length.
+``MessageReader`` reads headers line by line, and refuses a length that no message has.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol
 
-# The documents are ours to keep: see ``texts``.
-_OURS = (
+# pygls must not keep the documents: ``OpenTexts`` does.
+_OWN_METHODS = (
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
     types.TEXT_DOCUMENT_DID_CLOSE,
@@ -24,12 +24,12 @@ _OURS = (
 _INVALID_REQUEST = types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server has been shut down")
 
 
-class Protocol(LanguageServerProtocol):
-    """The protocol; a request that makes no sense or comes too late is answered, for whoever asked waits."""
+class ServerProtocol(LanguageServerProtocol):
+    """The protocol of pygls, which here answers malformed and late requests by an error, since the client waits."""
 
     def __init__(self, server: Any, converter: Any) -> None:
         super().__init__(server, converter)
-        for name in _OURS:
+        for name in _OWN_METHODS:
             self.fm.builtin_features.pop(name, None)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
@@ -45,38 +45,38 @@ class Protocol(LanguageServerProtocol):
             raise
 
     def handle_message(self, message: Any) -> None:
-        """Answer or take note; after the end was announced nothing is answered but by an error."""
+        """Handle a message; after ``shutdown`` every request is answered by an error."""
         if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
             self._send_response(message.id, error=_INVALID_REQUEST)
             return
         super().handle_message(message)
 
 
-# In bytes. The largest text that is analysed takes half of that.
-LARGEST = 100_000_000
+# In bytes: twice the size of the largest text that is analysed.
+LARGEST_MESSAGE = 100_000_000
 _LENGTH = re.compile(rb"content-length:[ \t]*0*(\d{1,20})[ \t]*\r\n", re.IGNORECASE)
 _ANY_LENGTH = re.compile(rb"\s*content-length\b", re.IGNORECASE)
 _NO_HEADER = b"Unknown: header\r\n"
 
 
-class Incoming:
-    """Bytes from an editor. The length of a message is as pygls knows it, however its header is written.
+class MessageReader:
+    """A stream of messages with ``Content-Length`` headers normalised as pygls expects them.
 
-    One that no message has is no header: pygls would wait, or ask for memory, for as much.
+    A length beyond ``LARGEST_MESSAGE`` is replaced by an unknown header: pygls would wait, or allocate memory, for it.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
     def readline(self) -> bytes:
-        """A line of headers; empty at the end."""
+        """A header line; empty at the end of the stream."""
         line = self._stream.readline()
         if not _ANY_LENGTH.match(line):
             return line
         found = _LENGTH.fullmatch(line)
-        fits = found is not None and int(found[1]) <= LARGEST
+        fits = found is not None and int(found[1]) <= LARGEST_MESSAGE
         return b"Content-Length: %d\r\n" % int(found[1]) if found and fits else _NO_HEADER
 
     def read(self, count: int) -> bytes:
-        """So many bytes of a message, fewer only at the end."""
+        """Bytes of a message, fewer than asked for only at the end of the stream."""
         return self._stream.read(count)

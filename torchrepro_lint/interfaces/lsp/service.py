@@ -1,4 +1,4 @@
-"""What an editor may tell and ask."""
+"""The LSP methods that the server handles: a handler is registered for each request and notification."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from typing import BinaryIO, cast
 from lsprotocol import types
 
 from torchrepro_lint.interfaces.lsp import messages
-from torchrepro_lint.interfaces.lsp.documents import Document, encoded, notebook_data
+from torchrepro_lint.interfaces.lsp.documents import Document, encode_text, notebook_data
 from torchrepro_lint.interfaces.lsp.editor import Server, to_path
 from torchrepro_lint.interfaces.lsp.preferences import SECTION
-from torchrepro_lint.interfaces.lsp.protocol import Incoming
+from torchrepro_lint.interfaces.lsp.protocol import MessageReader
 
 
 def serve() -> int:
     """Serve one editor over standard input and output until it ends; the exit status that the protocol asks for."""
-    # The log of pygls would go to standard error, which editors show as trouble of the server.
+    # The log of pygls would go to standard error, which editors show as an error of the server.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    # By itself Python would look for cycles right after a file was checked, before that is shown: see ``Workspace.rest``.
+    # Python would collect cycles after a check, before its diagnostics are published: see ``Workspace.release``.
     gc.disable()
     server = make_server()
     try:
-        server.start_io(cast("BinaryIO", Incoming(sys.stdin.buffer)))
+        server.start_io(cast("BinaryIO", MessageReader(sys.stdin.buffer)))
     finally:
         server.end()
-    return 0 if server.ended else 1
+    return 0 if server.shut_down else 1
 
 
 def make_server() -> Server:
-    """A server with all that it can be asked."""
+    """A server with a handler for each method."""
     server = Server()
-    _life(server)
-    _files(server)
-    _texts(server)
+    _lifecycle(server)
+    _file_operations(server)
+    _text_documents(server)
     _notebooks(server)
-    _questions(server)
+    _language_features(server)
     return server
 
 
-def _life(server: Server) -> None:
+def _lifecycle(server: Server) -> None:
     @server.feature(types.INITIALIZE)
     def _(params: types.InitializeParams) -> None:
-        server.given = params.initialization_options
+        server.sent_settings = params.initialization_options
         encoding = server.workspace.position_encoding
         if encoding is not None:
             server.texts.encoding = types.PositionEncodingKind(encoding).value
 
     @server.feature(types.INITIALIZED)
     async def _(_params: types.InitializedParams) -> None:
-        await server.begin()
+        await server.start_reporting()
 
     @server.feature(types.SHUTDOWN)
     def _(_params: None) -> None:
-        server.ended = True
+        server.shut_down = True
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def _(params: types.DidChangeConfigurationParams) -> None:
         if isinstance(params.settings, dict) and SECTION in params.settings:
-            server.given = params.settings[SECTION]
+            server.sent_settings = params.settings[SECTION]
         await server.configure()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -68,34 +68,34 @@ def _life(server: Server) -> None:
         await server.configure()
 
 
-def _files(server: Server) -> None:
-    """What is done to files in the editor: of a folder that is moved or deleted not every file is told to watchers."""
+def _file_operations(server: Server) -> None:
+    """File operations of the editor: watchers are not notified of every file of a folder that is moved or deleted."""
     filters = [types.FileOperationFilter(types.FileOperationPattern("**"), scheme="file")]
     options = types.FileOperationRegistrationOptions(filters)
 
     @server.feature(types.WORKSPACE_DID_RENAME_FILES, options)
     def _(_params: types.RenameFilesParams) -> None:
-        server.look_again()
+        server.files_changed()
 
     @server.feature(types.WORKSPACE_DID_DELETE_FILES, options)
     def _(_params: types.DeleteFilesParams) -> None:
-        server.look_again()
+        server.files_changed()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def _(_params: types.DidChangeWatchedFilesParams) -> None:
-        server.look_again()
+        server.files_changed()
 
 
-def _texts(server: Server) -> None:
+def _text_documents(server: Server) -> None:
     def put(uri: str) -> None:
         path, text = to_path(uri), server.texts.text(uri)
         if path is not None and text is not None and path.endswith((".py", ".pyi", ".ipynb")):
-            server.put(path, Document(path, encoded(text.text), text.uri, None, text.version))
+            server.update_document(path, Document(path, encode_text(text.text), text.uri, None, text.version))
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def _(params: types.DidOpenTextDocumentParams) -> None:
         server.texts.open(params.text_document)
-        server.look_again()
+        server.files_changed()
         put(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -105,7 +105,7 @@ def _texts(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveTextDocumentParams) -> None:
-        server.look_again()
+        server.files_changed()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseTextDocumentParams) -> None:
@@ -121,12 +121,12 @@ def _notebooks(server: Server) -> None:
         cells = list(server.texts.cells(notebook))
         names = tuple(cell.uri for cell in cells)
         data = notebook_data(cells, notebook.metadata)
-        server.put(path, Document(path, data, notebook.uri, names, notebook.version))
+        server.update_document(path, Document(path, data, notebook.uri, names, notebook.version))
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
     def _(params: types.DidOpenNotebookDocumentParams) -> None:
         server.texts.open_notebook(params)
-        server.look_again()
+        server.files_changed()
         put(params.notebook_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -136,7 +136,7 @@ def _notebooks(server: Server) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
     def _(_params: types.DidSaveNotebookDocumentParams) -> None:
-        server.look_again()
+        server.files_changed()
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def _(params: types.DidCloseNotebookDocumentParams) -> None:
@@ -147,23 +147,23 @@ def _notebooks(server: Server) -> None:
 def _closed(server: Server, uri: str) -> None:
     path = to_path(uri)
     if path is not None:
-        server.put(path, None)
-        server.look_again()
+        server.update_document(path, None)
+        server.files_changed()
 
 
-def _questions(server: Server) -> None:
+def _language_features(server: Server) -> None:
     kinds = [types.CodeActionKind.QuickFix, messages.FIX_ALL]
     options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     async def _(params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        return await server.asked(lambda answers: answers.actions(uri, params.range, params.context))
+        return await server.answer(lambda answers: answers.actions(uri, params.range, params.context))
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def _(action: types.CodeAction) -> types.CodeAction:
-        return await server.asked(lambda answers: answers.resolved(action))
+        return await server.answer(lambda answers: answers.resolve(action))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def _(params: types.HoverParams) -> types.Hover | None:
-        return await server.asked(lambda answers: answers.hover(params.text_document.uri, params.position))
+        return await server.answer(lambda answers: answers.hover(params.text_document.uri, params.position))

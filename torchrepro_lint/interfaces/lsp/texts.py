@@ -1,9 +1,8 @@
-"""The texts and notebooks that are open in an editor, as it tells of their changes.
+"""Text document synchronisation: the texts and notebooks that are open in an editor, and offsets as LSP positions.
 
-pygls keeps texts, too, but takes form feeds and other separators for ends of lines, which the protocol does not: from the
-first edit behind one on, its text is not the editor's.
-
-Offsets of files as places in an editor: rows and columns from 0, in its units, and the cells of a notebook by name.
+pygls keeps texts as well, but ends lines at form feeds and other separators, which the protocol does not: its text differs
+from the editor's after the first edit behind one. Positions count from 0, in the units of the negotiated encoding; in a
+notebook each cell is a document of its own.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from urllib.parse import unquote
 
 from lsprotocol import types
 
-from torchrepro_lint.engine.reading import Reading
-from torchrepro_lint.interfaces.lsp.documents import CellText, Document, offset, units
+from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.interfaces.lsp.documents import CellText, Document, length_in_units, offset
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.text import Lines, Position, Span
 
 
-class Text(NamedTuple):
+class OpenText(NamedTuple):
     """An open text; a cell of a notebook is one, too."""
 
     uri: str
@@ -29,8 +28,8 @@ class Text(NamedTuple):
     version: int | None = None
 
 
-class Notebook(NamedTuple):
-    """An open notebook. ``cells`` name their texts."""
+class OpenNotebook(NamedTuple):
+    """An open notebook; ``cells`` hold the URIs of their texts."""
 
     uri: str
     cells: tuple[types.NotebookCell, ...]
@@ -38,45 +37,45 @@ class Notebook(NamedTuple):
     version: int | None = None
 
 
-class Texts:
-    """What is open, by URI; columns are in the units of ``encoding``. What was never opened is ignored."""
+class OpenTexts:
+    """The open texts and notebooks by URI; columns are in units of ``encoding``. URIs never opened are ignored."""
 
     def __init__(self) -> None:
         self.encoding = "utf-16"
-        self._texts: dict[str, Text] = {}
-        self._notebooks: dict[str, Notebook] = {}
+        self._texts: dict[str, OpenText] = {}
+        self._notebooks: dict[str, OpenNotebook] = {}
 
-    def text(self, uri: str) -> Text | None:
+    def text(self, uri: str) -> OpenText | None:
         """An open text as the editor has it."""
         return self._texts.get(unquote(uri))
 
-    def notebook(self, uri: str) -> Notebook | None:
+    def notebook(self, uri: str) -> OpenNotebook | None:
         """An open notebook as the editor has it."""
         return self._notebooks.get(unquote(uri))
 
-    def cells(self, notebook: Notebook) -> Iterator[CellText]:
+    def cells(self, notebook: OpenNotebook) -> Iterator[CellText]:
         """The cells of a notebook, in order."""
         for cell in notebook.cells:
-            text = self.text(cell.document) or Text(cell.document, "", "python")
+            text = self.text(cell.document) or OpenText(cell.document, "", "python")
             is_code = cell.kind == types.NotebookCellKind.Code
             yield CellText(cell.document, is_code, text.language or "python", text.text)
 
     def open(self, item: types.TextDocumentItem) -> None:
-        """A text is open."""
-        self._texts[unquote(item.uri)] = Text(item.uri, item.text, item.language_id, item.version)
+        """Open a text."""
+        self._texts[unquote(item.uri)] = OpenText(item.uri, item.text, item.language_id, item.version)
 
     def change(
         self,
         document: types.VersionedTextDocumentIdentifier,
         changes: Iterable[types.TextDocumentContentChangeEvent],
     ) -> None:
-        """Make changes in a text, one after another."""
+        """Apply incremental changes to a text, in order."""
         known = self.text(document.uri)
         if known is None:
             return
         text = known.text
         for change in changes:
-            text = _changed(text, change, self.encoding)
+            text = _with_change(text, change, self.encoding)
         self._texts[unquote(document.uri)] = known._replace(text=text, version=document.version)
 
     def close(self, uri: str) -> None:
@@ -84,14 +83,14 @@ class Texts:
         self._texts.pop(unquote(uri), None)
 
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
-        """A notebook is open, with its cells."""
+        """Open a notebook and its cells."""
         found = params.notebook_document
-        self._notebooks[unquote(found.uri)] = Notebook(found.uri, tuple(found.cells), found.metadata, found.version)
+        self._notebooks[unquote(found.uri)] = OpenNotebook(found.uri, tuple(found.cells), found.metadata, found.version)
         for each in params.cell_text_documents:
             self.open(each)
 
     def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
-        """A notebook has other cells, or they have other texts."""
+        """Apply changes of the cells of a notebook, and of their texts."""
         known, change = self.notebook(params.notebook_document.uri), params.change
         if known is None:
             return
@@ -103,7 +102,7 @@ class Texts:
         self._notebooks[unquote(known.uri)] = known
 
     def close_notebook(self, params: types.DidCloseNotebookDocumentParams) -> None:
-        """A notebook is open no more."""
+        """Close a notebook and its cells."""
         self._notebooks.pop(unquote(params.notebook_document.uri), None)
         for each in params.cell_text_documents:
             self.close(each.uri)
@@ -125,7 +124,7 @@ class Texts:
         return tuple(new.get(each.document, each) for each in cells)
 
 
-def _changed(text: str, change: types.TextDocumentContentChangeEvent, encoding: str) -> str:
+def _with_change(text: str, change: types.TextDocumentContentChangeEvent, encoding: str) -> str:
     new: str = change.text
     if not isinstance(change, types.TextDocumentContentChangePartial):
         return new
@@ -135,49 +134,54 @@ def _changed(text: str, change: types.TextDocumentContentChangeEvent, encoding: 
     return text[:start] + new + text[max(start, end) :]
 
 
-class Place(NamedTuple):
-    """A place in a document of the editor."""
+class EditorPosition(NamedTuple):
+    """A position in a document of the editor: row and column from 0, in units of the encoding."""
 
     uri: str
     row: int
     column: int
 
 
-class Placer(NamedTuple):
-    """``shown`` gives the open document at an absolute path, ``uri`` names a file that is not open."""
+class PositionMapper(NamedTuple):
+    """Maps offsets of files to editor positions.
+
+    ``open_document`` gives the open document at an absolute path, ``uri`` the URI of a file that is not open.
+    """
 
     encoding: str
-    shown: Callable[[str], Document | None]
+    open_document: Callable[[str], Document | None]
     uri: Callable[[str], str]
 
-    def span(self, path: str, reading: Reading, span: Span) -> tuple[Place, Place]:
-        """Where a span of a file lies. One that ends in another cell than it starts in ends where it starts."""
+    def span(self, path: str, reading: ParsedFile, span: Span) -> tuple[EditorPosition, EditorPosition]:
+        """The positions of a span of a file. One that ends in another cell than it starts in becomes empty."""
         start, end = (self.offset(path, reading, each) for each in span)
         return start, (end if end.uri == start.uri and end >= start else start)
 
-    def offset(self, path: str, reading: Reading, offset: int) -> Place:
-        """Where an offset of a file lies."""
+    def offset(self, path: str, reading: ParsedFile, offset: int) -> EditorPosition:
+        """The position of an offset of a file."""
         lines = reading.lines
         row, column, _ = lines.position(offset)
         return self._place(path, reading, lines.place(offset), lines.line(row)[: column - 1], offset)
 
-    def position(self, path: str, reading: Reading, position: Position) -> Place:
-        """Where a position of a file lies, as people count it."""
+    def position(self, path: str, reading: ParsedFile, position: Position) -> EditorPosition:
+        """The editor position of a row and column counted from 1."""
         return self.offset(path, reading, _offset(reading.lines, position))
 
     def can_edit(self, path: str) -> bool:
-        """Whether edits of a file can be told to the editor: a notebook's only where it is open as one."""
-        document = self.shown(path)
+        """Whether the editor can apply edits to a file: to a notebook only where it is open as one."""
+        document = self.open_document(path)
         return not is_notebook(path) or (document is not None and document.cells is not None)
 
-    def _place(self, path: str, reading: Reading, position: Position, before: str, offset: int) -> Place:
-        document = self.shown(path)
+    def _place(self, path: str, reading: ParsedFile, position: Position, before: str, offset: int) -> EditorPosition:
+        document = self.open_document(path)
         if document is not None and document.cells is not None and 0 < position.cell <= len(document.cells):
-            return Place(document.cells[position.cell - 1], position.row - 1, units(before, self.encoding))
+            return EditorPosition(
+                document.cells[position.cell - 1], position.row - 1, length_in_units(before, self.encoding)
+            )
         uri = document.uri if document else self.uri(path)
         if position.cell:  # in the notebook's JSON the row is all there is
-            return Place(uri, reading.lines.file_row(offset) - 1, 0)
-        return Place(uri, position.row - 1, units(before, self.encoding))
+            return EditorPosition(uri, reading.lines.file_row(offset) - 1, 0)
+        return EditorPosition(uri, position.row - 1, length_in_units(before, self.encoding))
 
 
 def _offset(lines: Lines, position: Position) -> int:

@@ -1,10 +1,7 @@
-"""What is said of a run's loaders: their order, and the random numbers of their workers.
+"""The cells of the overview: the state of each control in one entry point, with its reason.
 
-What is said of the seeds of a run, and of their place in it.
-
-What is said of a run's switches: cuDNN, deterministic algorithms, the workspace of cuBLAS.
-
-What is said of one entry point and each control.
+States are computed from the timeline of the entry point: seeds and their order, flags (cuDNN, deterministic algorithms, the
+cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 """
 
 from __future__ import annotations
@@ -12,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import OPEN
-from torchrepro_lint.catalogue.rows import FAMILIES, NOT_NEEDED_SINCE, VARIABLE, Family
-from torchrepro_lint.domain.determinism_mode import enables, set_in
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
+from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
+from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.reached import is_convolution, on_request, raising
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, STATES, WORDS, lane_key
-from torchrepro_lint.interfaces.overview.records import Cell, Item, Place
+from torchrepro_lint.domain.operations.reached import is_convolution, operations_needing_mode, operations_raising
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
+from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import path_of
 
@@ -26,14 +23,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.sites import Loader
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import Moment, Timeline
+    from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
 
 
 _NONE = "No DataLoader was found in this run."
 
 
 def loader_cells(context: Context, program: Program) -> Iterator[Cell]:
-    """Both of them, for the loaders that the run makes."""
+    """The cells of loader order and workers, for the loaders that the entry point constructs."""
     found = list(_loaders(context, program))
     if not found:
         yield Cell("loaders", "unused", "no loader", _NONE)
@@ -51,7 +48,7 @@ def loader_cells(context: Context, program: Program) -> Iterator[Cell]:
 
 
 def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]:
-    """One for each call that makes a loader."""
+    """The loaders that are constructed, one for each call, with their files."""
     reached = program.run.functions
     for path in sorted({path_of(function) for function in reached}):
         seen: set[int] = set()
@@ -89,18 +86,18 @@ def _counted(number: int) -> str:
 
 
 def _place(context: Context, path: str, loader: Loader) -> str:
-    return str(Place(path, *context.project.position(path, loader.site.call.start)))
+    return str(Location(path, *context.project.position(path, loader.site.call.start)))
 
 
-# Said where the run lacks something, and no finding of its own says so.
+# Where something is missing, but no finding of this entry point reports it.
 NOT_REPORTED = (
     "No finding says so here: it is reported with the entry point whose function this run calls, or it is hidden."
 )
 _ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
 
 
-def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterator[Cell]:
-    """Python, NumPy, torch, CUDA, and the order of events."""
+def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]) -> Iterator[Cell]:
+    """The cells of the seeds of Python, NumPy, torch and CUDA, and of the order of events."""
     found = {each.key: _generator(program, timeline, each, bool(items.get(each.key))) for each in FAMILIES}
     yield from (found[key] for key in SEEDS)
     yield _cuda(timeline, found["torch"], [each for each in items.get("torch", ()) if each.code == "TRL101"])
@@ -108,33 +105,33 @@ def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequenc
 
 
 def lane_state(timeline: Timeline, key: str) -> str:
-    """What became of a generator."""
+    """The state of a generator's lane: seeded, late, unseeded, ..."""
     return next(lane.state for lane in timeline.lanes if lane.key == key)
 
 
-def at(moment: Moment) -> str:
-    """Where something happens: ``train.py:12``."""
-    return str(Place(moment.path, *moment.place))
+def location(moment: TimelineEvent) -> str:
+    """The location of an event of the timeline: ``train.py:12``."""
+    return str(Location(moment.path, *moment.place))
 
 
-def _moments(timeline: Timeline, what: str, kind: str) -> list[Moment]:
+def _moments(timeline: Timeline, what: str, kind: str) -> list[TimelineEvent]:
     return [each for each in timeline.moments if (each.kind, each.what) == (kind, what)]
 
 
 def _generator(program: Program, timeline: Timeline, family: Family, reported: bool) -> Cell:
     key, state = family.key, lane_state(timeline, family.key)
     draws, seeds = _moments(timeline, key, "draw"), _moments(timeline, key, "seed")
-    first = f"{draws[0].text} ({at(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
+    first = f"{draws[0].text} ({location(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
     if state in ("untouched", "seeded") and not seeds:
         return Cell(key, "unused", "not used", f"Nothing in this run draws from {family.owner}.")
     if state == "seeded":
         return _seeded(key, seeds, draws)
     if state == "late":
-        because = f"{first}, and {seeds[0].text} comes after it ({at(seeds[0])})."
+        because = f"{first}, and {seeds[0].text} comes after it ({location(seeds[0])})."
         return Cell(key, "risk", "seeded, but late", because)
     if state == "entropy":
         anew = _moments(timeline, key, "entropy")[0]
-        return Cell(key, "bad", "new seed in each run", f"{anew.text} ({at(anew)}) seeds it anew in each run.")
+        return Cell(key, "bad", "new seed in each run", f"{anew.text} ({location(anew)}) seeds it anew in each run.")
     if state == "unknown":
         return Cell(key, "unknown", "perhaps seeded", f"{first}; a call that is not followed may seed it.")
     if not (program.effects.matters and program.effects.acts):
@@ -144,26 +141,28 @@ def _generator(program: Program, timeline: Timeline, family: Family, reported: b
     return Cell(key, "risk", "never seeded", f"{first}, and nothing seeds it: {_ASKS[key]}(...).{told}")
 
 
-def _seeded(key: str, seeds: Sequence[Moment], draws: Sequence[Moment]) -> Cell:
+def _seeded(key: str, seeds: Sequence[TimelineEvent], draws: Sequence[TimelineEvent]) -> Cell:
     plain = next((each for each in seeds if not each.conditions), None)
     count = sum(each.times for each in draws)
     before = "the one draw that was found" if count == 1 else f"all {count} draws that were found"
     then = f", before {before}." if count else "; nothing was found to draw from it."
     if plain is not None:
-        return Cell(key, "good", "seeded", f"{plain.text} at {at(plain)}{then}")
+        return Cell(key, "good", "seeded", f"{plain.text} at {location(plain)}{then}")
     seed = seeds[0]
-    says = f"{seed.text} at {at(seed)}, but only {' and '.join(dict.fromkeys(seed.conditions))}."
+    says = f"{seed.text} at {location(seed)}, but only {' and '.join(dict.fromkeys(seed.conditions))}."
     return Cell(key, "risk", "seeded on a condition", says)
 
 
-def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[Item]) -> Cell:
+def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[FindingRecord]) -> Cell:
     if timeline.device != "cuda":
         return Cell("cuda", "unused", "no CUDA", "Nothing that this run reaches names a CUDA device.")
     own, all_devices = _moments(timeline, "torch-cuda", "seed"), _moments(timeline, "torch", "seed")
     if all_devices and torch.state == "good":
-        return Cell("cuda", "good", "seeded", f"{all_devices[0].text} at {at(all_devices[0])} seeds every device, too.")
+        return Cell(
+            "cuda", "good", "seeded", f"{all_devices[0].text} at {location(all_devices[0])} seeds every device, too."
+        )
     if own and not own[0].conditions:
-        return Cell("cuda", "good", "seeded", f"{own[0].text} at {at(own[0])}.")
+        return Cell("cuda", "good", "seeded", f"{own[0].text} at {location(own[0])}.")
     if torch.state == "unused":
         return Cell("cuda", "unused", "not used", "Nothing in this run was found to draw from torch's generators.")
     because = f"The devices' generators are seeded with torch's own: {torch.because}"
@@ -193,40 +192,40 @@ _ELSEWHERE = "Nothing that this run reaches names a CUDA device."
 
 
 def switch_cells(
-    context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]
+    context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
 ) -> Iterator[Cell]:
-    """The three of them. A finding of TRL203 is about the convolutions of a run, too."""
+    """The cells of cuDNN, deterministic algorithms and workspace. TRL203 concerns convolutions, too."""
     yield _cudnn(context, program, timeline, [each for each in items.get("algorithms", ()) if each.code == "TRL203"])
     yield _algorithms(context, program, timeline, bool(items.get("algorithms")))
     yield _workspace(context, program, timeline)
 
 
-def _settings(timeline: Timeline, what: str) -> list[Moment]:
+def _settings(timeline: Timeline, what: str) -> list[TimelineEvent]:
     return [each for each in timeline.moments if each.kind == "set" and each.what == what]
 
 
-def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Sequence[Item]) -> Cell:
+def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Sequence[FindingRecord]) -> Cell:
     if timeline.device != "cuda":
         return Cell("cudnn", "unused", "no CUDA", _ELSEWHERE)
-    timed = _open(context, program, timeline, CUDNN_BENCHMARK)
+    timed = _undecided_setting(context, program, timeline, CUDNN_BENCHMARK)
     if timed:
         return Cell(
             "cudnn",
             "unknown",
             "benchmark is left open",
-            f"{timed.text} at {at(timed)}: what that is depends on the run.",
+            f"{timed.text} at {location(timed)}: what that is depends on the run.",
         )
-    if not any(is_convolution(each.row) for each in on_request(context, program)):
+    if not any(is_convolution(each.row) for each in operations_needing_mode(context, program)):
         return Cell(
             "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
         )
-    if enables(context.project, program):
+    if sets_flag(context.project, program):
         return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are asked for, which includes cuDNN's.")
-    fixed = [each for each in set_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
+    fixed = [each for each in flag_writes_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
     if fixed:
         said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
-        told = f"{said.text} at {at(said)}" if said else "A library sets it"
-        if all(each.value is OPEN for each in fixed):
+        told = f"{said.text} at {location(said)}" if said else "A library sets it"
+        if all(each.value is UNKNOWN_VALUE for each in fixed):
             return Cell("cudnn", "risk", "left to an option", f"{told}: whether that is on depends on the run.")
         return Cell("cudnn", "good", "kernels fixed", f"{told}.")
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
@@ -235,19 +234,19 @@ def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Seq
     )
 
 
-def _open(context: Context, program: Program, timeline: Timeline, what: str) -> Moment | None:
-    """Where a flag is set to what only the run knows."""
-    if any(each.value is OPEN for each in set_in(context.project, program, what)):
+def _undecided_setting(context: Context, program: Program, timeline: Timeline, what: str) -> TimelineEvent | None:
+    """The event that sets a flag to a value unknown before the run."""
+    if any(each.value is UNKNOWN_VALUE for each in flag_writes_in(context.project, program, what)):
         return next((each for each in _settings(timeline, what) if each.value is None), None)
     return None
 
 
 def _algorithms(context: Context, program: Program, timeline: Timeline, reported: bool) -> Cell:
-    on = [each for each in set_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
+    on = [each for each in flag_writes_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
     if on:
-        return _asked(on[0].value, [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble])
-    cudnn = enables(context.project, program, CUDNN_DETERMINISTIC)
-    reached = on_request(context, program)
+        return _algorithms_on(on[0].value, [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble])
+    cudnn = sets_flag(context.project, program, CUDNN_DETERMINISTIC)
+    reached = operations_needing_mode(context, program)
     waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
     if waiting:
         told = "" if reported else f" {NOT_REPORTED}"
@@ -267,13 +266,13 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
     )
 
 
-def _asked(value: object, said: Sequence[Moment]) -> Cell:
-    """They are asked for: always, on a condition, or for warnings only."""
+def _algorithms_on(value: object, said: Sequence[TimelineEvent]) -> Cell:
+    """The cell where deterministic algorithms are requested: always, on a condition, or for warnings only."""
     moment = said[0] if said else None
-    place = f"{moment.text} at {at(moment)}" if moment else "A library asks for them"
+    place = f"{moment.text} at {location(moment)}" if moment else "A library asks for them"
     if value == WARN:
         return Cell("algorithms", "risk", "only warns", f"{place}: what has no deterministic kernel only warns.")
-    if value is OPEN:
+    if value is UNKNOWN_VALUE:
         return Cell("algorithms", "risk", "left to an option", f"{place}: whether that is on depends on the run.")
     if moment and moment.conditions:
         only = " and ".join(dict.fromkeys(moment.conditions))
@@ -284,22 +283,24 @@ def _asked(value: object, said: Sequence[Moment]) -> Cell:
 def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
     if timeline.device != "cuda":
         return Cell("workspace", "unused", "no CUDA", _ELSEWHERE)
-    if release(context.catalogue.version) >= NOT_NEEDED_SINCE:
-        first = ".".join(map(str, NOT_NEEDED_SINCE))
+    if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
+        first = ".".join(map(str, CUBLAS_NOT_NEEDED_SINCE))
         return Cell(
-            "workspace", "unused", "not needed", f"From torch {first} on deterministic mode needs no {VARIABLE}."
+            "workspace", "unused", "not needed", f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
         )
-    said = [each for each in _settings(timeline, VARIABLE) if not each.trouble]
+    said = [each for each in _settings(timeline, CUBLAS_VARIABLE) if not each.trouble]
     if said:
-        return Cell("workspace", "good", "set", f"{said[0].text} at {at(said[0])}.")
-    if not enables(context.project, program):
+        return Cell("workspace", "good", "set", f"{said[0].text} at {location(said[0])}.")
+    if not sets_flag(context.project, program):
         return Cell(
             "workspace",
             "unused",
             "matters with the mode only",
             "It matters once deterministic algorithms are asked for.",
         )
-    return Cell("workspace", "risk", "not set", f"Deterministic algorithms are asked for, and nothing sets {VARIABLE}.")
+    return Cell(
+        "workspace", "risk", "not set", f"Deterministic algorithms are asked for, and nothing sets {CUBLAS_VARIABLE}."
+    )
 
 
 _BY_RULES = ("loaders", "workers", "operations", "order")
@@ -307,22 +308,26 @@ _WEIGHTS = ("note", "warning", "error")
 
 
 def cells(
-    context: Context, program: Program, timeline: Timeline, items: Iterable[Item], off: Collection[str] = ()
+    context: Context, program: Program, timeline: Timeline, items: Iterable[FindingRecord], off: Collection[str] = ()
 ) -> tuple[Cell, ...]:
-    """In the order of ``CONTROLS``; ``items`` are the findings that the run comes by, ``off`` the rules that did not run
-    though they do by default.
+    """The cells of an entry point in the order of ``CONTROLS``.
 
-    What the run does decides, and findings make it no better: so a cell and its findings never disagree.
+    ``items`` are the findings that its run reaches, ``off`` the default rules that did not run. The state comes from the
+    timeline, and findings can only make it worse, so a cell never contradicts its findings.
     """
-    by_control: dict[str, list[Item]] = {}
+    by_control: dict[str, list[FindingRecord]] = {}
     for item in items:
         by_control.setdefault(item.control, []).append(item)
-    found = {each.control: _troubled(each, timeline) for each in _all(context, program, timeline, by_control)}
-    checked = (_unchecked(found[each.key], off) for each in CONTROLS)
+    found = {
+        each.control: _with_trouble(each, timeline) for each in _computed_cells(context, program, timeline, by_control)
+    }
+    checked = (_unknown_without_rules(found[each.key], off) for each in CONTROLS)
     return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
 
 
-def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[Item]]) -> Iterable[Cell]:
+def _computed_cells(
+    context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
+) -> Iterable[Cell]:
     yield from seed_cells(program, timeline, items)
     yield from switch_cells(context, program, timeline, items)
     yield from loader_cells(context, program)
@@ -336,11 +341,11 @@ def _all(context: Context, program: Program, timeline: Timeline, items: Mapping[
 
 
 def _operations(context: Context, program: Program) -> Cell:
-    stopping = {each.row.operation for each in raising(context, program)}
+    stopping = {each.row.operation for each in operations_raising(context, program)}
     if stopping:
         named = ", ".join(sorted(stopping))
         return Cell("operations", "risk", "one that no setting repeats", f"Deterministic mode stops at {named}.")
-    waiting = {each.row.operation for each in on_request(context, program)}
+    waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
         count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"
         told = f"{count} a deterministic implementation, which deterministic mode asks for; none lacks one."
@@ -350,25 +355,25 @@ def _operations(context: Context, program: Program) -> Cell:
     )
 
 
-def _troubled(cell: Cell, timeline: Timeline) -> Cell:
-    """What a run does to a switch counts also where no finding says that it is wrong."""
+def _with_trouble(cell: Cell, timeline: Timeline) -> Cell:
+    """A cell whose flag the timeline marks as wrong, also where no finding reports it."""
     for each in timeline.moments:
         wrong = each.trouble is not None and each.kind == "set" and lane_key(each) == cell.control
         if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
-            told = f"{each.text} at {at(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
-            return Cell(cell.control, "risk", WORDS[each.trouble.code], told)
+            told = f"{each.text} at {location(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
+            return Cell(cell.control, "risk", SHORT_MESSAGES[each.trouble.code], told)
     return cell
 
 
-def _unchecked(cell: Cell, off: Collection[str]) -> Cell:
-    """Of what only rules look for, nothing is known where they did not run."""
+def _unknown_without_rules(cell: Cell, off: Collection[str]) -> Cell:
+    """The cell as unknown, if only rules decide it and one of them did not run."""
     missing = sorted(code for code in off if CONTROL_OF.get(code) == cell.control)
     if missing and cell.control in _BY_RULES and cell.state == "good":
         return Cell(cell.control, "unknown", "not checked", f"Rules that would tell did not run: {', '.join(missing)}.")
     return cell
 
 
-def _with_findings(cell: Cell, items: Sequence[Item]) -> Cell:
+def _with_findings(cell: Cell, items: Sequence[FindingRecord]) -> Cell:
     if not items:
         return cell
     ids = tuple(item.id for item in items)
@@ -377,11 +382,11 @@ def _with_findings(cell: Cell, items: Sequence[Item]) -> Cell:
     if STATES[cell.state].rank < STATES[state].rank:
         return cell._replace(findings=ids)
     more = f" And {len(items) - 1} more." if len(items) > 1 else ""
-    return Cell(cell.control, state, WORDS[worst.code], f"{sentence(worst.message)}{more}", ids)
+    return Cell(cell.control, state, SHORT_MESSAGES[worst.code], f"{sentence(worst.message)}{more}", ids)
 
 
 def sentence(message: str) -> str:
-    """A message as a sentence: names of code at its beginning keep their letters."""
+    """A message as a sentence; an identifier at its beginning is not capitalised."""
     word = message.partition(" ")[0]
     begun = message[:1].upper() + message[1:] if word.isalpha() and word.islower() else message
     return begun if begun.endswith((".", "…")) else f"{begun}."

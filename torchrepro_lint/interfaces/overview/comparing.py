@@ -1,6 +1,6 @@
-"""An older report beside a new one: what got better, what got worse, what came and what went.
+"""Comparison of an overview with an older report, and its summary: verdict, most frequent causes, counts.
 
-An overview in a few lines: how it stands, and what to mend first.
+The older report is the JSON of ``report --output-format json``.
 """
 
 from __future__ import annotations
@@ -13,52 +13,52 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
 from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, Overview
-from torchrepro_lint.source.errors import NO_ROOM, UsageError
-from torchrepro_lint.source.files import named
+from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError
+from torchrepro_lint.source.files import read_named_file
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Cell, Entry
+    from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord
 
 
-# Of the JSON of an overview. Raised when a key changes its meaning or goes; new keys do not count.
+# The version of the JSON of an overview: raised when a key changes its meaning or is removed, not for new keys.
 SCHEMA = 1
 
 
-class _Known(NamedTuple):
-    """A finding as it is known again: by its rule, its file, and the text of its line."""
+class _FindingKey(NamedTuple):
+    """The identity of a finding across reports: its rule, its file, and the text of its line."""
 
     code: str
     path: str
     line: str
 
 
-class Older(NamedTuple):
-    """What is read of an older report: by entry point (its path and function) each control's state and words; findings with
-    how often they are there; and what torch it was made for.
+class OldReport(NamedTuple):
+    """What is read of an older report: by entry point (path and function) the state and words of each control; the count of
+    each finding; and the target torch.
     """
 
     cells: dict[tuple[str, str], dict[str, tuple[str, str]]]
-    findings: Counter[_Known]
+    findings: Counter[_FindingKey]
     torch: tuple[str, ...]
 
 
-def read(file: Path) -> Older:
-    """An older report. Raises ``UsageError`` for what ``report --output-format json`` did not write."""
+def read(file: Path) -> OldReport:
+    """Read an older report. Raises ``UsageError`` for a file that ``report --output-format json`` did not write."""
     try:
-        data = json.loads(named(file))
-        if _is_other(data):
+        data = json.loads(read_named_file(file))
+        if _is_other_schema(data):
             raise UsageError(f"{file}: a report of another version of the tool: make it anew with this one")
         return _older(data)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     except MemoryError:
-        raise UsageError(f"{file}: cannot be read: {NO_ROOM}") from None
+        raise UsageError(f"{file}: cannot be read: {OUT_OF_MEMORY}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         told = "not a report: --compare takes what torchrepro-lint report --output-format json writes"
         raise UsageError(f"{file}: {told}") from None
 
 
-def compare(overview: Overview, older: Older) -> Comparison:
+def compare(overview: Overview, older: OldReport) -> Comparison:
     """What changed from the older report to the overview."""
     known = {(entry.path, entry.function): entry for entry in overview.entries}
     gone = sorted(older.cells.keys() - known.keys())
@@ -73,12 +73,12 @@ def compare(overview: Overview, older: Older) -> Comparison:
     )
 
 
-def _is_other(data: Any) -> bool:
-    """Whether it looks like a report, of another schema."""
+def _is_other_schema(data: Any) -> bool:
+    """Whether data is a report of another schema."""
     return isinstance(data["schema"], int) and data["schema"] != SCHEMA and isinstance(data["entries"], list)
 
 
-def _older(data: Any) -> Older:
+def _older(data: Any) -> OldReport:
     if data["schema"] != SCHEMA or isinstance(data["schema"], bool):
         raise ValueError("no schema of ours")
     cells = {
@@ -88,9 +88,9 @@ def _older(data: Any) -> Older:
         for entry in data["entries"]
     }
     findings = Counter(
-        _Known(_text(one["code"]), _text(one["place"]["path"]), _text(one["line"])) for one in data["findings"]
+        _FindingKey(_text(one["code"]), _text(one["place"]["path"]), _text(one["line"])) for one in data["findings"]
     )
-    return Older(cells, findings, tuple(_text(aim["torch"]) for aim in data["aims"]))
+    return OldReport(cells, findings, tuple(_text(aim["torch"]) for aim in data["aims"]))
 
 
 def _text(value: Any) -> str:
@@ -105,7 +105,7 @@ def _state(value: Any) -> str:
     return str(value)
 
 
-def _cells(overview: Overview, older: Older) -> Iterator[CellChange]:
+def _cells(overview: Overview, older: OldReport) -> Iterator[CellChange]:
     for entry in overview.entries:
         before = older.cells.get((entry.path, entry.function), {})
         for cell in entry.cells:
@@ -116,12 +116,12 @@ def _cells(overview: Overview, older: Older) -> Iterator[CellChange]:
                 yield CellChange(entry.id, cell.control, verdict, state, cell.state, said)
 
 
-def _findings(overview: Overview, older: Older) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
-    """The ids of the new ones, and those that are gone; of equal ones as many as there are more, or fewer."""
+def _findings(overview: Overview, older: OldReport) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
+    """The ids of new findings, and the keys of findings that are gone, as a multiset difference."""
     left = Counter(older.findings)
     new = []
     for item in overview.findings:
-        known = _Known(item.code, item.place.path, item.line)
+        known = _FindingKey(item.code, item.place.path, item.line)
         if left[known]:
             left[known] -= 1
         else:
@@ -129,7 +129,7 @@ def _findings(overview: Overview, older: Older) -> tuple[tuple[str, ...], tuple[
     return tuple(new), tuple(tuple(known) for known in sorted(left.elements()))  # type: ignore[misc]
 
 
-def _notes(overview: Overview, older: Older) -> Iterator[str]:
+def _notes(overview: Overview, older: OldReport) -> Iterator[str]:
     now = tuple(aim.torch for aim in overview.aims)
     if now != older.torch:
         yield f"The older report is for torch {', '.join(older.torch)}, this one for torch {', '.join(now)}."
@@ -139,37 +139,37 @@ _MOST = 5
 
 
 class Cause(NamedTuple):
-    """Something to mend: what, in which control, and in which entry points."""
+    """A cause of irreproducibility: its control, a sentence, and the entry points that have it."""
 
     control: str
     says: str
-    entries: tuple[Entry, ...]
+    entries: tuple[EntryRecord, ...]
 
     @property
     def title(self) -> str:
-        """What the control is called."""
+        """The title of the control."""
         return TITLES[self.control]
 
 
 def causes(overview: Overview) -> tuple[Cause, ...]:
-    """What is to be mended in most entry points that matter first; what concerns equally many, in the controls' order."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    """The most frequent causes in entry points that matter; ties in the order of the controls."""
+    found: dict[tuple[str, str], list[EntryRecord]] = {}
     for entry in overview.entries:
         for cell in entry.cells:
-            if cell.state == "bad" and entry.matters and not _is_same(entry, cell):
+            if cell.state == "bad" and entry.matters and not _repeats_torch_cell(entry, cell):
                 found.setdefault((cell.control, cell.says), []).append(entry)
     order = [control.key for control in CONTROLS]
     ranked = sorted(found.items(), key=lambda each: (-len(each[1]), order.index(each[0][0]), each[0][1]))
     return tuple(Cause(control, says, tuple(entries)) for (control, says), entries in ranked[:_MOST])
 
 
-def _is_same(entry: Entry, cell: Cell) -> bool:
-    """Whether what is wrong with CUDA's generators is what is wrong with torch's own."""
+def _repeats_torch_cell(entry: EntryRecord, cell: Cell) -> bool:
+    """Whether CUDA's cell says the same as torch's own."""
     return cell.control == "cuda" and any(each.control == "torch" and each.says == cell.says for each in entry.cells)
 
 
 def verdict(overview: Overview) -> str:
-    """One sentence on the entry points."""
+    """One sentence on how many entry points have something to mend."""
     mattering = [entry for entry in overview.entries if entry.matters]
     bad = sum(any(cell.state == "bad" for cell in entry.cells) for entry in mattering)
     if not mattering:
@@ -182,8 +182,8 @@ def verdict(overview: Overview) -> str:
     return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to mend."
 
 
-def nothing_starts(overview: Overview) -> str:
-    """Why there is no entry point to show."""
+def why_no_entry_points(overview: Overview) -> str:
+    """The sentence that stands for a matrix without entry points."""
     idle = sum(gap.kind == "idle" for gap in overview.gaps)
     if not idle:
         return "No entry point was found: nothing in these files starts a run."
@@ -191,8 +191,8 @@ def nothing_starts(overview: Overview) -> str:
     return f"{found}, and nothing in what {it} that decides whether a run can be repeated."
 
 
-def fixes(overview: Overview) -> str:
-    """How many findings can be fixed by which command; empty where none can."""
+def fix_commands(overview: Overview) -> str:
+    """The sentence on how many findings which command fixes; empty where none can be fixed."""
     safe = sum(item.fix is not None and item.fix.safe for item in overview.findings)
     unsafe = sum(item.fix is not None and not item.fix.safe for item in overview.findings)
     if not safe + unsafe:
@@ -203,6 +203,6 @@ def fixes(overview: Overview) -> str:
 
 
 def severities(overview: Overview) -> tuple[tuple[str, int], ...]:
-    """How many findings there are of each severity, the worst first."""
+    """The count of findings of each severity, the worst first."""
     counts = Counter(item.severity for item in overview.findings)
     return tuple((name, counts[name]) for name in ("error", "warning", "note") if counts[name])

@@ -1,8 +1,7 @@
-"""What decides whether a run can be repeated: the columns of the overview, and which rule speaks of which.
+"""Controls: what a repeatable run needs, one column of the overview each, with the rules that report on it.
 
-Whether a finding about an operation concerns an entry point: by the device that it runs on, and its backward pass.
-
-The lanes in which a timeline is drawn: one for each generator, and one for each switch that it has to do with.
+Also which entry points a finding about an operation concerns (by device and backward pass), and the lanes in which a
+timeline is drawn: one for each generator and flag.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.rows import VARIABLE
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 from torchrepro_lint.domain.gradients.modes import has_backward
 from torchrepro_lint.domain.operations.cases import cases
@@ -18,16 +17,16 @@ from torchrepro_lint.domain.operations.reached import device_of
 from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Row
+    from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import Moment, Trouble
-    from torchrepro_lint.interfaces.overview.records import Entry
+    from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
+    from torchrepro_lint.interfaces.overview.records import EntryRecord
     from torchrepro_lint.source.text import Span
 
 
 class Control(NamedTuple):
-    """A column: its key, what it is called in a table, and what it means in a sentence."""
+    """A control: its key, its title in a table, and its meaning in a sentence."""
 
     key: str
     title: str
@@ -52,8 +51,8 @@ TITLES: Mapping[str, str] = {each.key: each.title for each in CONTROLS}
 SEEDS = ("python", "numpy", "torch")
 
 
-class State(NamedTuple):
-    """What may be said of a control: a mark and a word that go with the colour, and how good it is (higher is better)."""
+class ControlState(NamedTuple):
+    """A state of a control: a mark and a word beside its colour, its meaning, and its rank (higher is better)."""
 
     key: str
     mark: str
@@ -62,18 +61,18 @@ class State(NamedTuple):
     rank: int
 
 
-STATES: Mapping[str, State] = {
+STATES: Mapping[str, ControlState] = {
     each.key: each
     for each in (
-        State("bad", "✗", "to mend", "Two runs differ, or one of them crashes.", 0),
-        State("risk", "!", "depends", "Repeatable under a condition that the sentence names.", 1),
-        State("unknown", "?", "unknown", "The source does not tell.", 2),
-        State("good", "✓", "settled", "Nothing to mend was found.", 3),
-        State("unused", "\u2013", "not used", "The run has nothing of the kind.", 3),
+        ControlState("bad", "✗", "to mend", "Two runs differ, or one of them crashes.", 0),
+        ControlState("risk", "!", "depends", "Repeatable under a condition that the sentence names.", 1),
+        ControlState("unknown", "?", "unknown", "The source does not tell.", 2),
+        ControlState("good", "✓", "settled", "Nothing to mend was found.", 3),
+        ControlState("unused", "\u2013", "not used", "The run has nothing of the kind.", 3),
     )
 }
-# Which control a rule is about, and what it says in the few words that a cell has room for. No control: about one
-# generator of several, which the finding tells.
+# The control of each rule, and its message in the few words that fit a cell. Without a control the finding says
+# which generator it is about.
 _RULES = (
     ("TRL101", "torch", "never seeded"),
     ("TRL102", "numpy", "never seeded"),
@@ -112,15 +111,15 @@ _RULES = (
     ("TRL505", "order", "results come as they finish"),
 )
 CONTROL_OF: Mapping[str, str] = {code: control for code, control, _ in _RULES if control}
-WORDS: Mapping[str, str] = {code: words for code, _, words in _RULES}
+SHORT_MESSAGES: Mapping[str, str] = {code: words for code, _, words in _RULES}
 
 
-# The rules that speak of rows of the catalogue.
+# The rules that report rows of the catalogue.
 _OF_ROWS = ("TRL401", "TRL402", "TRL403", "TRL404", "TRL406")
 
 
-def concerns(context: Context, program: Program, code: str, span: Span) -> bool:
-    """Whether a run that reaches a finding of the context's file has the device and the phase that it is about."""
+def concerns_program(context: Context, program: Program, code: str, span: Span) -> bool:
+    """Whether an entry point that reaches a finding runs on its device and in its phase (forward or backward)."""
     rows = _rows(context).get(span, []) if code in _OF_ROWS else []
     if not rows:
         return True
@@ -131,9 +130,9 @@ def concerns(context: Context, program: Program, code: str, span: Span) -> bool:
     )
 
 
-def _rows(context: Context) -> dict[Span, list[Row]]:
-    """The rows that may hold for each call of a file, worked out once."""
-    known: dict[str, dict[Span, list[Row]]] = context.project.kept.setdefault(__name__, {})
+def _rows(context: Context) -> dict[Span, list[OperationRow]]:
+    """The rows of the catalogue that may hold for each call of a file, computed once."""
+    known: dict[str, dict[Span, list[OperationRow]]] = context.project.revision_cache.setdefault(__name__, {})
     if context.path not in known:
         found = known.setdefault(context.path, {})
         for case in cases(context):
@@ -141,7 +140,7 @@ def _rows(context: Context) -> dict[Span, list[Row]]:
     return known[context.path]
 
 
-# Key, title, and whether the lane is drawn where nothing happens in it: always, on CUDA, or never.
+# Key, title, and whether the lane is drawn without events: always, on CUDA, or never.
 _LANES = (
     ("python", "Python", "always"),
     ("numpy", "NumPy", "always"),
@@ -155,36 +154,36 @@ _LANES = (
     ("variables", "Environment", ""),
     ("device", "Device", ""),
 )
-_OF = {
+_LANE_OF = {
     **dict.fromkeys((CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED), "cudnn"),
     DETERMINISTIC: "algorithms",
-    VARIABLE: "workspace",
+    CUBLAS_VARIABLE: "workspace",
     "torch-cuda": "cuda",
 }
 _MISSING = {"TRL203": "algorithms", "TRL205": "workspace"}
 _GENERATORS = ("python", "numpy", "torch", "cuda", "own")
 
 
-class Lane(NamedTuple):
-    """A lane: ``moments`` are those in it by their number in the run, from 0; ``missing`` is what the run lacks there,
-    in a sentence, else empty. ``state`` and ``says`` are those of the control, where the lane has one.
+class DrawnLane(NamedTuple):
+    """A lane of a drawn timeline: ``moments`` are its events with their number in the run, from 0; ``missing`` says in a
+    sentence what the run lacks there, else it is empty. ``state`` and ``says`` are those of the control, where the lane has one.
     """
 
     key: str
     title: str
-    moments: tuple[tuple[int, Moment], ...]
+    moments: tuple[tuple[int, TimelineEvent], ...]
     missing: str
     state: str
     says: str
 
     @property
     def generates(self) -> bool:
-        """Whether it is a generator's."""
+        """Whether it is the lane of a generator."""
         return self.key in _GENERATORS
 
 
-def lanes(entry: Entry) -> tuple[Lane, ...]:
-    """Those of an entry point, from top to bottom."""
+def lanes(entry: EntryRecord) -> tuple[DrawnLane, ...]:
+    """The lanes of an entry point, from top to bottom."""
     timeline = entry.timeline
     missing = {_lane_of_trouble(each): each.text for each in timeline.missing}
     cells = {cell.control: cell for cell in entry.cells}
@@ -195,27 +194,27 @@ def lanes(entry: Entry) -> tuple[Lane, ...]:
             cell = cells.get(key)
             state, says = (cell.state, cell.says) if cell else ("", "")
             lacks = missing.get(key, "" if moments or state != "bad" else says)
-            found.append(Lane(key, title, moments, lacks, state, says))
+            found.append(DrawnLane(key, title, moments, lacks, state, says))
     return tuple(found)
 
 
-def lane_of(moment: Moment) -> str:
-    """The title of the lane that a moment stands in first."""
+def lane_title(moment: TimelineEvent) -> str:
+    """The title of the first lane of an event."""
     titles = {key: title for key, title, _ in _LANES}
     return titles[lane_key(moment)]
 
 
-def lane_key(moment: Moment) -> str:
-    """The key of that lane: of a switch that is a control, the control's."""
-    return _OF.get(moment.what, "algorithms" if moment.kind == "operation" else moment.lane)
+def lane_key(moment: TimelineEvent) -> str:
+    """The key of the first lane of an event: for a flag that is a control, the control's."""
+    return _LANE_OF.get(moment.what, "algorithms" if moment.kind == "operation" else moment.lane)
 
 
-def _lanes_of(moment: Moment, entry: Entry) -> tuple[str, ...]:
-    """Seeding torch seeds its devices, too."""
+def _lanes_of(moment: TimelineEvent, entry: EntryRecord) -> tuple[str, ...]:
+    """The lanes of an event: seeding torch seeds its devices, too."""
     first = lane_key(moment)
     both = first == "torch" and moment.kind in ("seed", "entropy") and entry.device == "cuda"
     return ("torch", "cuda") if both else (first,)
 
 
-def _lane_of_trouble(trouble: Trouble) -> str:
+def _lane_of_trouble(trouble: TimelineDiagnostic) -> str:
     return _MISSING.get(trouble.code, trouble.lane)

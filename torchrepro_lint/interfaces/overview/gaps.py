@@ -1,6 +1,6 @@
-"""What was not analysed, or only in part, and why: what a reader of an overview must know before trusting it.
+"""Gaps of the analysis: what was not analysed, or only in part, and why; a reader must know it before trusting an overview.
 
-Findings as an overview has them: who reaches them, which control they are about, and what they look like.
+``Describer`` makes the records of findings: who reaches them, which control they are about, their source and fix.
 """
 
 from __future__ import annotations
@@ -13,31 +13,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import FAMILIES, plain
+from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.checks.pages import url
-from torchrepro_lint.config.discovery import Exclusion, relative
+from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
-from torchrepro_lint.dataflow.constants import spoken
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, WORDS, concerns
-from torchrepro_lint.interfaces.overview.records import Change, Code, Gap, Item, Place, Repair, Way
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
+from torchrepro_lint.interfaces.overview.records import (
+    CallPathRecord,
+    DiffLine,
+    FindingRecord,
+    FixRecord,
+    Gap,
+    Location,
+    SourceLine,
+)
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
-    from torchrepro_lint.config.discovery import Tree
+    from torchrepro_lint.config.discovery import ProjectTree
     from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.diagnostic import Diagnostic
-    from torchrepro_lint.engine.partition import Parts
+    from torchrepro_lint.engine.partition import Partition
     from torchrepro_lint.source.text import Fix, Position
-    from torchrepro_lint.trace.contexts import Step
+    from torchrepro_lint.trace.contexts import CallPathStep
 
 
-# The kinds, in the order in which they matter to a reader, and what each means.
-KINDS: Mapping[str, str] = {
+# The kinds in the order of their importance to a reader, with their titles.
+GAP_KINDS: Mapping[str, str] = {
     "fault": "The tool failed here",
     "unreadable": "Files that cannot be read",
     "syntax": "Files that cannot be parsed",
@@ -50,22 +58,24 @@ KINDS: Mapping[str, str] = {
     "rule": "Rules that did not run",
     "package": "Packages whose code is not read",
 }
-# Standard modules that came or went while the tool's Pythons changed: the same names under each of them.
-_MOVED = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"})
+# Standard modules that only some supported Pythons have: equal output under each of them.
+_VERSION_DEPENDENT_MODULES = frozenset(
+    {"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"}
+)
 _MOST_NAMED = 5
-# What IPython gives to every notebook.
+# Names that IPython defines in every notebook.
 _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
-# Folders of tools, whose absence nobody wonders at.
+# Folders of tools, which need no mention.
 _TOOLS = ("__pycache__", "node_modules")
 
 
-def gaps(checker: Checker, parts: Parts, hidden: Mapping[str, int], prefix: str) -> Iterator[Gap]:
-    """Those of one project; ``hidden`` counts by path the findings that comments suppress."""
+def gaps(checker: Checker, parts: Partition, hidden: Mapping[str, int], prefix: str) -> Iterator[Gap]:
+    """The gaps of one project; ``hidden`` counts by path the findings that comments suppress."""
     tree = checker.tree
     for path, _ in tree.given:
         reading = parts.files.get(path)
         if reading is not None and reading.problem is not None:
-            place = Place(prefix + path, *reading.lines.place(reading.problem.offset))
+            place = Location(prefix + path, *reading.lines.place(reading.problem.offset))
             yield Gap("syntax", str(place), reading.problem.message)
     yield from _entries(tree, parts, prefix)
     yield from _calls(tree, parts, prefix)
@@ -80,7 +90,7 @@ def gaps(checker: Checker, parts: Parts, hidden: Mapping[str, int], prefix: str)
     yield from _packages(tree, parts)
 
 
-def _entries(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
+def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     entries = [entry for project in parts.all() for entry in project.entries]
     known = {entry.function or "" for entry in entries}
     for script in console_scripts(Path(tree.root.path)):
@@ -102,17 +112,17 @@ def _entries(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
         yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
 
 
-def _calls(tree: Tree, parts: Parts, prefix: str) -> Iterator[Gap]:
-    """Where a run calls a variable, or an item of something, of which nothing is known; a method of such a thing may be any."""
-    given, found = dict(tree.given), dict[Place, tuple[str, int]]()
+def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
+    """Call sites whose callee is an unresolved variable, element or result; unresolved methods are not listed."""
+    given, found = dict(tree.given), dict[Location, tuple[str, int]]()
     for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
-            open_calls = (each for each in program.run.happenings if each.event.kind == "call" and not each.names)
+            open_calls = (each for each in program.run.trace_events if each.event.kind == "call" and not each.names)
             for happening in open_calls:
                 call = happening.event.value
                 if isinstance(call, Call) and _is_called_itself(call):
-                    place = Place(prefix + happening.path, *project.position(happening.path, call.start))
-                    found[place] = (spoken(call.func), found.get(place, ("", 0))[1] + 1)
+                    place = Location(prefix + happening.path, *project.position(happening.path, call.start))
+                    found[place] = (describe(call.func), found.get(place, ("", 0))[1] + 1)
     for place, (name, count) in sorted(found.items()):
         runs = "1 run comes" if count == 1 else f"{count} runs come"
         yield Gap("call", str(place), f"{name}(...) may call anything; {runs} by here")
@@ -124,8 +134,8 @@ def _is_called_itself(call: Call) -> bool:
     return isinstance(call.func, Subscript | Call)
 
 
-def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Folders and Python files that are left out, but for those of tools; what lies in such a folder is not looked at."""
+def _excluded(tree: ProjectTree) -> Iterator[tuple[str, str]]:
+    """Excluded folders and Python files, but for those of tools; contents of an excluded folder are not listed."""
     settings, root = tree.root.settings, tree.root.path
     exclusion = Exclusion(root, (*settings.exclude, *settings.extend_exclude))
     waiting, found = [tree.root.top], []
@@ -141,7 +151,7 @@ def _excluded(tree: Tree) -> Iterator[tuple[str, str]]:
                     waiting.append(entry.path)
                 continue
             why = "exclude of the settings" if exclusion.matches(entry.path, folder) else ".gitignore"
-            found.append((relative(entry.path, root) + "/" * folder, why))
+            found.append((relative_path(entry.path, root) + "/" * folder, why))
     yield from sorted(found)
 
 
@@ -152,9 +162,9 @@ def _entries_of(directory: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _packages(tree: Tree, parts: Parts) -> Iterator[Gap]:
-    """What the given files import that is neither of the project nor of Python: only the tables know what it does."""
-    standard = frozenset(sys.stdlib_module_names) | _MOVED | {"torch"}
+def _packages(tree: ProjectTree, parts: Partition) -> Iterator[Gap]:
+    """Third-party packages that the given files import; only the catalogue knows them."""
+    standard = frozenset(sys.stdlib_module_names) | _VERSION_DEPENDENT_MODULES | {"torch"}
     files: Counter[str] = Counter()
     for path, _ in tree.given:
         if (reading := parts.files.get(path)) is not None and reading.facts is not None:
@@ -168,26 +178,27 @@ def _packages(tree: Tree, parts: Parts) -> Iterator[Gap]:
 
 
 def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Gap]:
-    """The rules, by code and name, that do not run in a project."""
+    """The gap of rules, by code and name, that do not run in a project."""
     running = {rule.code for rule in checker.rules}
     off = [f"{code} {name}" for code, name in every if code not in running]
     if off:
         yield Gap("rule", ", ".join(off), "they are off by default, or by the settings")
 
 
-# Rules about a run as a whole: what they say concerns the entry points of the file in which they say it.
-_OF_A_RUN = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL107", "TRL109", "TRL203")
+# Rules about a program as a whole: a finding concerns the entry points of its own file.
+_PROGRAM_RULES = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL107", "TRL109", "TRL203")
 
 
 def entry_id(prefix: str, program: Program) -> str:
-    """A name for an entry point that stays: ``entry-`` and eight hexadecimal digits."""
+    """A stable identifier of an entry point: ``entry-`` and eight hexadecimal digits."""
     text = f"{prefix}{program.entry.path}\0{program.entry.function or ''}"
     return f"entry-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 class Describer:
-    """Makes items of the findings of one project; ``contexts`` are those of its files that could be parsed, ``prefix`` is
-    what its paths begin with where there are several.
+    """Makes the finding records of one project.
+
+    ``contexts`` are those of its files that could be parsed, ``prefix`` is what its paths begin with among several projects.
     """
 
     def __init__(self, contexts: Mapping[str, Context], root: str, prefix: str) -> None:
@@ -195,17 +206,17 @@ class Describer:
         self._root = root
         self._prefix = prefix
 
-    def items(self, diagnostics: Sequence[Diagnostic]) -> tuple[Item, ...]:
-        """One for each finding, in their order."""
+    def items(self, diagnostics: Sequence[Diagnostic]) -> tuple[FindingRecord, ...]:
+        """One record for each diagnostic, in order."""
         marks = fingerprints(diagnostics, self._root)
-        names = Ids()
+        names = UniqueIds()
         return tuple(
             self._item(one, names.fresh(f"finding-{mark[:12]}")) for one, mark in zip(diagnostics, marks, strict=True)
         )
 
-    def _item(self, one: Diagnostic, name: str) -> Item:
-        path = relative(one.filename, self._root)
-        return Item(
+    def _item(self, one: Diagnostic, name: str) -> FindingRecord:
+        path = relative_path(one.filename, self._root)
+        return FindingRecord(
             name,
             one.code,
             one.name,
@@ -215,52 +226,53 @@ class Describer:
             self._control(path, one),
             tuple(sorted(entry_id(self._prefix, each) for each in self._programs(path, one))),
             one.lines.line(one.lines.position(one.span.start).row).strip(),
-            tuple(Code(*row) for row in excerpt(one)),
+            tuple(SourceLine(*row) for row in excerpt(one)),
             tuple(self._step(step) for step in one.steps),
             self._repair(one, one.fix) if one.fix else None,
             url(one.code, one.name),
         )
 
-    def _place(self, path: str, at: Position) -> Place:
-        return Place(self._prefix + path, at.row, at.column, at.cell)
+    def _place(self, path: str, at: Position) -> Location:
+        return Location(self._prefix + path, at.row, at.column, at.cell)
 
-    def _step(self, step: Step) -> Way:
-        return Way(self._place(relative(step.path, self._root), step.place), step.text)
+    def _step(self, step: CallPathStep) -> CallPathRecord:
+        return CallPathRecord(self._place(relative_path(step.path, self._root), step.place), step.text)
 
-    def _repair(self, one: Diagnostic, fix: Fix) -> Repair:
+    def _repair(self, one: Diagnostic, fix: Fix) -> FixRecord:
         lines = (
-            Change(line.sign, line.number, line.text, line.where and self._prefix + line.where) for line in changes(one)
+            DiffLine(line.sign, line.number, line.text, line.where and self._prefix + line.where)
+            for line in changes(one)
         )
-        return Repair(fix.title, fix.safe, tuple(lines))
+        return FixRecord(fix.title, fix.safe, tuple(lines))
 
     def _programs(self, path: str, one: Diagnostic) -> Iterable[Program]:
-        """The entry points whose run comes by a finding."""
+        """The programs whose run reaches a finding."""
         if path not in self._contexts:
             return ()
         function = path + self._function(path, one.span.start)
         found: Iterable[Program] = self._contexts[path].project.reaching(function)
-        if one.code in _OF_A_RUN:
+        if one.code in _PROGRAM_RULES:
             return (each for each in found if each.entry.path == path)
-        return (each for each in found if concerns(self._contexts[path], each, one.code, one.span))
+        return (each for each in found if concerns_program(self._contexts[path], each, one.code, one.span))
 
     def _function(self, path: str, offset: int) -> str:
-        """The innermost function around an offset, as facts name it."""
+        """The qualified name of the innermost function around an offset."""
         around = (each for each in self._contexts[path].facts.functions if each.start <= offset < each.end)
         found = min(around, key=lambda each: each.end - each.start, default=None)
         return found.name if found else ":"
 
     def _control(self, path: str, one: Diagnostic) -> str:
-        if one.code in CONTROL_OF or one.code not in WORDS:
+        if one.code in CONTROL_OF or one.code not in SHORT_MESSAGES:
             return CONTROL_OF.get(one.code, "")
         told = (family.key for family in FAMILIES if family.owner in one.message)
         return next(told, "") or self._called(path, one) or "torch"
 
     def _called(self, path: str, one: Diagnostic) -> str:
-        """The generator of the call that a finding is about."""
+        """The generator that the call of a finding belongs to."""
         for site in self._contexts[path].project.calls(path):
             if (site.call.start, site.call.end) == one.span:
                 for name in site.names:
-                    seeder = self._contexts[path].catalogue.seeder(plain(name)) if ":" not in name else None
+                    seeder = self._contexts[path].catalogue.seeder(without_calls(name)) if ":" not in name else None
                     found = seeder.families if seeder else (_OWNERS.get(name.partition(".")[0], ""),)
                     if known := next((each for each in found if each in _OWNERS.values()), ""):
                         return known
@@ -270,14 +282,14 @@ class Describer:
 _OWNERS: Mapping[str, str] = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
-class Ids:
-    """Names that are not given twice."""
+class UniqueIds:
+    """A source of unique identifiers."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def fresh(self, name: str) -> str:
-        """The name, with a number where it is taken."""
+        """The name, with a number appended where it is taken."""
         found, number = name, 1
         while found in self._taken:
             number += 1

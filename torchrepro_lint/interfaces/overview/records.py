@@ -1,7 +1,7 @@
-"""The records of an overview: everything that a page, a Markdown text or a JSON file of it says.
+"""Records of an overview: everything that its HTML page, Markdown or JSON shows.
 
-Plain values only. All paths have slashes and are relative to the project's root, or where there are several projects to
-the directory that they have in common.
+Plain values only; the names of their fields are the keys of the JSON. All paths have slashes and are relative to the
+project's root, or with several projects to the directory that they have in common.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from torchrepro_lint.domain.timeline import Timeline
 
 
-class Place(NamedTuple):
-    """A place in a file; ``cell`` is 0 but in notebooks."""
+class Location(NamedTuple):
+    """A location in a file; ``cell`` is 0 except in notebooks."""
 
     path: str
     row: int
@@ -24,23 +24,23 @@ class Place(NamedTuple):
         return f"{self.path}:cell {self.cell}:{self.row}" if self.cell else f"{self.path}:{self.row}"
 
 
-class Way(NamedTuple):
-    """A step of the way from an entry point to a cause."""
+class CallPathRecord(NamedTuple):
+    """A step of the call path from an entry point to a cause."""
 
-    place: Place
+    place: Location
     text: str
 
 
-class Code(NamedTuple):
-    """A line of source: its number (0: left out), its text, and what is underlined of it (with ``^``)."""
+class SourceLine(NamedTuple):
+    """A line of a source excerpt: its number (0: omitted lines), its text, and the ``^`` under it."""
 
     number: int
     text: str
     under: str
 
 
-class Change(NamedTuple):
-    """A line that a fix takes away (``-``) or writes (``+``); ``path`` is empty for the finding's own file."""
+class DiffLine(NamedTuple):
+    """A line that a fix removes (``-``) or adds (``+``); ``path`` is empty for the finding's own file."""
 
     sign: str
     number: int
@@ -48,15 +48,15 @@ class Change(NamedTuple):
     path: str
 
 
-class Repair(NamedTuple):
-    """A fix: what it does in words, whether it keeps the program's meaning, and its lines."""
+class FixRecord(NamedTuple):
+    """A fix: its title, whether it is safe (keeps the program's meaning), and its diff."""
 
     title: str
     safe: bool
-    changes: tuple[Change, ...]
+    changes: tuple[DiffLine, ...]
 
 
-class Item(NamedTuple):
+class FindingRecord(NamedTuple):
     """A finding. ``id`` stays when code above it changes; ``control`` is empty where the rule is about none.
 
     ``entries`` are the ids of the entry points whose run reaches it, ``line`` is the text of its line without white space
@@ -67,19 +67,19 @@ class Item(NamedTuple):
     code: str
     name: str
     severity: str
-    place: Place
+    place: Location
     message: str
     control: str
     entries: tuple[str, ...]
     line: str
-    source: tuple[Code, ...]
-    way: tuple[Way, ...]
-    fix: Repair | None
+    source: tuple[SourceLine, ...]
+    way: tuple[CallPathRecord, ...]
+    fix: FixRecord | None
     url: str
 
 
 class Cell(NamedTuple):
-    """What is said of an entry point and a control: ``says`` in a few words, ``because`` with the reason.
+    """The state of a control in an entry point: ``says`` in a few words, ``because`` with the reason.
 
     ``state`` is a key of ``STATES``, ``findings`` are the ids of those that are about it.
     """
@@ -91,7 +91,7 @@ class Cell(NamedTuple):
     findings: tuple[str, ...] = ()
 
 
-class Entry(NamedTuple):
+class EntryRecord(NamedTuple):
     """An entry point; ``function`` is empty where it is the module itself. ``matters`` says whether its run saves or
     measures anything. ``cells`` are in the order of ``CONTROLS``.
     """
@@ -111,7 +111,7 @@ class Entry(NamedTuple):
         return f"{self.path}, {self.function}" if self.function else self.path
 
 
-class Use(NamedTuple):
+class OperationUse(NamedTuple):
     """Calls of one operation that behave alike in every release: ``status`` is what they do in the target ``torch``
     (a key of ``STATUSES``; empty: nothing is known to be wrong), ``releases`` what they do from release to release.
     """
@@ -120,10 +120,10 @@ class Use(NamedTuple):
     torch: str
     status: str
     releases: tuple[tuple[str, str], ...]
-    places: tuple[Place, ...]
+    places: tuple[Location, ...]
 
 
-class Shift(NamedTuple):
+class ReleaseShift(NamedTuple):
     """What some other ``releases`` would change: how many calls do what instead of what."""
 
     torch: str
@@ -132,15 +132,15 @@ class Shift(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Something that was not analysed, or only in part: of which ``kind``, what, and why."""
+    """Something that was not analysed, or only in part: its kind, what it is, and why."""
 
     kind: str
     what: str
     why: str
 
 
-class Aim(NamedTuple):
-    """The torch that a project (``root``, empty for the only one) is analysed for, and what decided that."""
+class TargetRecord(NamedTuple):
+    """The target torch of a project (``root``, empty for the only one), and what decided it."""
 
     root: str
     torch: str
@@ -148,7 +148,7 @@ class Aim(NamedTuple):
 
 
 class CellChange(NamedTuple):
-    """How a control of an entry point stands beside an older overview: ``better``, ``worse``."""
+    """A control whose state changed since an older overview; ``verdict`` is ``better`` or ``worse``."""
 
     entry: str
     control: str
@@ -159,7 +159,7 @@ class CellChange(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """An older overview beside this one: entry points and findings by id where they are here, in words where they are gone."""
+    """The difference to an older overview: new entry points and findings by id, those that are gone in words."""
 
     cells: tuple[CellChange, ...]
     new_entries: tuple[str, ...]
@@ -170,15 +170,15 @@ class Comparison(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """All of it. ``files`` is how many files were analysed."""
+    """An overview; ``files`` is the number of analysed files."""
 
     title: str
     version: str
-    aims: tuple[Aim, ...]
+    aims: tuple[TargetRecord, ...]
     files: int
-    entries: tuple[Entry, ...]
-    findings: tuple[Item, ...]
-    uses: tuple[Use, ...]
-    shifts: tuple[Shift, ...]
+    entries: tuple[EntryRecord, ...]
+    findings: tuple[FindingRecord, ...]
+    uses: tuple[OperationUse, ...]
+    shifts: tuple[ReleaseShift, ...]
     gaps: tuple[Gap, ...]
     comparison: Comparison | None = None

@@ -1,7 +1,4 @@
-"""The entry points of a project, each with its timeline and what is said of its controls.
-
-From files to an overview: read, link and check them as a run does, and trace each entry point.
-"""
+"""Builds an overview: reads, links and checks projects as a run does, and computes the timeline of each entry point."""
 
 from __future__ import annotations
 
@@ -12,19 +9,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.config.discovery import Plan, Tree
-from torchrepro_lint.config.target import project_name, warning
+from torchrepro_lint.config.discovery import Plan, ProjectTree
+from torchrepro_lint.config.target import project_name, substitution_warning
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import timeline
-from torchrepro_lint.engine.partition import Parts
-from torchrepro_lint.engine.read_project import Means, read_tree
-from torchrepro_lint.engine.run import collector_off, prepare, report_on
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
+from torchrepro_lint.engine.run import gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
-from torchrepro_lint.interfaces.overview.gaps import KINDS, Describer, entry_id, gaps, rules_off
-from torchrepro_lint.interfaces.overview.records import Aim, Entry, Gap, Item, Overview, Shift, Use
-from torchrepro_lint.interfaces.overview.uses import shifts, uses
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, rules_off
+from torchrepro_lint.interfaces.overview.records import (
+    EntryRecord,
+    FindingRecord,
+    Gap,
+    OperationUse,
+    Overview,
+    ReleaseShift,
+    TargetRecord,
+)
+from torchrepro_lint.interfaces.overview.uses import operation_uses, release_shifts
 from torchrepro_lint.source.errors import Fault, guarded
-from torchrepro_lint.syntax.nodes import parted
+from torchrepro_lint.syntax.nodes import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.programs import Program
@@ -33,14 +38,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.run import Progress
 
 
-def started(
-    contexts: Mapping[str, Context], items: tuple[Item, ...], off: Collection[str], prefix: str
-) -> tuple[tuple[Entry, ...], tuple[Gap, ...]]:
-    """Those of the files in ``contexts`` in which something happens; the others, and those over which the tool broke, by name.
+def entry_records(
+    contexts: Mapping[str, Context], items: tuple[FindingRecord, ...], off: Collection[str], prefix: str
+) -> tuple[tuple[EntryRecord, ...], tuple[Gap, ...]]:
+    """The entry points of the files in ``contexts`` that have events or findings; the others, and internal errors, as gaps.
 
     ``off`` are the default rules that did not run.
     """
-    entries: list[Entry] = []
+    entries: list[EntryRecord] = []
     beside: list[Gap] = []
     by_entry = _by_entry(items)
     every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
@@ -56,20 +61,22 @@ def started(
     return tuple(entries), tuple(beside)
 
 
-def _by_entry(items: tuple[Item, ...]) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {}
+def _by_entry(items: tuple[FindingRecord, ...]) -> dict[str, list[FindingRecord]]:
+    found: dict[str, list[FindingRecord]] = {}
     for item in items:
         for each in item.entries:
             found.setdefault(each, []).append(item)
     return found
 
 
-def _entry(context: Context, program: Program, items: list[Item], off: Collection[str], prefix: str) -> Entry:
+def _entry(
+    context: Context, program: Program, items: list[FindingRecord], off: Collection[str], prefix: str
+) -> EntryRecord:
     found = _prefixed(timeline(context, program), prefix)
-    return Entry(
+    return EntryRecord(
         entry_id(prefix, program),
         prefix + program.entry.path,
-        parted(program.entry.function or "")[2],
+        split_name(program.entry.function or "")[2],
         found.torch,
         found.device,
         program.effects.matters and program.effects.acts,
@@ -79,7 +86,7 @@ def _entry(context: Context, program: Program, items: list[Item], off: Collectio
 
 
 def _prefixed(found: Timeline, prefix: str) -> Timeline:
-    """A timeline with the paths of an overview of several projects."""
+    """A timeline with the project's prefix before its paths."""
     if not prefix:
         return found
     moments = (
@@ -90,37 +97,37 @@ def _prefixed(found: Timeline, prefix: str) -> Timeline:
 
 
 class Survey(NamedTuple):
-    """An overview, what to tell the user beside it, and the errors that make a run fail."""
+    """An overview, notes for the user, and the errors that make a run fail."""
 
     overview: Overview
     notes: tuple[str, ...]
     errors: tuple[str, ...]
 
 
-class _Part(NamedTuple):
-    """What one project has for the overview."""
+class _ProjectSurvey(NamedTuple):
+    """The contribution of one project to the overview."""
 
-    aim: Aim
+    aim: TargetRecord
     files: int
-    entries: tuple[Entry, ...]
-    findings: tuple[Item, ...]
-    uses: tuple[Use, ...]
-    shifts: tuple[Shift, ...]
+    entries: tuple[EntryRecord, ...]
+    findings: tuple[FindingRecord, ...]
+    uses: tuple[OperationUse, ...]
+    shifts: tuple[ReleaseShift, ...]
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
 
 
-def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, means: Means) -> Survey:
-    """The overview of what was planned; raises ``UsageError`` for settings that do not fit the rules.
+def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, means: ReadOptions) -> Survey:
+    """The overview of the planned projects; raises ``UsageError`` for settings that do not fit the rules.
 
-    ``title`` is what it is called; where that is empty, as the project calls itself.
+    ``title`` defaults to the project's own name.
     """
     advance = progress(sum(len(tree.files) for tree in plan.trees))
     prefixes = _prefixes(plan.trees)
-    with collector_off():
+    with gc_disabled():
         parts = [
-            _part(tree, prefix, honour_comments, advance, means)
+            _project_survey(tree, prefix, honour_comments, advance, means)
             for tree, prefix in zip(plan.trees, prefixes, strict=True)
         ]
     names = [name for tree in plan.trees if (name := project_name(Path(tree.root.path)))]
@@ -133,14 +140,14 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
         tuple(sorted((each for part in parts for each in part.findings), key=lambda each: (each.place, each.code))),
         tuple(each for part in parts for each in part.uses),
         tuple(each for part in parts for each in part.shifts),
-        tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(KINDS).index(gap.kind))),
+        tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),
     )
     notes = dict.fromkeys(note for part in parts for note in part.notes)
     return Survey(overview, tuple(notes), (*plan.errors, *(error for part in parts for error in part.errors)))
 
 
-def _prefixes(trees: tuple[Tree, ...]) -> list[str]:
-    """What paths begin with, where there are several projects: each one's folder below what they have in common."""
+def _prefixes(trees: tuple[ProjectTree, ...]) -> list[str]:
+    """The prefix of each project's paths: among several, its folder below their common directory."""
     roots = [tree.root.path for tree in trees]
     if len(roots) < 2:
         return [""] * len(roots)
@@ -148,22 +155,24 @@ def _prefixes(trees: tuple[Tree, ...]) -> list[str]:
     return ["" if root == common else f"{os.path.relpath(root, common).replace(os.sep, '/')}/" for root in roots]
 
 
-def _worst_first(entry: Entry) -> tuple[bool, int, int, str, str]:
-    """Runs that matter come first, of them those with most to mend."""
+def _worst_first(entry: EntryRecord) -> tuple[bool, int, int, str, str]:
+    """The sort key of entry points: those that matter first, then those with most bad states."""
     bad, risk = (sum(cell.state == state for cell in entry.cells) for state in ("bad", "risk"))
     return not entry.matters, -bad, -risk, entry.path, entry.function
 
 
-def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], None], means: Means) -> _Part:
+def _project_survey(
+    tree: ProjectTree, prefix: str, honour_comments: bool, advance: Callable[[], None], means: ReadOptions
+) -> _ProjectSurvey:
     checker, target = prepare(tree, honour_comments)
     readings = read_tree(tree, advance, means)
     readings.store()
-    parts = Parts(checker, readings.files, lasting=True)
+    parts = Partition(checker, readings.files, lasting=True)
     reported = report_on(checker, parts)
     contexts = _contexts(checker, parts)
     items = Describer(contexts, tree.root.path, prefix).items(reported.diagnostics)
     off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
-    entries, beside = started(contexts, items, off, prefix)
+    entries, beside = entry_records(contexts, items, off, prefix)
     found, broken = _uses(contexts, prefix)
     left_out = (
         *_failures(tree, (*readings.errors, *reported.faults), prefix),
@@ -172,18 +181,18 @@ def _part(tree: Tree, prefix: str, honour_comments: bool, advance: Callable[[], 
         *gaps(checker, parts, reported.hidden, prefix),
         *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
     )
-    told = warning(target)
+    told = substitution_warning(target)
     faults = (f"{gap.what}: {gap.why}" for gap in (*broken, *beside) if gap.kind == "fault")
-    return _Part(
-        Aim(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
+    return _ProjectSurvey(
+        TargetRecord(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
         len(contexts.keys() & dict(tree.given).keys()),
-        entries, items, found, shifts(found, target.version), left_out, (told,) if told else (),
+        entries, items, found, release_shifts(found, target.version), left_out, (told,) if told else (),
         (*readings.errors, *reported.faults, *faults),
     )  # fmt: skip
 
 
-def _contexts(checker: Checker, parts: Parts) -> dict[str, Context]:
-    """Of the given files that could be parsed."""
+def _contexts(checker: Checker, parts: Partition) -> dict[str, Context]:
+    """The contexts of the given files that could be parsed."""
     settings = checker.tree.root.settings
     return {
         path: Context(path, reading.facts, reading.lines, parts.of(path), checker.catalogue, settings)
@@ -192,15 +201,15 @@ def _contexts(checker: Checker, parts: Parts) -> dict[str, Context]:
     }
 
 
-def _uses(contexts: Mapping[str, Context], prefix: str) -> tuple[tuple[Use, ...], tuple[Gap, ...]]:
-    answer = guarded(lambda: uses(list(contexts.values()), prefix))
+def _uses(contexts: Mapping[str, Context], prefix: str) -> tuple[tuple[OperationUse, ...], tuple[Gap, ...]]:
+    answer = guarded(lambda: operation_uses(list(contexts.values()), prefix))
     if isinstance(answer, Fault):
         return (), (Gap("fault", "operations by release", f"they broke off: {answer.message}"),)
     return answer, ()
 
 
-def _failures(tree: Tree, errors: tuple[str, ...], prefix: str) -> Iterator[Gap]:
-    """Errors of files by their paths from the root, however the files were named."""
+def _failures(tree: ProjectTree, errors: tuple[str, ...], prefix: str) -> Iterator[Gap]:
+    """Errors of files as gaps, by paths from the root, however the files were named on the command line."""
     for error in errors:
         for path, given in tree.given:
             if error.startswith(f"{given.display}: "):

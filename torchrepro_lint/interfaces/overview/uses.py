@@ -1,4 +1,4 @@
-"""The calls of a project that torch's releases treat differently, and what another release would change."""
+"""Uses of operations whose behaviour depends on the torch release, and what another release would change."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.catalogue import Catalogue, load, spellings
-from torchrepro_lint.catalogue.release_history import STATUSES, ranges
+from torchrepro_lint.catalogue.catalogue import Catalogue, load, signatures
+from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
 from torchrepro_lint.domain.operations.cases import Case, cases
-from torchrepro_lint.interfaces.overview.records import Place, Shift, Use
+from torchrepro_lint.interfaces.overview.records import Location, OperationUse, ReleaseShift
 from torchrepro_lint.source.files import documented_versions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Row
+    from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.project import Context
 
 _SEVERITY = tuple(STATUSES)
-# What no setting helps; of several cases that may hold, the rules speak of these first.
+# Behaviours that no setting changes; of several cases that may hold, the rules report these first.
 _INCURABLE = ("raises", "silent", "warns")
 
 
 class _Call(NamedTuple):
-    """A call: its file, its place in it, and the operation that it is."""
+    """A call: its file, its offset, and its operation."""
 
     path: str
     start: int
     operation: str
 
 
-class _Only(Catalogue):
-    """The catalogue of a release, as if it spoke of some operations only."""
+class _RestrictedCatalogue(Catalogue):
+    """The catalogue of a release, restricted to some operations."""
 
     def __init__(self, whole: Catalogue, operations: frozenset[str]) -> None:
         super().__init__(whole.version)
         self._whole = whole
         self._operations = operations
 
-    def operation(self, name: str) -> tuple[Row, ...]:
+    def operation(self, name: str) -> tuple[OperationRow, ...]:
         rows = self._whole.operation(name)
         return rows if rows and rows[0].operation in self._operations else ()
 
 
-def uses(contexts: Sequence[Context], prefix: str) -> tuple[Use, ...]:
-    """What the calls in some files do, release by release; those that no release says anything of are left out.
+def operation_uses(contexts: Sequence[Context], prefix: str) -> tuple[OperationUse, ...]:
+    """The behaviour of calls by release, grouped; calls that no release treats as nondeterministic are left out.
 
-    ``prefix`` is what paths begin with. Worst first, in the target torch.
+    ``prefix`` is what paths begin with. Sorted by the behaviour in the target torch, the worst first.
     """
     if not contexts:
         return ()
@@ -60,8 +60,8 @@ def uses(contexts: Sequence[Context], prefix: str) -> tuple[Use, ...]:
     return tuple(sorted(found, key=lambda use: (_rank(use.status), use.operation, use.places)))
 
 
-def shifts(found: Iterable[Use], target: str) -> tuple[Shift, ...]:
-    """What another torch than the target would do to these calls, with neighbouring releases that do the same together."""
+def release_shifts(found: Iterable[OperationUse], target: str) -> tuple[ReleaseShift, ...]:
+    """How these calls behave in other releases than the target; neighbouring releases with equal changes are merged."""
     every = documented_versions()
     changes: dict[str, Counter[tuple[str, str]]] = {version: Counter() for version in every}
     for use in found:
@@ -70,7 +70,9 @@ def shifts(found: Iterable[Use], target: str) -> tuple[Shift, ...]:
                 changes[version][use.status, behaviour[1]] += len(use.places)
     runs = ((said, list(run)) for said, run in groupby(every, key=lambda each: changes[each]))
     return tuple(
-        Shift(target, ranges(run), tuple((*pair, number) for pair, number in sorted(said.items(), key=_by_weight)))
+        ReleaseShift(
+            target, release_ranges(run), tuple((*pair, number) for pair, number in sorted(said.items(), key=_by_weight))
+        )
         for said, run in runs
         if said
     )
@@ -92,19 +94,19 @@ def _use(
     operation: str,
     behaviours: tuple[str, ...],
     calls: list[_Call],
-) -> Use:
+) -> OperationUse:
     lines = {context.path: context.lines for context in contexts}
     every = documented_versions()
-    places = sorted(Place(prefix + call.path, *lines[call.path].place(call.start)) for call in calls)
-    return Use(
+    places = sorted(Location(prefix + call.path, *lines[call.path].place(call.start)) for call in calls)
+    return OperationUse(
         operation, target, behaviours[every.index(target)], tuple(zip(every, behaviours, strict=True)), tuple(places)
     )
 
 
 def _behaviours(contexts: Sequence[Context]) -> dict[_Call, tuple[str, ...]]:
-    """For each call what it does in each release, empty where nothing is known; only where there is anything to tell.
+    """The behaviour of each call in each release, empty where unknown; only calls that are nondeterministic in some.
 
-    Only what differs from the release before is worked out again: most releases change little.
+    Only operations that differ from the release before are evaluated again: most releases change little.
     """
     every = documented_versions()
     found: dict[_Call, dict[str, str]] = defaultdict(dict)
@@ -113,7 +115,7 @@ def _behaviours(contexts: Sequence[Context]) -> dict[_Call, tuple[str, ...]]:
         for call, known in found.items():
             if call.operation not in changed and before in known:
                 known[version] = known[before]
-        catalogue = _Only(load(version), changed)
+        catalogue = _RestrictedCatalogue(load(version), changed)
         for context in contexts if changed else ():
             for call, behaviour in _worst(context.path, cases(context._replace(catalogue=catalogue))):
                 found[call][version] = behaviour
@@ -123,16 +125,16 @@ def _behaviours(contexts: Sequence[Context]) -> dict[_Call, tuple[str, ...]]:
 
 @lru_cache(maxsize=64)
 def _changed(before: str | None, version: str) -> frozenset[str]:
-    """The operations of which a release says something else than the one before it."""
-    return frozenset(name for name in spellings() if _said(before, name) != _said(version, name))
+    """The operations whose behaviour changed since the release before."""
+    return frozenset(name for name in signatures() if _behaviour_rows(before, name) != _behaviour_rows(version, name))
 
 
-def _said(version: str | None, operation: str) -> list[tuple[object, ...]]:
+def _behaviour_rows(version: str | None, operation: str) -> list[tuple[object, ...]]:
     return [row[1:5] for row in load(version).operation(operation)] if version else []
 
 
 def _worst(path: str, found: Iterable[Case]) -> Iterator[tuple[_Call, str]]:
-    """What each call does, as the rules take it: first what no setting helps, then what holds for sure."""
+    """The behaviour of each call as the rules choose it: first what no setting changes, then the most certain."""
     for _, group in groupby(found, key=lambda case: (case.site.call.start, case.site.call.end)):
         case = min(
             group,

@@ -1,4 +1,4 @@
-"""What fixes change, as a unified diff; in a notebook one for each cell."""
+"""The fixes of a file as a unified diff; in a notebook, one diff for each cell."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from torchrepro_lint.engine.writing import Change
-from torchrepro_lint.source.errors import coded
+from torchrepro_lint.engine.writing import FileChange
+from torchrepro_lint.source.errors import escape_control_characters
 
 # What patches end a line at: a carriage return or a form feed is a letter of it.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # What a terminal may have of the control characters.
-_KEPT = re.compile(r"(\t|\r?\n)")
+_ALLOWED_CONTROLS = re.compile(r"(\t|\r?\n)")
 
 
-def render(change: Change, visible: bool = False) -> str:
+def render(change: FileChange, visible: bool = False) -> str:
     """The diff of a file: a patch, or, ``visible``, for a terminal, which must not obey what the file holds."""
     patch = "".join(_unified(name, before, after) for name, before, after in _texts(change))
     if not visible:
         return patch
-    return "".join(part if _KEPT.fullmatch(part) else coded(part) for part in _KEPT.split(patch))
+    return "".join(
+        part if _ALLOWED_CONTROLS.fullmatch(part) else escape_control_characters(part)
+        for part in _ALLOWED_CONTROLS.split(patch)
+    )
 
 
-def _texts(change: Change) -> Iterator[tuple[str, str, str]]:
+def _texts(change: FileChange) -> Iterator[tuple[str, str, str]]:
     name, before, after = change.given.display, change.before, change.after
     if not before.cells:
         yield name, before.text, after.text

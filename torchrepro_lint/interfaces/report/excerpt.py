@@ -1,4 +1,4 @@
-"""The source lines around a finding with its range underlined, and a fix as a small diff."""
+"""Source excerpts: the lines around a diagnostic with its range underlined, and its fix as a small diff."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 
-Letters = Callable[[str], Sequence[str]]
+Characters = Callable[[str], Sequence[str]]
 _AROUND = 2
 _MOST_ROWS = 6
 _WIDEST = 120
 _TAB = 4
 
 
-class Row(NamedTuple):
+class ExcerptLine(NamedTuple):
     """A line of an excerpt: its number, 0 where it has none, its text, and what stands under it."""
 
     number: int
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     under: str = ""
 
 
-class Changed(NamedTuple):
+class DiffLine(NamedTuple):
     """A line that a fix takes away (``-``) or writes (``+``); ``where`` is the file, where it is not the finding's."""
 
     sign: str
@@ -35,7 +35,7 @@ class Changed(NamedTuple):
     where: str = ""
 
 
-def excerpt(one: Diagnostic, letters: Letters | None = None) -> Iterator[Row]:
+def excerpt(one: Diagnostic, letters: Characters | None = None) -> Iterator[ExcerptLine]:
     """The lines of a finding with two before and two behind, all of one cell; of a long range only the first ones.
 
     ``letters`` gives what is printed for each character of a line; see ``letters_in_log``.
@@ -47,12 +47,12 @@ def excerpt(one: Diagnostic, letters: Letters | None = None) -> Iterator[Row]:
     shown = min(last, first + _MOST_ROWS - 1)
     for row in range(max(first - _AROUND, top), min(shown + _AROUND * (shown == last), bottom) + 1):
         marked = _range(lines, row, span) if first <= row <= last else None
-        yield Row(row - offset, *_drawn((letters or _letters)(lines.line(row)), marked))
+        yield ExcerptLine(row - offset, *_cut_line((letters or _characters)(lines.line(row)), marked))
     if shown < last:
-        yield Row(0, "…")
+        yield ExcerptLine(0, "…")
 
 
-def changes(one: Diagnostic) -> Iterator[Changed]:
+def changes(one: Diagnostic) -> Iterator[DiffLine]:
     """What the fix of a finding does, file by file."""
     if one.fix is None:
         return
@@ -62,14 +62,14 @@ def changes(one: Diagnostic) -> Iterator[Changed]:
         yield from _changed(lines, elsewhere[path], path)
 
 
-def plain(text: str) -> str:
+def terminal_text(text: str) -> str:
     """A text for a terminal: tabs as spaces, and no control characters."""
-    return "".join(_letters(text))
+    return "".join(_characters(text))
 
 
-def letters_in_log(text: str) -> list[str]:
+def log_characters(text: str) -> list[str]:
     """What is printed for each character of a line where GitHub may look for commands."""
-    letters = _letters(text)
+    letters = _characters(text)
     for found in re.finditer(r"##\[", text):
         letters[found.start() + 1] = "\\x23"
     return letters
@@ -90,7 +90,7 @@ def _range(lines: Lines, row: int, span: Span) -> tuple[int, int]:
     return begin, max(min(span.end - start, len(text)), begin)
 
 
-def _drawn(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str, str]:
+def _cut_line(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str, str]:
     """A line and its underline, cut to the part around the range where it is very long."""
     begin = 0
     if len(letters) > _WIDEST:
@@ -104,7 +104,7 @@ def _drawn(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str,
     return f"{lead}{''.join(cut)}{tail}", under
 
 
-def _letters(text: str) -> list[str]:
+def _characters(text: str) -> list[str]:
     """What is printed for each character."""
     return [" " * _TAB if one == "\t" else one if one.isprintable() else "\ufffd" for one in text]
 
@@ -120,7 +120,7 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[Changed]:
+def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[DiffLine]:
     grown = 0
     for group in _groups(lines, sorted(edits)):
         first = lines.position(group[0].span.start).row
@@ -132,8 +132,8 @@ def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[Change
         number = lines.place(start).row
         for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
-                yield from (Changed("-", number + at, plain(old[at]), where) for at in range(a, b))
-                yield from (Changed("+", number + at + grown, plain(new[at]), where) for at in range(c, d))
+                yield from (DiffLine("-", number + at, terminal_text(old[at]), where) for at in range(a, b))
+                yield from (DiffLine("+", number + at + grown, terminal_text(new[at]), where) for at in range(c, d))
         grown += len(new) - len(old)
 
 

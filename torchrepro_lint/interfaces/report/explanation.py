@@ -1,4 +1,4 @@
-"""Explanations of run-time errors, as text and as JSON."""
+"""Explanations of torch's run-time errors, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from textwrap import wrap
 from typing import Any
 
 from torchrepro_lint.catalogue.errors import ATTENTION, CUBLAS, Explanation
-from torchrepro_lint.catalogue.release_history import ranges, when, where
+from torchrepro_lint.catalogue.release_history import conditions_text, devices_and_phase, release_ranges
 from torchrepro_lint.config.target import Target
-from torchrepro_lint.engine.error_sites import Place
+from torchrepro_lint.engine.error_sites import ErrorSite
 from torchrepro_lint.interfaces.report.json import dumps
-from torchrepro_lint.source.errors import shown, told
+from torchrepro_lint.source.errors import escaped, escaped_message
 from torchrepro_lint.source.files import release
 
 _WARN_ONLY = (1, 11)
@@ -24,23 +24,29 @@ _SPECIAL = {
     ATTENTION: "under warn_only=True the fused attention kernels keep their nondeterministic backward",
 }
 
-Answer = tuple[Explanation, Sequence[Place]]
+ExplainedError = tuple[Explanation, Sequence[ErrorSite]]
 
 
-def render(answers: Iterable[Answer], target: Target) -> str:
+def render(answers: Iterable[ExplainedError], target: Target) -> str:
     """What people read: one paragraph for each name."""
     return "\n".join(_text(one, places, target) for one, places in answers)
 
 
-def render_json(answers: Iterable[Answer], target: Target) -> str:
+def render_json(answers: Iterable[ExplainedError], target: Target) -> str:
     """A list of objects, one for each name."""
     return dumps([_record(one, places, target) for one, places in answers], ordered=False)
 
 
-def _text(one: Explanation, places: Sequence[Place], target: Target) -> str:
+def _text(one: Explanation, places: Sequence[ErrorSite], target: Target) -> str:
     lines = [f"{one.name}: {_SPECIAL.get(one.name, _meaning(one))}"]
     lines += _field("torch", [_span(one, target)])
-    lines += _field("cases", [_case(row.operation, where(row.devices, row.phase), when(row.when)) for row in one.rows])
+    lines += _field(
+        "cases",
+        [
+            _case(row.operation, devices_and_phase(row.devices, row.phase), conditions_text(row.when))
+            for row in one.rows
+        ],
+    )
     lines += _field("calls", wrap(", ".join(one.calls), _WIDTH, break_long_words=False, break_on_hyphens=False))
     lines += _field("places", [_place(place) for place in places] or ["none in the given paths"])
     lines += _field("instead", _advice(one, target))
@@ -57,13 +63,13 @@ def _meaning(one: Explanation) -> str:
     operations = ", ".join(dict.fromkeys(row.operation for row in one.rows))
     if not one.reached:
         return f"a kernel of {operations}: with the flag on no public call is known to end there"
-    phases = " or ".join(dict.fromkeys(where(row.devices, row.phase) for row in one.rows))
+    phases = " or ".join(dict.fromkeys(devices_and_phase(row.devices, row.phase) for row in one.rows))
     return f"no deterministic {phases} of {operations}"
 
 
 def _span(one: Explanation, target: Target) -> str:
-    text = f"{ranges(one.releases)} knows this error"
-    asked = f"torch {target.version}, the target ({shown(target.decided_by)}),"
+    text = f"{release_ranges(one.releases)} knows this error"
+    asked = f"torch {target.version}, the target ({escaped(target.decided_by)}),"
     if target.version == one.read_as:
         return f"{text}; so does {asked.rstrip(',')}"
     has = "has it, but no call is known to end there" if target.version in one.releases else "does not have it"
@@ -74,8 +80,8 @@ def _case(operation: str, place: str, condition: str) -> str:
     return f"{operation}, {place}" + (f": {condition}" if condition else "")
 
 
-def _place(place: Place) -> str:
-    text = told(place.text if len(place.text) <= _LONGEST else f"{place.text[: _LONGEST - 1]}…")
+def _place(place: ErrorSite) -> str:
+    text = escaped_message(place.text if len(place.text) <= _LONGEST else f"{place.text[: _LONGEST - 1]}…")
     marks = [*([] if place.sure else ["may be such a case"]), *(["in the traceback"] if place.traced else [])]
     return f"{place.display}:{place.start}: {text}" + (f"  ({', '.join(marks)})" if marks else "")
 
@@ -98,7 +104,7 @@ def _advice(one: Explanation, target: Target) -> list[str]:
     return advice
 
 
-def _record(one: Explanation, places: Sequence[Place], target: Target) -> dict[str, Any]:
+def _record(one: Explanation, places: Sequence[ErrorSite], target: Target) -> dict[str, Any]:
     return {
         "name": one.name,
         "torch": {"target": target.version, "decided_by": target.decided_by, "read_as": one.read_as},
@@ -110,7 +116,7 @@ def _record(one: Explanation, places: Sequence[Place], target: Target) -> dict[s
                 "behaviour": row.behaviour,
                 "device": list(row.devices),
                 "phase": row.phase,
-                "when": when(row.when),
+                "when": conditions_text(row.when),
             }
             for row in one.rows
         ],

@@ -1,4 +1,4 @@
-"""Names for findings that stay when code above them changes, so that a reader knows them again."""
+"""Fingerprints: identifiers of diagnostics that stay the same when code above them changes."""
 
 from __future__ import annotations
 

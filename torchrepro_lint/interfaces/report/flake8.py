@@ -1,4 +1,7 @@
-"""flake8's default format, letter for letter: ``path:row:column: code message``, in notebooks ``path:cell 3:row:column``."""
+"""The format ``flake8``, byte for byte as flake8 writes it: ``path:row:column: code message``.
+
+In notebooks the place is ``path:cell 3:row:column``.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from collections.abc import Iterable
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.view import View, relative
-from torchrepro_lint.source.errors import shown_name, told
-from torchrepro_lint.trace.contexts import Step
+from torchrepro_lint.source.errors import escaped_message, escaped_path
+from torchrepro_lint.trace.contexts import CallPathStep
 
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (
@@ -20,14 +23,16 @@ _COLOUR = (
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
     """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
     pattern = _COLOUR if view.colour else _PLAIN
-    clean = (one._replace(display=shown_name(one.display), message=told(one.message)) for one in diagnostics)
-    return "".join(pattern.format(one) + (_way(one) if view.verbose else "") for one in clean)
+    clean = (
+        one._replace(display=escaped_path(one.display), message=escaped_message(one.message)) for one in diagnostics
+    )
+    return "".join(pattern.format(one) + (_call_path(one) if view.verbose else "") for one in clean)
 
 
-def place_of_step(step: Step) -> str:
+def step_location(step: CallPathStep) -> str:
     """``model.py:5:12``, relative to the working directory where it lies below it."""
-    return f"{shown_name(relative(step.path, os.getcwd()))}:{step.place}"
+    return f"{escaped_path(relative(step.path, os.getcwd()))}:{step.place}"
 
 
-def _way(one: Diagnostic) -> str:
-    return "".join(f"    {place_of_step(step)}: {told(step.text)}\n" for step in one.steps)
+def _call_path(one: Diagnostic) -> str:
+    return "".join(f"    {step_location(step)}: {escaped_message(step.text)}\n" for step in one.steps)

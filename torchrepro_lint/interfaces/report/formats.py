@@ -1,4 +1,4 @@
-"""The formats of findings by their names."""
+"""The renderers of diagnostics by the name of their format."""
 
 from __future__ import annotations
 

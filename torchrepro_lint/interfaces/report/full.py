@@ -1,15 +1,15 @@
-"""For people: each finding with its lines of code, the way from the entry point to its cause, and its fix."""
+"""The format ``full``, for people: each diagnostic with its source, the call path to its cause, and its fix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
-from torchrepro_lint.interfaces.report.excerpt import changes, excerpt, letters_in_log, plain
-from torchrepro_lint.interfaces.report.flake8 import place_of_step
+from torchrepro_lint.interfaces.report.excerpt import changes, excerpt, log_characters, terminal_text
 from torchrepro_lint.interfaces.report.flake8 import render as headline
+from torchrepro_lint.interfaces.report.flake8 import step_location
 from torchrepro_lint.interfaces.report.view import View
-from torchrepro_lint.source.errors import inert, shown_name
+from torchrepro_lint.source.errors import escaped_path, without_workflow_commands
 
 _RED, _GREEN, _CYAN, _BOLD, _END = "\033[31m", "\033[32m", "\033[36m", "\033[1m", "\033[m"
 
@@ -23,15 +23,15 @@ def _block(one: Diagnostic, colour: bool) -> Iterator[str]:
     yield headline([one], View(colour=colour)).rstrip("\n")
     yield from _code(one, colour)
     for index, step in enumerate(one.steps):
-        yield f"  {_paint('way' if index == 0 else '   ', _BOLD, colour)}  {place_of_step(step)}: {inert(plain(step.text))}"
+        yield f"  {_paint('way' if index == 0 else '   ', _BOLD, colour)}  {step_location(step)}: {without_workflow_commands(terminal_text(step.text))}"
     if one.fix is not None:
         title = f"{one.fix.title}{'' if one.fix.safe else ' (unsafe)'}"
-        yield f"  {_paint('fix', _BOLD, colour)}  {inert(plain(title))}"
+        yield f"  {_paint('fix', _BOLD, colour)}  {without_workflow_commands(terminal_text(title))}"
         yield from _diff(one, colour)
 
 
 def _code(one: Diagnostic, colour: bool) -> Iterator[str]:
-    rows = list(excerpt(one, letters_in_log))
+    rows = list(excerpt(one, log_characters))
     width = max(len(str(row.number)) for row in rows)
     bar = _paint("|", _CYAN, colour)
     yield f"{'':{width}} {bar}"
@@ -51,8 +51,8 @@ def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
     for line in lines:
         if line.where != where:
             where = line.where
-            yield f"       {shown_name(where)}"
-        text = f"{line.number:>{width}} {line.sign} {inert(line.text)}".rstrip()
+            yield f"       {escaped_path(where)}"
+        text = f"{line.number:>{width}} {line.sign} {without_workflow_commands(line.text)}".rstrip()
         yield "       " + _paint(text, _RED if line.sign == "-" else _GREEN, colour)
 
 

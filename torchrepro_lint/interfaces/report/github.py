@@ -1,4 +1,4 @@
-"""Commands that GitHub Actions turns into annotations of the changed files."""
+"""The format ``github``: workflow commands of GitHub Actions, which show diagnostics as annotations of changed files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.view import View, relative
-from torchrepro_lint.source.errors import coded, whole
+from torchrepro_lint.source.errors import escape_control_characters, escape_surrogates
 
 _COMMANDS = {"note": "notice", "warning": "warning", "error": "error"}
 
@@ -29,11 +29,11 @@ def _annotation(one: Diagnostic, base: str) -> str:
         if one.end.row == row:
             properties |= {"col": one.start.column, "endColumn": one.end.column}
     written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[one.severity]} {written}::{_data(f'{name}:{one.start}: {one.code} {whole(one.message)}')}\n"
+    return f"::{_COMMANDS[one.severity]} {written}::{_data(f'{name}:{one.start}: {one.code} {escape_surrogates(one.message)}')}\n"
 
 
 def _data(text: str) -> str:
-    return coded(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+    return escape_control_characters(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -1,4 +1,4 @@
-"""GitLab's code quality report, https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format."""
+"""The format ``gitlab``: code quality report, https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format."""
 
 from __future__ import annotations
 

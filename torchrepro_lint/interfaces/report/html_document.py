@@ -1,4 +1,4 @@
-"""A page of HTML that carries its style and its script with it, under a policy that lets nothing else in."""
+"""HTML documents with their style and script inline, and a content security policy that allows nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of objects in the shape of Ruff's ``--output-format json``, so that what reads Ruff's reads this."""
+"""The format ``json``: a list of objects with the keys of Ruff's ``--output-format json``, for tools that read Ruff's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of ``json``, one on each line, for readers that take them as they come."""
+"""The format ``json-lines``: the objects of ``json``, one on each line, for streaming readers."""
 
 from __future__ import annotations
 

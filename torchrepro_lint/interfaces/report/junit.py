@@ -1,4 +1,4 @@
-"""JUnit's XML, as CI systems read test results: a suite for each file, a failed case for each finding."""
+"""The format ``junit``: JUnit XML with a test suite for each file and a failed test case for each diagnostic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.view import View
-from torchrepro_lint.source.errors import HIDDEN
+from torchrepro_lint.source.errors import CONTROL_CHARACTERS
 
 # What XML 1.0 has no way to write, and what a terminal obeys or turns the direction of the letters after it.
-_FORBIDDEN = re.compile(f"(?![\t\n\r])[{HIDDEN}\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = re.compile(f"(?![\t\n\r])[{CONTROL_CHARACTERS}\ud800-\udfff\ufffe\uffff]")
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 

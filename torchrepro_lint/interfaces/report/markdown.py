@@ -1,4 +1,4 @@
-"""Markdown for a pull request or the summary of a pipeline's step, as GitHub and GitLab draw it."""
+"""The format ``markdown``: for a pull request or the summary of a pipeline step, as GitHub and GitLab render it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.engine.diagnostic import Diagnostic
-from torchrepro_lint.interfaces.report.excerpt import changes, plain
-from torchrepro_lint.interfaces.report.flake8 import place_of_step
+from torchrepro_lint.interfaces.report.excerpt import changes, terminal_text
+from torchrepro_lint.interfaces.report.flake8 import step_location
 from torchrepro_lint.interfaces.report.view import View
-from torchrepro_lint.source.errors import inert
+from torchrepro_lint.source.errors import without_workflow_commands
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
@@ -39,18 +39,18 @@ def _details(one: Diagnostic) -> str:
 
 def _body(one: Diagnostic) -> Iterator[str]:
     for number, step in enumerate(one.steps, 1):
-        yield f"{number}. {code_span(place_of_step(step))} {escaped(step.text)}"
+        yield f"{number}. {code_span(step_location(step))} {escaped(step.text)}"
     if one.fix is not None:
         if one.steps:
             yield ""
         yield f"Fix{'' if one.fix.safe else ' (unsafe)'}: {escaped(one.fix.title)}"
-        lines = [f"{line.sign} {inert(line.text)}" for line in changes(one)]
+        lines = [f"{line.sign} {without_workflow_commands(line.text)}" for line in changes(one)]
         fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
         yield from ("", f"{fence}diff", *lines, fence)
 
 
 def _place(one: Diagnostic) -> str:
-    return plain(f"{one.display}:{one.start}")
+    return terminal_text(f"{one.display}:{one.start}")
 
 
 def code_span(text: str) -> str:
@@ -59,12 +59,12 @@ def code_span(text: str) -> str:
         return f"<code>{escaped(text)}</code>"
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{plain(text)}{pad}{fence}".replace("|", "\\|")
+    return f"{fence}{pad}{terminal_text(text)}{pad}{fence}".replace("|", "\\|")
 
 
 def escaped(text: str) -> str:
     """Text that is shown as it is: no mark-up, no tags, and nobody is mentioned."""
-    return _html(_SPECIAL.sub(r"\\\g<0>", plain(text)))
+    return _html(_SPECIAL.sub(r"\\\g<0>", terminal_text(text)))
 
 
 def _html(text: str) -> str:

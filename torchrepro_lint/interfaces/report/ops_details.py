@@ -1,11 +1,19 @@
-"""The part of the page that tells each operation's history in words; the cells of the table lead to it."""
+"""The details of the HTML page of ``ops``: the release history of each operation in words, which the table links to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, ranges, when, where
+from torchrepro_lint.catalogue.release_history import (
+    STATUSES,
+    History,
+    HistoryCase,
+    Period,
+    conditions_text,
+    devices_and_phase,
+    release_ranges,
+)
 from torchrepro_lint.interfaces.report.ops_table import documented, evidence
 
 
@@ -27,20 +35,20 @@ def _section(operation: str, period: Period) -> str:
     cases = "".join(map(_case, period.cases))
     return (
         f'<section id="{name}-{period.releases[0]}" tabindex="-1">\n'
-        f'<h4><span class="of">{_breakable(name)} in </span>torch {ranges(period.releases)}</h4>\n<ul class="cases">\n{cases}</ul>\n</section>\n'
+        f'<h4><span class="of">{_breakable(name)} in </span>torch {release_ranges(period.releases)}</h4>\n<ul class="cases">\n{cases}</ul>\n</section>\n'
     )
 
 
-def _case(case: Case) -> str:
+def _case(case: HistoryCase) -> str:
     status = STATUSES[case.behaviour]
     badge = f'<span class="s {case.behaviour}"><span aria-hidden="true">{status.mark}</span> {status.label}</span>'
-    said = f": <strong>{escape(when(case.when))}</strong>" if case.when else ""
+    said = f": <strong>{escape(conditions_text(case.when))}</strong>" if case.when else ""
     terms = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in _terms(case))
-    return f'<li data-d="{" ".join(case.devices)}">{badge} {where(case.devices, case.phase)}{said}\n<dl>{terms}</dl></li>\n'
+    return f'<li data-d="{" ".join(case.devices)}">{badge} {devices_and_phase(case.devices, case.phase)}{said}\n<dl>{terms}</dl></li>\n'
 
 
-def _terms(case: Case) -> Iterable[tuple[str, str]]:
-    yield "Releases", ranges(case.releases)
+def _terms(case: HistoryCase) -> Iterable[tuple[str, str]]:
+    yield "Releases", release_ranges(case.releases)
     if case.errors:
         yield "Error", "<br>".join(_error(name, releases, case) for name, releases in case.errors)
     yield "Documented", escape(documented(case))
@@ -49,8 +57,8 @@ def _terms(case: Case) -> Iterable[tuple[str, str]]:
         yield "Instead", "<br>".join(map(escape, case.instead))
 
 
-def _error(name: str, releases: tuple[str, ...], case: Case) -> str:
-    return _code(name) + ("" if releases == case.releases else f" (torch {ranges(releases)})")
+def _error(name: str, releases: tuple[str, ...], case: HistoryCase) -> str:
+    return _code(name) + ("" if releases == case.releases else f" (torch {release_ranges(releases)})")
 
 
 def _code(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Operations by release as one page that needs nothing else: a "can I use" of determinism in PyTorch.
+"""The catalogue as one self-contained HTML page: operations by release, a "can I use" of determinism in PyTorch.
 
 The page reads without its script, which adds the filter and opens details in place. It holds no date and nothing of the
 machine that made it: equal catalogues give equal bytes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from torchrepro_lint.catalogue.release_history import STATUSES, History, Period, on, ranges
+from torchrepro_lint.catalogue.release_history import STATUSES, History, Period, devices_text, release_ranges
 from torchrepro_lint.interfaces.report.html_document import document, resource
 from torchrepro_lint.interfaces.report.ops_details import articles
 from torchrepro_lint.source.files import documented_versions
@@ -122,7 +122,7 @@ def _cell(operation: str, period: Period, version: str | None) -> str:
     known = documented_versions()
     place = f'data-since="{known.index(period.releases[0])}" data-until="{known.index(period.releases[-1])}"'
     start = f'<td role="cell" class="n{count}{here}" colspan="{count}" {place}>'
-    span = f'<span class="vh">torch {ranges(period.releases)}: </span>'
+    span = f'<span class="vh">torch {release_ranges(period.releases)}: </span>'
     if not period.shown:
         return f'{start}{span}<span class="s nothing"><span aria-hidden="true">·</span><span class="vh">not listed</span></span></td>'
     parts = "<span class=vh>, </span>".join(_segment(behaviour, devices) for behaviour, devices in period.shown)
@@ -132,6 +132,6 @@ def _cell(operation: str, period: Period, version: str | None) -> str:
 def _segment(behaviour: str, devices: tuple[str, ...]) -> str:
     status = STATUSES[behaviour]
     # CUDA is what nearly every row is about: only the others are named.
-    device = "" if devices == ("cuda",) else f"<span class=label>on {on(devices).rstrip(',')}</span>"
+    device = "" if devices == ("cuda",) else f"<span class=label>on {devices_text(devices).rstrip(',')}</span>"
     label = f'<span class="label">{status.label}</span>{device}'
     return f'<span class="s {behaviour}" data-d="{" ".join(devices)}"><span aria-hidden="true">{status.mark}</span> {label}</span>'

@@ -1,11 +1,11 @@
-"""Operations as JSON."""
+"""The catalogue's operations as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, when
+from torchrepro_lint.catalogue.release_history import STATUSES, History, HistoryCase, Period, conditions_text
 from torchrepro_lint.interfaces.report.json import dumps
 
 
@@ -41,14 +41,14 @@ def _period(period: Period) -> dict[str, Any]:
     }
 
 
-def _case(case: Case, version: str | None = None) -> dict[str, Any]:
+def _case(case: HistoryCase, version: str | None = None) -> dict[str, Any]:
     found = {
         "behaviour": case.behaviour,
         "status": STATUSES[case.behaviour].label,
         "device": list(case.devices),
         "phase": case.phase,
         "conditions": [{"of": one.of, one.test: list(one.values)} for one in case.when],
-        "when": when(case.when),
+        "when": conditions_text(case.when),
         "evidence": list(case.evidence),
         "instead": list(case.instead),
     }

@@ -1,10 +1,16 @@
-"""Operations as Markdown."""
+"""The catalogue's operations as Markdown tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchrepro_lint.catalogue.release_history import STATUSES, History, ranges, when, where
+from torchrepro_lint.catalogue.release_history import (
+    STATUSES,
+    History,
+    conditions_text,
+    devices_and_phase,
+    release_ranges,
+)
 from torchrepro_lint.interfaces.report.ops_table import NOTHING, details, lines
 
 
@@ -28,13 +34,15 @@ def _history(history: History, version: str) -> str:
     rows = []
     for period in history.periods:
         if not period.cases:
-            rows.append((_bold(ranges(period.releases), version in period.releases), NOTHING, "", "", ""))
+            rows.append((_bold(release_ranges(period.releases), version in period.releases), NOTHING, "", "", ""))
         for case in period.cases:
             status = STATUSES[case.behaviour]
             more = "; ".join(f"{label}: {text}" for label, text in details(case) if label != "torch")
-            releases = _bold(ranges(case.releases), version in case.releases)
-            place = where(case.devices, case.phase)
-            rows.append((releases, f"{status.mark} {status.label}", place, _cell(when(case.when)), _cell(more)))
+            releases = _bold(release_ranges(case.releases), version in case.releases)
+            place = devices_and_phase(case.devices, case.phase)
+            rows.append(
+                (releases, f"{status.mark} {status.label}", place, _cell(conditions_text(case.when)), _cell(more))
+            )
     also = ", ".join(dict.fromkeys(_code(one.name) for one in history.spellings if one.name != history.operation))
     head = f"## {_code(history.operation)}\n\n" + (f"Also {also}.\n\n" if also else "")
     return head + _table(("torch", "Status", "Where", "When", "More"), rows)

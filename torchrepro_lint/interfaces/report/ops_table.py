@@ -1,10 +1,18 @@
-"""Operations as text for a terminal."""
+"""The catalogue's operations as text tables for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchrepro_lint.catalogue.release_history import STATUSES, Case, History, Period, ranges, when, where
+from torchrepro_lint.catalogue.release_history import (
+    STATUSES,
+    History,
+    HistoryCase,
+    Period,
+    conditions_text,
+    devices_and_phase,
+    release_ranges,
+)
 
 NOTHING = "not listed"
 
@@ -30,10 +38,15 @@ def lines(period: Period, version: str) -> list[tuple[str, str, str, str]]:
     return [_line(case, version) for case in there] or [(NOTHING, "", "", "")]
 
 
-def _line(case: Case, version: str) -> tuple[str, str, str, str]:
+def _line(case: HistoryCase, version: str) -> tuple[str, str, str, str]:
     errors = ", ".join(name for name, releases in case.errors if version in releases)
     status = STATUSES[case.behaviour]
-    return f"{status.mark} {status.label}", where(case.devices, case.phase), when(case.when), errors
+    return (
+        f"{status.mark} {status.label}",
+        devices_and_phase(case.devices, case.phase),
+        conditions_text(case.when),
+        errors,
+    )
 
 
 def _history(history: History, version: str) -> str:
@@ -45,23 +58,25 @@ def _history(history: History, version: str) -> str:
 def _period(period: Period, version: str) -> str:
     here = f"  <- torch {version}" if version in period.releases else ""
     return (
-        f"  torch {ranges(period.releases)}{here}\n{''.join(map(_case, period.cases)) or f'    {NOTHING}'}".rstrip()
+        f"  torch {release_ranges(period.releases)}{here}\n{''.join(map(_case, period.cases)) or f'    {NOTHING}'}".rstrip()
         + "\n"
     )
 
 
-def _case(case: Case) -> str:
+def _case(case: HistoryCase) -> str:
     status = STATUSES[case.behaviour]
-    said = when(case.when)
-    head = f"    {status.mark} {status.label}, {where(case.devices, case.phase)}" + (f": {said}" if said else "")
+    said = conditions_text(case.when)
+    head = f"    {status.mark} {status.label}, {devices_and_phase(case.devices, case.phase)}" + (
+        f": {said}" if said else ""
+    )
     return head + "".join(f"\n        {label:<11}{text}" for label, text in details(case)) + "\n"
 
 
-def details(case: Case) -> Iterable[tuple[str, str]]:
+def details(case: HistoryCase) -> Iterable[tuple[str, str]]:
     """What else is known of a case: error names with their releases, what is documented, evidence, what to write."""
     for name, releases in case.errors:
-        yield "error", name if releases == case.releases else f"{name} (torch {ranges(releases)})"
-    yield "torch", ranges(case.releases)
+        yield "error", name if releases == case.releases else f"{name} (torch {release_ranges(releases)})"
+    yield "torch", release_ranges(case.releases)
     yield "documented", documented(case)
     for text in evidence(case):
         yield "evidence", text
@@ -69,14 +84,14 @@ def details(case: Case) -> Iterable[tuple[str, str]]:
         yield "instead", text
 
 
-def documented(case: Case) -> str:
+def documented(case: HistoryCase) -> str:
     """Whether torch's documentation says the same of a case, and in which releases."""
     if case.documented == case.releases:
         return "yes"
-    return f"in torch {ranges(case.documented)} only" if case.documented else "no"
+    return f"in torch {release_ranges(case.documented)} only" if case.documented else "no"
 
 
-def evidence(case: Case) -> tuple[str, ...]:
+def evidence(case: HistoryCase) -> tuple[str, ...]:
     """Where what is said of a case comes from."""
     return case.evidence or ("torch's documentation",)
 

@@ -1,4 +1,4 @@
-"""What got better and worse since an older report."""
+"""HTML page, section "What changed": what got better or worse since an older report."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import STATES, TITLES
-from torchrepro_lint.interfaces.report.page_words import code, counted, entry_link, mark, words
+from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_code, html_text, state_mark
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, Entry, Overview
+    from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, EntryRecord, Overview
 
 
 def changes(overview: Overview) -> str:
@@ -26,9 +26,9 @@ def changes(overview: Overview) -> str:
         _list("New findings", "▼", "worse", _new(overview, found)),
         _list("Findings that are gone", "▲", "better", _gone(found)),
         _list("New entry points", "+", "", _entries(overview, found)),
-        _list("Entry points that are gone", "−", "", map(code, found.gone_entries)),  # noqa: RUF001
+        _list("Entry points that are gone", "−", "", map(html_code, found.gone_entries)),  # noqa: RUF001
     )
-    notes = "".join(f"<p>{words(note)}</p>" for note in found.notes)
+    notes = "".join(f"<p>{html_text(note)}</p>" for note in found.notes)
     body = "".join(parts) or "<p>Nothing: entry points, controls and findings are as they were.</p>\n"
     return f"""<section id="changes" aria-labelledby="changes-head">
 <h2 id="changes-head">What changed since the older report</h2>
@@ -44,10 +44,10 @@ def _list(title: str, sign: str, kind: str, rows: Iterable[str]) -> str:
     return f'<h3 class="ch {kind}"><span aria-hidden="true">{sign}</span> {title}</h3>\n<ul>\n{items}</ul>\n'
 
 
-def _cell(entry: Entry, change: CellChange) -> str:
+def _cell(entry: EntryRecord, change: CellChange) -> str:
     cell = next(each for each in entry.cells if each.control == change.control)
-    before = f'<span class="c {change.before}">{mark(change.before)}{words(change.said or STATES[change.before].word)}</span>'
-    now = f'<a class="c {cell.state}" href="#{entry.id}-{cell.control}">{mark(cell.state)}{words(cell.says)}</a>'
+    before = f'<span class="c {change.before}">{state_mark(change.before)}{html_text(change.said or STATES[change.before].word)}</span>'
+    now = f'<a class="c {cell.state}" href="#{entry.id}-{cell.control}">{state_mark(cell.state)}{html_text(cell.says)}</a>'
     return f"{entry_link(entry)}, {TITLES[change.control]}: {before} → {now}"
 
 
@@ -55,11 +55,14 @@ def _new(overview: Overview, found: Comparison) -> Iterable[str]:
     new = frozenset(found.new_findings)
     for item in overview.findings:
         if item.id in new:
-            yield f'<a href="#{item.id}">{item.code} {words(str(item.place))}</a> {words(item.message)}'
+            yield f'<a href="#{item.id}">{item.code} {html_text(str(item.place))}</a> {html_text(item.message)}'
 
 
 def _gone(found: Comparison) -> Iterable[str]:
-    return (f"{words(rule)} {code(path)} <code>{words(line)}</code>" for rule, path, line in found.gone_findings)
+    return (
+        f"{html_text(rule)} {html_code(path)} <code>{html_text(line)}</code>"
+        for rule, path, line in found.gone_findings
+    )
 
 
 def _entries(overview: Overview, found: Comparison) -> Iterable[str]:

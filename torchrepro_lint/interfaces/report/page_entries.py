@@ -1,4 +1,4 @@
-"""The section of each entry point: its timeline, the same as a list, and what is said of each control."""
+"""HTML page, section of each entry point: its timeline as a drawing and as a list, and the state of each control."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.controls import TITLES, lane_of
-from torchrepro_lint.interfaces.overview.records import Place
+from torchrepro_lint.interfaces.overview.controls import TITLES, lane_title
+from torchrepro_lint.interfaces.overview.records import Location
 from torchrepro_lint.interfaces.report.page_timeline import timeline
-from torchrepro_lint.interfaces.report.page_words import counted, entry_name, mark, place, words
+from torchrepro_lint.interfaces.report.page_words import counted, entry_name, html_location, html_text, state_mark
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Moment
-    from torchrepro_lint.interfaces.overview.records import Cell, Entry, Item, Overview
+    from torchrepro_lint.domain.timeline import TimelineEvent
+    from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Overview
 
 # So many sections are open; of more, all are folded.
 _MOST_OPEN = 3
@@ -28,7 +28,7 @@ def entries(overview: Overview) -> str:
     return "".join(_section(entry, items, found[entry.id], opened) for entry in overview.entries)
 
 
-def _section(entry: Entry, items: Mapping[str, Item], found: int, opened: str) -> str:
+def _section(entry: EntryRecord, items: Mapping[str, FindingRecord], found: int, opened: str) -> str:
     counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
     open_, settled = _halves(entry)
     controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
@@ -36,56 +36,56 @@ def _section(entry: Entry, items: Mapping[str, Item], found: int, opened: str) -
     listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
     return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
 <details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>
-<p class="about">A run for torch {words(entry.torch)} on {words(entry.device.upper())}.{matters}{listed if found else ""}</p>
+<p class="about">A run for torch {html_text(entry.torch)} on {html_text(entry.device.upper())}.{matters}{listed if found else ""}</p>
 {timeline(entry)}{_list(entry)}{controls}</details>
 </section>
 """
 
 
-def _count(entry: Entry, state: str) -> str:
+def _count(entry: EntryRecord, state: str) -> str:
     number = sum(cell.state == state for cell in entry.cells)
-    return f'<span class="c {state}">{mark(state)}{number}</span> ' if number else ""
+    return f'<span class="c {state}">{state_mark(state)}{number}</span> ' if number else ""
 
 
-def _halves(entry: Entry) -> tuple[list[Cell], list[Cell]]:
+def _halves(entry: EntryRecord) -> tuple[list[Cell], list[Cell]]:
     """What there is to do or to know, and what is settled."""
     settled = [cell for cell in entry.cells if cell.state in ("good", "unused")]
     return [cell for cell in entry.cells if cell not in settled], settled
 
 
-def _controls(kind: str, entry: Entry, cells: Iterable[Cell], items: Mapping[str, Item]) -> str:
+def _controls(kind: str, entry: EntryRecord, cells: Iterable[Cell], items: Mapping[str, FindingRecord]) -> str:
     rows = "".join(_control(entry, cell, items) for cell in cells)
     return f'<dl class="controls {kind}">\n{rows}</dl>\n' if rows else ""
 
 
-def _control(entry: Entry, cell: Cell, items: Mapping[str, Item]) -> str:
+def _control(entry: EntryRecord, cell: Cell, items: Mapping[str, FindingRecord]) -> str:
     found = [items[each] for each in cell.findings if each in items]
     links = ", ".join(
-        f'<a href="#{item.id}">{item.code}, {words(_where(item.place, entry))}</a>' for item in found[:_MOST_LINKS]
+        f'<a href="#{item.id}">{item.code}, {html_text(_where(item.place, entry))}</a>' for item in found[:_MOST_LINKS]
     )
     more = f" and {len(found) - _MOST_LINKS} more" if len(found) > _MOST_LINKS else ""
     linked = f'<span class="links">{links}{more}</span>' if links else ""
     return (
-        f'<div class="{cell.state}" id="{entry.id}-{cell.control}" tabindex="-1"><dt>{mark(cell.state)}{TITLES[cell.control]}'
-        f"</dt><dd><b>{words(cell.says[:1].upper() + cell.says[1:])}.</b> {words(cell.because)} {linked}</dd></div>\n"
+        f'<div class="{cell.state}" id="{entry.id}-{cell.control}" tabindex="-1"><dt>{state_mark(cell.state)}{TITLES[cell.control]}'
+        f"</dt><dd><b>{html_text(cell.says[:1].upper() + cell.says[1:])}.</b> {html_text(cell.because)} {linked}</dd></div>\n"
     )
 
 
-def _where(at: Place, entry: Entry) -> str:
+def _where(at: Location, entry: EntryRecord) -> str:
     """A place as one says it of an entry point: without the name of its own file."""
     if at.path != entry.path:
         return str(at)
     return f"cell {at.cell}:{at.row}" if at.cell else f"line {at.row}"
 
 
-def _list(entry: Entry) -> str:
+def _list(entry: EntryRecord) -> str:
     """The picture's moments in order, for who cannot see it, or wants to read them."""
     found = entry.timeline.moments
     if not found:
         return '<p class="about">Nothing in this run touches a generator, a flag, a variable or a device.</p>\n'
     rows = "".join(_moment(entry, number, each) for number, each in enumerate(found, 1))
     missing = "".join(
-        f'<li class="wrong">{mark("bad")}Missing: {words(each.text)} ({each.code})</li>'
+        f'<li class="wrong">{state_mark("bad")}Missing: {html_text(each.text)} ({each.code})</li>'
         for each in entry.timeline.missing
     )
     lacks = f'<ul class="lacks">{missing}</ul>' if missing else ""
@@ -93,20 +93,24 @@ def _list(entry: Entry) -> str:
     return f'<details class="list"><summary>{title}</summary>\n<ol class="moments">\n{rows}</ol>{lacks}</details>\n'
 
 
-def _moment(entry: Entry, number: int, moment: Moment) -> str:
+def _moment(entry: EntryRecord, number: int, moment: TimelineEvent) -> str:
     trouble = moment.trouble
-    wrong = f' <strong class="wrong">{mark("bad")}{words(trouble.text)} ({trouble.code})</strong>' if trouble else ""
-    only = f" <em>{words(', '.join(dict.fromkeys(moment.conditions)))}</em>" if moment.conditions else ""
+    wrong = (
+        f' <strong class="wrong">{state_mark("bad")}{html_text(trouble.text)} ({trouble.code})</strong>'
+        if trouble
+        else ""
+    )
+    only = f" <em>{html_text(', '.join(dict.fromkeys(moment.conditions)))}</em>" if moment.conditions else ""
     verb = {"draw": " draws", "entropy": " seeds anew in each run"}.get(moment.kind, "")
     more = f", and {moment.times - 1} more" if moment.times > 1 else ""
-    at = place(Place(moment.path, *moment.place))
+    at = html_location(Location(moment.path, *moment.place))
     return (
-        f'<li id="{entry.id}-m{number}" tabindex="-1"><div><span class="lane">{lane_of(moment)}</span> '
-        f"<span><code>{words(moment.text)}</code>{verb}{more}{only} <span class=at>{at}{_way(moment)}</span>{wrong}</span></div></li>\n"
+        f'<li id="{entry.id}-m{number}" tabindex="-1"><div><span class="lane">{lane_title(moment)}</span> '
+        f"<span><code>{html_text(moment.text)}</code>{verb}{more}{only} <span class=at>{at}{_call_path(moment)}</span>{wrong}</span></div></li>\n"
     )
 
 
-def _way(moment: Moment) -> str:
-    steps: Iterable[str] = (words(step.text.partition(" ")[2]) for step in moment.way)
+def _call_path(moment: TimelineEvent) -> str:
+    steps: Iterable[str] = (html_text(step.text.partition(" ")[2]) for step in moment.way)
     told = " → ".join(steps)
     return f", by {told}" if told else ""

@@ -1,16 +1,16 @@
-"""The findings, each with its source, the way to it, and the fix as a diff."""
+"""HTML page, section "Findings": each finding with its source, the call path to it, and its fix as a diff."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import fixes
+from torchrepro_lint.interfaces.overview.comparing import fix_commands
 from torchrepro_lint.interfaces.overview.controls import TITLES
-from torchrepro_lint.interfaces.report.page_words import counted, entry_link, place, words
+from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_location, html_text
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Entry, Item, Overview, Repair
+    from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview
 
 # So many findings show their source at once; of more, it is folded.
 _MOST_OPEN = 12
@@ -26,11 +26,11 @@ def findings(overview: Overview) -> str:
     opened = " open" if len(overview.findings) <= _MOST_OPEN else ""
     new = frozenset(overview.comparison.new_findings if overview.comparison else ())
     articles = "".join(_article(item, entries, opened, item.id in new) for item in overview.findings)
-    told = f'<p class="about">{words(fixes(overview))}</p>\n' if fixes(overview) else ""
+    told = f'<p class="about">{html_text(fix_commands(overview))}</p>\n' if fix_commands(overview) else ""
     return f"{told}{_filter(overview, entries)}{articles}"
 
 
-def _filter(overview: Overview, entries: Mapping[str, Entry]) -> str:
+def _filter(overview: Overview, entries: Mapping[str, EntryRecord]) -> str:
     found = overview.findings
     rules = sorted({(item.code, item.name) for item in found})
     files = sorted({item.place.path for item in found})
@@ -51,29 +51,29 @@ def _filter(overview: Overview, entries: Mapping[str, Entry]) -> str:
 
 def _options(every: str, choices: Iterable[tuple[str, str]]) -> str:
     return f'<option value="">{every}</option>' + "".join(
-        f'<option value="{words(value)}">{words(text)}</option>' for value, text in choices
+        f'<option value="{html_text(value)}">{html_text(text)}</option>' for value, text in choices
     )
 
 
-def _article(item: Item, entries: Mapping[str, Entry], opened: str, new: bool) -> str:
+def _article(item: FindingRecord, entries: Mapping[str, EntryRecord], opened: str, new: bool) -> str:
     about = f'<span class="of">{TITLES[item.control]}</span>' if item.control else ""
     badge = ' <span class="ch worse">▼ new</span>' if new else ""
-    return f"""<article class="f {item.severity}" id="{item.id}" tabindex="-1" data-rule="{item.code}" data-severity="{item.severity}" data-file="{words(item.place.path)}" data-entries="{" ".join(item.entries)}">
-<h3><span class="sev"><span class="m" aria-hidden="true">{_SIGNS[item.severity]}</span> {item.severity}</span> {place(item.place)} <span class="rule"><a href="{words(item.url)}">{item.code}</a> {words(item.name)}</span>{badge} {about}</h3>
-<p class="msg">{words(item.message)}</p>
+    return f"""<article class="f {item.severity}" id="{item.id}" tabindex="-1" data-rule="{item.code}" data-severity="{item.severity}" data-file="{html_text(item.place.path)}" data-entries="{" ".join(item.entries)}">
+<h3><span class="sev"><span class="m" aria-hidden="true">{_SIGNS[item.severity]}</span> {item.severity}</span> {html_location(item.place)} <span class="rule"><a href="{html_text(item.url)}">{item.code}</a> {html_text(item.name)}</span>{badge} {about}</h3>
+<p class="msg">{html_text(item.message)}</p>
 {_reached(item, entries)}<details{opened}><summary>{_summary(item)}</summary>
-{_source(item)}{_way(item)}{_fix(item.fix) if item.fix else ""}</details>
+{_source(item)}{_call_path(item)}{_fix(item.fix) if item.fix else ""}</details>
 </article>
 """
 
 
-def _summary(item: Item) -> str:
+def _summary(item: FindingRecord) -> str:
     """What is below: the source, and the way and the fix where there are any."""
     parts = ["Source", *(["way"] if item.way else []), *(["fix"] if item.fix else [])]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _reached(item: Item, entries: Mapping[str, Entry]) -> str:
+def _reached(item: FindingRecord, entries: Mapping[str, EntryRecord]) -> str:
     known = sorted(
         (entries[each] for each in item.entries if each in entries), key=lambda entry: (entry.path, entry.function)
     )
@@ -86,23 +86,23 @@ def _reached(item: Item, entries: Mapping[str, Entry]) -> str:
     return '<p class="reach">In the run of no entry point that is looked at here</p>\n'
 
 
-def _source(item: Item) -> str:
+def _source(item: FindingRecord) -> str:
     width = max((len(str(row.number)) for row in item.source), default=1)
     lines = []
     for row in item.source:
         here = ' class="here"' if row.under else ""
-        lines.append(f"<span{here}><i>{row.number or '':>{width}}</i> {words(row.text)}</span>")
+        lines.append(f"<span{here}><i>{row.number or '':>{width}}</i> {html_text(row.text)}</span>")
         if row.under:
-            lines.append(f'<span class="under" aria-hidden="true"><i>{"":{width}}</i> {words(row.under)}</span>')
+            lines.append(f'<span class="under" aria-hidden="true"><i>{"":{width}}</i> {html_text(row.under)}</span>')
     return f'<pre class="source" tabindex="0" role="group" aria-label="Source">{chr(10).join(lines)}</pre>\n'
 
 
-def _way(item: Item) -> str:
-    steps = "".join(f"<li>{place(step.place)} {words(step.text)}</li>" for step in item.way)
+def _call_path(item: FindingRecord) -> str:
+    steps = "".join(f"<li>{html_location(step.place)} {html_text(step.text)}</li>" for step in item.way)
     return f'<p class="head">The way there</p><ol class="way">{steps}</ol>\n' if steps else ""
 
 
-def _fix(fix: Repair) -> str:
+def _fix(fix: FixRecord) -> str:
     safe = "keeps the meaning" if fix.safe else "unsafe: it may change speed or numbers"
     lines = []
     where = ""
@@ -110,8 +110,8 @@ def _fix(fix: Repair) -> str:
     for line in fix.changes:
         if line.path != where:
             where = line.path
-            lines.append(f'<span class="where">{words(where)}</span>')
+            lines.append(f'<span class="where">{html_text(where)}</span>')
         kind = "del" if line.sign == "-" else "ins"
-        lines.append(f"<{kind}><i>{line.number:>{width}}</i> {line.sign} {words(line.text)}</{kind}>")
-    head = f'<p class="head">Fix: {words(fix.title)} <small>({safe})</small></p>\n'
+        lines.append(f"<{kind}><i>{line.number:>{width}}</i> {line.sign} {html_text(line.text)}</{kind}>")
+    head = f'<p class="head">Fix: {html_text(fix.title)} <small>({safe})</small></p>\n'
     return f'{head}<pre class="diff" tabindex="0" role="group" aria-label="Fix as a diff">{chr(10).join(lines)}</pre>\n'

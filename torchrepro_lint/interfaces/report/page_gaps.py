@@ -1,12 +1,12 @@
-"""What was not analysed, and why."""
+"""HTML page, section "What was not analysed, and why"."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.gaps import KINDS
-from torchrepro_lint.interfaces.report.page_words import code, counted, words
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
+from torchrepro_lint.interfaces.report.page_words import counted, html_code, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Gap, Overview
@@ -27,9 +27,7 @@ _LIMITS = (
 
 
 def _kind(kind: str, found: list[Gap]) -> str:
-    rows = "".join(f"<li>{code(gap.what)}: <span>{words(gap.why)}</span></li>\n" for gap in found)
+    rows = "".join(f"<li>{html_code(gap.what)}: <span>{html_text(gap.why)}</span></li>\n" for gap in found)
     opened = " open" if len(found) <= _MOST_OPEN else ""
     count = f" <small>({len(found)})</small>" if len(found) > 1 else ""
-    return (
-        f'<details class="gap"{opened}><summary><h3>{KINDS[kind]}{count}</h3></summary>\n<ul>\n{rows}</ul></details>\n'
-    )
+    return f'<details class="gap"{opened}><summary><h3>{GAP_KINDS[kind]}{count}</h3></summary>\n<ul>\n{rows}</ul></details>\n'

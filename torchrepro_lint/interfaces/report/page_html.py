@@ -1,4 +1,4 @@
-"""An overview as one page that needs nothing else: no network, and a script only for filtering.
+"""An overview as one self-contained HTML page: no network, and a script only for filtering.
 
 It holds no date and nothing of the machine that made it: equal overviews give equal bytes.
 """
@@ -16,7 +16,7 @@ from torchrepro_lint.interfaces.report.page_gaps import gaps
 from torchrepro_lint.interfaces.report.page_matrix import matrix
 from torchrepro_lint.interfaces.report.page_operations import operations
 from torchrepro_lint.interfaces.report.page_timeline import legend
-from torchrepro_lint.interfaces.report.page_words import counted, words
+from torchrepro_lint.interfaces.report.page_words import counted, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Overview
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 def render(overview: Overview) -> str:
     """The page."""
-    title = f"Reproducibility of {words(overview.title)}" if overview.title else "Reproducibility report"
+    title = f"Reproducibility of {html_text(overview.title)}" if overview.title else "Reproducibility report"
     style, script = resource("page.css"), resource("page.js")
     body = f"""<a class="skip" href="#main">Skip to the content</a>
 <header>
 <div>
 <h1>{title}</h1>
-<p class="verdict">{words(verdict(overview))}</p>
+<p class="verdict">{html_text(verdict(overview))}</p>
 <p class="facts">{_facts(overview)}</p>
 </div>
 {_first(overview)}
@@ -38,7 +38,7 @@ def render(overview: Overview) -> str:
 {_contents(overview)}
 <main id="main">
 {_section("matrix", "Entry points and controls", matrix(overview))}{changes(overview)}{_section("timelines", "Entry points one by one", legend() + entries(overview)) if overview.entries else ""}{_section("findings", "Findings", findings(overview))}{_section("operations", "Operations by release of torch", operations(overview))}{_section("gaps", "What was not analysed, and why", gaps(overview))}</main>
-<footer><p>Made by torchrepro-lint {words(overview.version)}, which reads code and never runs it. The same files give the same page.</p></footer>
+<footer><p>Made by torchrepro-lint {html_text(overview.version)}, which reads code and never runs it. The same files give the same page.</p></footer>
 """
     return document(title, style, script, body)
 
@@ -46,7 +46,7 @@ def render(overview: Overview) -> str:
 def _facts(overview: Overview) -> str:
     """For which torch, how many files and findings, and how many of them can be fixed."""
     parts = [
-        f"torch {words(aim.torch)} ({words(aim.decided_by)}){f' in {words(aim.root)}' if aim.root else ''}"
+        f"torch {html_text(aim.torch)} ({html_text(aim.decided_by)}){f' in {html_text(aim.root)}' if aim.root else ''}"
         for aim in overview.aims
     ]
     parts.append(counted(overview.files, "file"))
@@ -62,7 +62,7 @@ def _first(overview: Overview) -> str:
     """What to mend first: what concerns most entry points."""
     several = sum(entry.matters for entry in overview.entries) > 1
     rows = "".join(
-        f'<li><a href="#{each.entries[0].id}-{each.control}"><b>{words(each.title)}</b> {words(each.says)}</a>'
+        f'<li><a href="#{each.entries[0].id}-{each.control}"><b>{html_text(each.title)}</b> {html_text(each.says)}</a>'
         + (f' <span class="on">in {counted(len(each.entries), "entry point")}</span></li>' if several else "</li>")
         for each in causes(overview)
     )

@@ -1,4 +1,4 @@
-"""An overview as JSON: what ``report --compare`` reads, and what a script may."""
+"""An overview as JSON, which ``report --compare`` and scripts read."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-"""An overview as Markdown: the same content as the page, for an issue or the summary of a pipeline's step."""
+"""An overview as Markdown: the content of the HTML page, for an issue or the summary of a pipeline step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import causes, nothing_starts, severities, verdict
-from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_of
-from torchrepro_lint.interfaces.overview.gaps import KINDS
-from torchrepro_lint.interfaces.overview.records import Place
+from torchrepro_lint.interfaces.overview.comparing import causes, severities, verdict, why_no_entry_points
+from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_title
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
+from torchrepro_lint.interfaces.overview.records import Location
 from torchrepro_lint.interfaces.report.markdown import code_span, escaped
 from torchrepro_lint.interfaces.report.page_markdown_findings import findings, table
-from torchrepro_lint.interfaces.report.page_operations import shift_words, spans, told
+from torchrepro_lint.interfaces.report.page_operations import release_spans, shift_text, status_label
 from torchrepro_lint.interfaces.report.page_words import counted
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Moment
-    from torchrepro_lint.interfaces.overview.records import Cell, Comparison, Entry, Gap, Overview, Use
+    from torchrepro_lint.domain.timeline import TimelineEvent
+    from torchrepro_lint.interfaces.overview.records import Cell, Comparison, EntryRecord, Gap, OperationUse, Overview
 
 _MOST_PLACES = 4
 
@@ -58,7 +58,7 @@ def _matrix(overview: Overview) -> Iterator[str]:
     entries = overview.entries
     yield from ("", "## Entry points and controls")
     if not entries:
-        yield from ("", nothing_starts(overview))
+        yield from ("", why_no_entry_points(overview))
         return
     rows = ([code_span(entry.name), *map(_cell, entry.cells)] for entry in entries)
     yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)
@@ -70,7 +70,7 @@ def _cell(cell: Cell) -> str:
     return f"{STATES[cell.state].mark} {escaped(cell.says)}"
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: EntryRecord) -> Iterator[str]:
     matters = "" if entry.matters else ", saves and measures nothing"
     yield from ("", f"## {code_span(entry.name)}", "", f"torch {entry.torch} on {entry.device.upper()}{matters}", "")
     for cell in entry.cells:
@@ -84,13 +84,13 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from ("", "</details>")
 
 
-def _moment(moment: Moment) -> str:
+def _moment(moment: TimelineEvent) -> str:
     verb = {"draw": " draws", "entropy": " seeds anew in each run"}.get(moment.kind, "")
     more = f", and {moment.times - 1} more" if moment.times > 1 else ""
     only = f" *{escaped(', '.join(dict.fromkeys(moment.conditions)))}*" if moment.conditions else ""
     wrong = f" **✗ {escaped(moment.trouble.text)} ({moment.trouble.code})**" if moment.trouble else ""
-    at = code_span(str(Place(moment.path, *moment.place)))
-    return f"{lane_of(moment)}: {code_span(moment.text)}{verb}{more}{only} {at}{wrong}"
+    at = code_span(str(Location(moment.path, *moment.place)))
+    return f"{lane_title(moment)}: {code_span(moment.text)}{verb}{more}{only} {at}{wrong}"
 
 
 def _operations(overview: Overview) -> Iterator[str]:
@@ -101,12 +101,12 @@ def _operations(overview: Overview) -> Iterator[str]:
     yield from table(("Operation", "In the target torch", "Calls", "From release to release"), map(_use, overview.uses))
     yield ""
     for each in overview.shifts:
-        yield f"- torch {each.releases}: {shift_words(each)} (beside torch {each.torch})"
+        yield f"- torch {each.releases}: {shift_text(each)} (beside torch {each.torch})"
 
 
-def _use(use: Use) -> Sequence[str]:
-    releases = "; ".join(f"{each} {' '.join(told(status))}" for each, status in spans(use))
-    now = " ".join(told(use.status))
+def _use(use: OperationUse) -> Sequence[str]:
+    releases = "; ".join(f"{each} {' '.join(status_label(status))}" for each, status in release_spans(use))
+    now = " ".join(status_label(use.status))
     more = f" and {len(use.places) - _MOST_PLACES} more" if len(use.places) > _MOST_PLACES else ""
     calls = ", ".join(code_span(str(at)) for at in use.places[:_MOST_PLACES])
     return code_span(use.operation), f"{now} in torch {use.torch}", f"{len(use.places)}: {calls}{more}", releases
@@ -119,7 +119,7 @@ def _gaps(overview: Overview) -> Iterator[str]:
     for gap in overview.gaps:
         if gap.kind != kind:
             kind = gap.kind
-            yield from ("", f"{KINDS[kind]}:", "")
+            yield from ("", f"{GAP_KINDS[kind]}:", "")
         yield _gap(gap)
 
 

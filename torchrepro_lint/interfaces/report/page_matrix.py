@@ -1,16 +1,16 @@
-"""The first thing to see: each entry point against each control."""
+"""HTML page, first section: the matrix of entry points and controls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import nothing_starts
+from torchrepro_lint.interfaces.overview.comparing import why_no_entry_points
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
-from torchrepro_lint.interfaces.report.page_words import counted, entry_link, mark, words
+from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_text, state_mark
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Cell, CellChange, Entry, Overview
+    from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview
 
 # So many rows are taken in at a glance; the others are folded.
 _MOST = 20
@@ -23,7 +23,7 @@ def matrix(overview: Overview) -> str:
     changes = _changes(overview)
     shown, more = mattering[:_MOST], mattering[_MOST:]
     if not overview.entries:
-        return f'<p class="empty">{nothing_starts(overview)}</p>\n'
+        return f'<p class="empty">{why_no_entry_points(overview)}</p>\n'
     main = _table("Entry points and controls", shown, changes) if shown else ""
     return (
         main
@@ -42,7 +42,7 @@ def _changes(overview: Overview) -> Mapping[tuple[str, str], CellChange]:
 
 
 def _folded(
-    title: str, entries: Sequence[Entry], changes: Mapping[tuple[str, str], CellChange], opened: bool = False
+    title: str, entries: Sequence[EntryRecord], changes: Mapping[tuple[str, str], CellChange], opened: bool = False
 ) -> str:
     if not entries:
         return ""
@@ -50,9 +50,9 @@ def _folded(
     return f'<details class="more"{is_open}><summary>{title}</summary>\n{_table(title, entries, changes)}</details>\n'
 
 
-def _table(caption: str, entries: Iterable[Entry], changes: Mapping[tuple[str, str], CellChange]) -> str:
+def _table(caption: str, entries: Iterable[EntryRecord], changes: Mapping[tuple[str, str], CellChange]) -> str:
     heads = "".join(
-        f'<th scope="col" role="columnheader" title="{words(each.meaning)}">{_breakable(each.title)}</th>'
+        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{_breakable(each.title)}</th>'
         for each in CONTROLS
     )
     rows = "\n".join(_row(entry, changes) for entry in entries)
@@ -66,18 +66,18 @@ def _table(caption: str, entries: Iterable[Entry], changes: Mapping[tuple[str, s
 """
 
 
-def _row(entry: Entry, changes: Mapping[tuple[str, str], CellChange]) -> str:
+def _row(entry: EntryRecord, changes: Mapping[tuple[str, str], CellChange]) -> str:
     cells = "".join(_cell(entry, cell, changes.get((entry.id, cell.control))) for cell in entry.cells)
-    where = f'<span class="on">on {words(entry.device.upper())}</span>'
-    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{words(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>'
+    where = f'<span class="on">on {html_text(entry.device.upper())}</span>'
+    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{html_text(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>'
 
 
-def _cell(entry: Entry, cell: Cell, change: CellChange | None) -> str:
+def _cell(entry: EntryRecord, cell: Cell, change: CellChange | None) -> str:
     changed = f' <span class="ch {change.verdict}">{_ARROWS[change.verdict]} {change.verdict}</span>' if change else ""
     return (
         f'<td role="cell"><a class="c {cell.state}" href="#{entry.id}-{cell.control}">'
         f'<span class="k">{TITLES[cell.control]}</span>'
-        f'<span class="v">{mark(cell.state)}{words(cell.says)}{changed}</span></a></td>'
+        f'<span class="v">{state_mark(cell.state)}{html_text(cell.says)}{changed}</span></a></td>'
     )
 
 
@@ -90,7 +90,7 @@ _ARROWS = {"better": "▲", "worse": "▼"}
 
 
 def _meanings() -> str:
-    rows = "".join(f"<div><dt>{each.title}</dt><dd>{words(each.meaning)}</dd></div>\n" for each in CONTROLS)
+    rows = "".join(f"<div><dt>{each.title}</dt><dd>{html_text(each.meaning)}</dd></div>\n" for each in CONTROLS)
     return f'<details class="more"><summary>What the columns mean</summary>\n<dl class="rows">\n{rows}</dl></details>\n'
 
 

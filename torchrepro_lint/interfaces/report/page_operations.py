@@ -1,4 +1,4 @@
-"""The operations of a project by what they do in the target torch, and what another release would change."""
+"""HTML page, section "Operations": their behaviour in the target torch, and what another release would change."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.release_history import STATUSES, ranges
-from torchrepro_lint.interfaces.report.page_words import code, counted, place, words
+from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
+from torchrepro_lint.interfaces.report.page_words import counted, html_code, html_location, html_text
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Overview, Shift, Use
+    from torchrepro_lint.interfaces.overview.records import OperationUse, Overview, ReleaseShift
 
 _MOST_PLACES = 4
 _NOTHING = ("·", "not known to vary")
@@ -23,18 +23,18 @@ def operations(overview: Overview) -> str:
     return f"{_uses(overview)}{_shifts(overview)}"
 
 
-def told(status: str) -> tuple[str, str]:
+def status_label(status: str) -> tuple[str, str]:
     """The mark and the label of a status; of none, that nothing is known."""
     return (STATUSES[status].mark, STATUSES[status].label) if status else _NOTHING
 
 
-def spans(use: Use) -> Iterator[tuple[str, str]]:
+def release_spans(use: OperationUse) -> Iterator[tuple[str, str]]:
     """What calls do from release to release: ranges of releases, each with the status."""
     for status, run in groupby(use.releases, key=lambda each: each[1]):
-        yield ranges(version for version, _ in run), status
+        yield release_ranges(version for version, _ in run), status
 
 
-def shift_words(shift: Shift) -> str:
+def shift_text(shift: ReleaseShift) -> str:
     """``2 calls would raise instead of obeying the flag``."""
     parts = (
         f"{counted(number, 'call')} would {_VERBS[after][0]} instead of {_VERBS[before][1]}"
@@ -66,38 +66,38 @@ def _uses(overview: Overview) -> str:
 """
 
 
-def _use(use: Use) -> str:
-    shown = ", ".join(map(place, use.places[:_MOST_PLACES]))
+def _use(use: OperationUse) -> str:
+    shown = ", ".join(map(html_location, use.places[:_MOST_PLACES]))
     more = f" and {len(use.places) - _MOST_PLACES} more" if len(use.places) > _MOST_PLACES else ""
-    releases = "".join(_span(use, releases, status) for releases, status in spans(use))
+    releases = "".join(_span(use, releases, status) for releases, status in release_spans(use))
     count = f"<b>{len(use.places)}</b>"
     return (
-        f'<tr role="row"><th scope="row" role="rowheader">{code(use.operation)}</th><td role="cell">{_status(use.status)} '
-        f'<span class="on">in&nbsp;torch&nbsp;{words(use.torch)}</span></td><td role="cell">{count} <span class="at">{shown}{more}</span></td>'
+        f'<tr role="row"><th scope="row" role="rowheader">{html_code(use.operation)}</th><td role="cell">{_status(use.status)} '
+        f'<span class="on">in&nbsp;torch&nbsp;{html_text(use.torch)}</span></td><td role="cell">{count} <span class="at">{shown}{more}</span></td>'
         f'<td role="cell"><ul class="spans">{releases}</ul></td></tr>\n'
     )
 
 
-def _span(use: Use, releases: str, status: str) -> str:
+def _span(use: OperationUse, releases: str, status: str) -> str:
     here = use.status == status and use.torch in {version for version, each in use.releases if each == status}
     return f"<li{' class=here' if here else ''}>{_status(status)} {releases}</li>"
 
 
 def _status(status: str) -> str:
-    sign, label = told(status)
+    sign, label = status_label(status)
     return f'<span class="s {status or "nothing"}"><span aria-hidden="true">{sign}</span> {label}</span>'
 
 
 def _shifts(overview: Overview) -> str:
     rows = "".join(
-        f'<tr role="row"><th scope="row" role="rowheader">torch {words(each.releases)}</th><td role="cell">{words(shift_words(each))}</td></tr>\n'
+        f'<tr role="row"><th scope="row" role="rowheader">torch {html_text(each.releases)}</th><td role="cell">{html_text(shift_text(each))}</td></tr>\n'
         for each in overview.shifts
     )
     if not rows:
         return '<p class="about">In no other release of torch would these calls behave otherwise.</p>\n'
     targets = ", ".join(dict.fromkeys(each.torch for each in overview.shifts))
     return f"""<table class="shifts" role="table">
-<caption>What another release would change, beside torch {words(targets)}</caption>
+<caption>What another release would change, beside torch {html_text(targets)}</caption>
 <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">With</th><th scope="col" role="columnheader">These calls would behave otherwise</th></tr></thead>
 <tbody role="rowgroup">
 {rows}</tbody>

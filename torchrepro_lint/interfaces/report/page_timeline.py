@@ -1,17 +1,17 @@
-"""The timeline of a run as a picture: a lane for each generator and switch, and a mark for each thing that happens."""
+"""HTML page, timelines as SVG drawings: a lane for each generator and flag, and a mark for each event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.controls import STATES, Lane, lanes
-from torchrepro_lint.interfaces.overview.records import Place
-from torchrepro_lint.interfaces.report.page_words import counted, words
+from torchrepro_lint.interfaces.overview.controls import STATES, DrawnLane, lanes
+from torchrepro_lint.interfaces.overview.records import Location
+from torchrepro_lint.interfaces.report.page_words import counted, html_text
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Moment
-    from torchrepro_lint.interfaces.overview.records import Entry
+    from torchrepro_lint.domain.timeline import TimelineEvent
+    from torchrepro_lint.interfaces.overview.records import EntryRecord
 
 _HEIGHT = 36
 _LEFT = 30
@@ -45,7 +45,7 @@ LEGEND = (
 _CROSS = '<path d="M-4-4 4 4M4-4-4 4" class="x"/>'
 
 
-def timeline(entry: Entry) -> str:
+def timeline(entry: EntryRecord) -> str:
     """The picture, with the lanes' names beside it; everything in it stands in the list below it, too."""
     drawn = lanes(entry)
     count = len(entry.timeline.moments)
@@ -56,10 +56,10 @@ def timeline(entry: Entry) -> str:
     title, about = f"{entry.id}-title", f"{entry.id}-about"
     return f"""<div class="timeline">
 <div class="lanes">{names}</div>
-<div class="scroll" role="region" tabindex="0" aria-label="Timeline of {words(entry.name)}">
+<div class="scroll" role="region" tabindex="0" aria-label="Timeline of {html_text(entry.name)}">
 <svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-labelledby="{title} {about}">
-<title id="{title}">Timeline of {words(entry.name)}</title>
-<desc id="{about}">{words(_described(entry, drawn))}</desc>
+<title id="{title}">Timeline of {html_text(entry.name)}</title>
+<desc id="{about}">{html_text(_described(entry, drawn))}</desc>
 {lines}</svg>
 </div>
 </div>
@@ -77,7 +77,7 @@ def legend() -> str:
     return f'<ul class="marks" aria-label="Marks of the timelines">{items}{only}{wrong}</ul>\n'
 
 
-def _described(entry: Entry, drawn: tuple[Lane, ...]) -> str:
+def _described(entry: EntryRecord, drawn: tuple[DrawnLane, ...]) -> str:
     """The picture in words; the list has the rest."""
     said = [f"{lane.title}: {lane.says}" for lane in drawn if lane.says]
     missing = [each.text for each in entry.timeline.missing]
@@ -85,19 +85,19 @@ def _described(entry: Entry, drawn: tuple[Lane, ...]) -> str:
     return f"{counted(len(entry.timeline.moments), 'event')} in order. {'. '.join(said)}.{lacks}"
 
 
-def _name(lane: Lane) -> str:
+def _name(lane: DrawnLane) -> str:
     state = STATES.get(lane.state)
     sign = f'<span class="m" aria-hidden="true">{state.mark}</span>' if state else ""
-    says = f'<small class="t {lane.state}">{sign} {words(lane.says)}</small>' if state else ""
+    says = f'<small class="t {lane.state}">{sign} {html_text(lane.says)}</small>' if state else ""
     return f"<div><b>{lane.title.replace('Deterministic', 'Determin&shy;istic')}</b>{says}</div>"
 
 
-def _lane(lane: Lane, row: int, step: int, width: int) -> str:
+def _lane(lane: DrawnLane, row: int, step: int, width: int) -> str:
     middle = row * _HEIGHT + _HEIGHT // 2
     lines = "".join(_lines(lane, step, width))
     ghost = ""
     if lane.missing:
-        title = f"<title>Missing: {words(lane.missing)}</title>"
+        title = f"<title>Missing: {html_text(lane.missing)}</title>"
         ghost = f'<g class="mark wrong" transform="translate({_LEFT // 2} 0)">{title}<circle r="8" class="dashed"/>{_CROSS}</g>'
     marks = "".join(_marks(lane, step, width))
     # Left of the picture: it shows on paper only, where the picture shrinks and the names beside it would not.
@@ -105,7 +105,7 @@ def _lane(lane: Lane, row: int, step: int, width: int) -> str:
     return f'<g transform="translate(0 {middle})">{name}{lines}{ghost}{marks}</g>\n'
 
 
-def _lines(lane: Lane, step: int, width: int) -> Iterator[str]:
+def _lines(lane: DrawnLane, step: int, width: int) -> Iterator[str]:
     """The lane's line: plain up to what settles it, and from there in its colour."""
     kinds = ("seed", "set") if lane.state else ()
     settled = [number for number, each in lane.moments if each.kind in kinds and not each.trouble]
@@ -118,13 +118,13 @@ def _lines(lane: Lane, step: int, width: int) -> Iterator[str]:
     yield f'<path class="line" d="M0 0H{at}"/><path class="line fixed" d="M{at} 0H{width}"/>'
 
 
-def _marks(lane: Lane, step: int, width: int) -> Iterator[str]:
+def _marks(lane: DrawnLane, step: int, width: int) -> Iterator[str]:
     places = [_x(number, step) for number, _ in lane.moments] + [width]
     for index, (number, moment) in enumerate(lane.moments):
         wrong = " wrong" if moment.trouble else ""
         only = " only" if moment.conditions else ""
         ghost = " also" if lane.key == "cuda" and moment.what == "torch" else ""
-        title = f"<title>{words(_told(number, lane, moment))}</title>"
+        title = f"<title>{html_text(_told(number, lane, moment))}</title>"
         cross = f'<g transform="translate(9 -9)">{_CROSS}</g>' if moment.trouble else ""
         label = _label(moment, places[index + 1] - places[index] - 18) if not ghost else ""
         yield (
@@ -137,7 +137,7 @@ def _x(number: int, step: int) -> int:
     return _LEFT + number * step + step // 2
 
 
-def _label(moment: Moment, room: float) -> str:
+def _label(moment: TimelineEvent, room: float) -> str:
     """The beginning of what happens, as far as there is room before the next mark."""
     times = f" \u00d7{moment.times}" if moment.times > 1 else ""
     most = min(int((room - 14) / _LETTER), _MOST_LETTERS)
@@ -146,7 +146,7 @@ def _label(moment: Moment, room: float) -> str:
     text = moment.text + times
     if len(text) > most:
         text = _last_name(moment.text) + times
-    return f'<text x="{19 if moment.trouble else 11}" y="-6">{words(text if len(text) <= most else text[: most - 1] + "…")}</text>'
+    return f'<text x="{19 if moment.trouble else 11}" y="-6">{html_text(text if len(text) <= most else text[: most - 1] + "…")}</text>'
 
 
 def _last_name(text: str) -> str:
@@ -155,8 +155,8 @@ def _last_name(text: str) -> str:
     return name.rpartition(".")[2] + bracket + rest
 
 
-def _told(number: int, lane: Lane, moment: Moment) -> str:
-    place = Place(moment.path, *moment.place)
+def _told(number: int, lane: DrawnLane, moment: TimelineEvent) -> str:
+    place = Location(moment.path, *moment.place)
     wrong = f": {moment.trouble.text} ({moment.trouble.code})" if moment.trouble else ""
     only = f", {' and '.join(dict.fromkeys(moment.conditions))}" if moment.conditions else ""
     return f"{number + 1}. {lane.title}: {moment.text}{only} ({place}){wrong}"

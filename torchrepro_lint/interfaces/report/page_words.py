@@ -1,4 +1,4 @@
-"""Text from anywhere as HTML: escaped, and without letters that hide or reorder others."""
+"""HTML text: escaping of untrusted strings, without characters that hide or reorder others, and small common elements."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import STATES
-from torchrepro_lint.source.errors import escape_of
+from torchrepro_lint.source.errors import escape_sequence
 
 if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Entry, Place
+    from torchrepro_lint.interfaces.overview.records import EntryRecord, Location
 
 
 def visible(text: str) -> str:
     """Text in which every letter shows: what does not print, or turns the direction of others, by its code."""
-    return "".join(one if one.isprintable() else escape_of(one) for one in text)
+    return "".join(one if one.isprintable() else escape_sequence(one) for one in text)
 
 
-def words(text: str) -> str:
+def html_text(text: str) -> str:
     """Text between tags, or in an attribute's quotes."""
     return escape(visible(text))
 
 
-def code(text: str) -> str:
+def html_code(text: str) -> str:
     """A name or a place, which may be broken after slashes and dots."""
     return f"<code>{_breakable(text)}</code>"
 
 
-def place(at: Place) -> str:
+def html_location(at: Location) -> str:
     """Where something stands."""
-    return code(str(at))
+    return html_code(str(at))
 
 
-def mark(state: str) -> str:
+def state_mark(state: str) -> str:
     """The symbol of a state, and its word for those who do not see it."""
     found = STATES[state]
     return f'<span class="m" aria-hidden="true">{found.mark}</span><span class="vh">{found.word}: </span>'
@@ -44,12 +44,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def entry_link(entry: Entry) -> str:
+def entry_link(entry: EntryRecord) -> str:
     """An entry point's name, leading to its section."""
     return f'<a href="#{entry.id}">{entry_name(entry)}</a>'
 
 
-def entry_name(entry: Entry) -> str:
+def entry_name(entry: EntryRecord) -> str:
     """The name with its folders apart: what tells entry points from one another stands at its end."""
     folders, slash, _ = entry.path.rpartition("/")
     before = f'<span class="dir"><bdi>{_breakable(folders + slash)}</bdi></span>' if slash else ""
@@ -57,7 +57,7 @@ def entry_name(entry: Entry) -> str:
 
 
 def _breakable(text: str) -> str:
-    return words(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
+    return html_text(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
 
 
 def joined(parts: Iterable[str]) -> str:

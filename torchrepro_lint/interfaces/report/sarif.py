@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the format of code scanning: rules with their pages, ways as code flows, fixes."""
+"""The format ``sarif``: SARIF 2.1.0 for code scanning, with rule pages as help, call paths as code flows, and fixes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.interfaces.report.view import View, uri
 from torchrepro_lint.source.text import Edit, Lines, Position
-from torchrepro_lint.trace.contexts import Step
+from torchrepro_lint.trace.contexts import CallPathStep
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _HOME = "https://github.com/torchrepro/torchrepro-lint"
@@ -79,7 +79,7 @@ def _region(one: Diagnostic) -> dict[str, Any]:
     return {**_range(one.start, one.end), **({"snippet": {"text": snippet}} if snippet else {})}
 
 
-def _step(step: Step, base: str) -> dict[str, Any]:
+def _step(step: CallPathStep, base: str) -> dict[str, Any]:
     region = None if step.place.cell else _range(step.place)
     return {
         "message": {"text": _unlinked(f"{step.place}: {step.text}" if step.place.cell else step.text)},

@@ -1,4 +1,4 @@
-"""What a run would do: its files, its settings."""
+"""The output of ``--show-files`` and ``--show-settings``: what a run would read, and its settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchrepro_lint.config.discovery import Plan, source_roots
 from torchrepro_lint.config.target import Target
 from torchrepro_lint.engine.checker import Checker
-from torchrepro_lint.source.errors import shown
+from torchrepro_lint.source.errors import escaped
 
 
 def files(plan: Plan) -> str:
@@ -37,7 +37,7 @@ def settings(checker: Checker, target: Target) -> str:
         "output-format": root.settings.output_format,
         "parser": root.settings.parser,
     }
-    return "".join(f"{key} = {shown(value)}".rstrip() + "\n" for key, value in rows.items())
+    return "".join(f"{key} = {escaped(value)}".rstrip() + "\n" for key, value in rows.items())
 
 
 def _words(values: Iterable[str]) -> str:

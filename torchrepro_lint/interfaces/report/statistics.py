@@ -1,4 +1,4 @@
-"""How often each rule fired, most often first: the table, or the JSON, that Ruff's ``--statistics`` prints."""
+"""The output of ``--statistics``: how often each rule fired, most often first, in the shape of Ruff's."""
 
 from __future__ import annotations
 

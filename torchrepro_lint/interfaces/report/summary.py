@@ -1,4 +1,4 @@
-"""The line on standard error that ends a run."""
+"""The summary: the line on standard error that ends a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines as JSON: stable, for pages and scripts to read."""
+"""Timelines as JSON, with stable keys for scripts and pages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.interfaces.report.json import dumps
-from torchrepro_lint.syntax.nodes import parted
+from torchrepro_lint.syntax.nodes import split_name
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Moment, Timeline, Trouble
+    from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent
     from torchrepro_lint.source.text import Position
-    from torchrepro_lint.trace.contexts import Step
+    from torchrepro_lint.trace.contexts import CallPathStep
 
 # Raised when a field changes its meaning or goes; new fields do not count.
 FORMAT = 1
@@ -26,7 +26,7 @@ def record(timeline: Timeline) -> dict[str, Any]:
     """A timeline as plain values; rows and columns start at 1."""
     return {
         "format": FORMAT,
-        "entry": {"path": timeline.path, "function": timeline.function and parted(timeline.function)[2]},
+        "entry": {"path": timeline.path, "function": timeline.function and split_name(timeline.function)[2]},
         "torch": timeline.torch,
         "device": timeline.device,
         "lanes": [lane._asdict() for lane in timeline.lanes],
@@ -35,7 +35,7 @@ def record(timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def _moment(moment: Moment) -> dict[str, Any]:
+def _moment(moment: TimelineEvent) -> dict[str, Any]:
     return {
         "lane": moment.lane,
         "kind": moment.kind,
@@ -51,7 +51,7 @@ def _moment(moment: Moment) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: CallPathStep) -> dict[str, Any]:
     return {"path": step.path, **_place(step.place), "text": step.text}
 
 
@@ -60,5 +60,5 @@ def _place(place: Position) -> dict[str, int]:
     return {**found, "cell": place.cell} if place.cell else found
 
 
-def _trouble(trouble: Trouble) -> dict[str, str]:
+def _trouble(trouble: TimelineDiagnostic) -> dict[str, str]:
     return {"lane": trouble.lane, "code": trouble.code, "text": trouble.text}

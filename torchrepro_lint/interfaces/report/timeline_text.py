@@ -1,4 +1,4 @@
-"""Timelines for people: a column of marks for each lane, and the calls that lead there as a tree beside it."""
+"""Timelines as text: a column of marks for each lane, and beside it the call path of each event as a tree."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.source.errors import shown_line, shown_name, told
-from torchrepro_lint.syntax.nodes import parted
+from torchrepro_lint.source.errors import escaped_line, escaped_message, escaped_path
+from torchrepro_lint.syntax.nodes import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from torchrepro_lint.domain.timeline import Lane, Moment, Timeline
-    from torchrepro_lint.trace.contexts import Step
+    from torchrepro_lint.domain.timeline import Lane, Timeline, TimelineEvent
+    from torchrepro_lint.trace.contexts import CallPathStep
 
     _Paint: TypeAlias = Callable[[str, str], str]
 
@@ -57,25 +57,27 @@ _RED, _GREEN, _DIM, _BOLD, _PLAIN = "\033[31m", "\033[32m", "\033[2m", "\033[1m"
 def render(timelines: Iterable[Timeline], width: int, colour: bool) -> str:
     """One after the other, no line longer than ``width`` where places leave room for that."""
     paint = _paint if colour else _leave
-    return "\n".join("\n".join(line.rstrip() for line in _lines(_told(one), width, paint)) + "\n" for one in timelines)
-
-
-def _told(timeline: Timeline) -> Timeline:
-    """A run whose paths and texts can be printed, and measured: what strings and files are called may be anything."""
-    return timeline._replace(
-        path=shown_name(timeline.path),
-        moments=tuple(map(_told_moment, timeline.moments)),
-        missing=tuple(each._replace(text=told(each.text)) for each in timeline.missing),
+    return "\n".join(
+        "\n".join(line.rstrip() for line in _lines(_escaped(one), width, paint)) + "\n" for one in timelines
     )
 
 
-def _told_moment(moment: Moment) -> Moment:
+def _escaped(timeline: Timeline) -> Timeline:
+    """A run whose paths and texts can be printed, and measured: what strings and files are called may be anything."""
+    return timeline._replace(
+        path=escaped_path(timeline.path),
+        moments=tuple(map(_escaped_moment, timeline.moments)),
+        missing=tuple(each._replace(text=escaped_message(each.text)) for each in timeline.missing),
+    )
+
+
+def _escaped_moment(moment: TimelineEvent) -> TimelineEvent:
     return moment._replace(
-        text=told(moment.text),
-        conditions=tuple(map(told, moment.conditions)),
-        path=shown_name(moment.path),
-        way=tuple(step._replace(path=shown_name(step.path), text=told(step.text)) for step in moment.way),
-        trouble=moment.trouble and moment.trouble._replace(text=told(moment.trouble.text)),
+        text=escaped_message(moment.text),
+        conditions=tuple(map(escaped_message, moment.conditions)),
+        path=escaped_path(moment.path),
+        way=tuple(step._replace(path=escaped_path(step.path), text=escaped_message(step.text)) for step in moment.way),
+        trouble=moment.trouble and moment.trouble._replace(text=escaped_message(moment.trouble.text)),
     )
 
 
@@ -89,7 +91,7 @@ def _leave(text: str, _style: str) -> str:
 
 def _lines(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     lanes = [lane for lane in timeline.lanes if lane.state != "untouched"]
-    function = f", {parted(timeline.function)[2]}" if timeline.function else ""
+    function = f", {split_name(timeline.function)[2]}" if timeline.function else ""
     yield paint(f"{timeline.path}{function}", _BOLD) + f"  torch {timeline.torch} on {timeline.device.upper()}"
     yield ""
     for lane in lanes:
@@ -107,12 +109,12 @@ def _lines(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
         yield from (paint(line, _DIM) for line in wrap("  ".join(row), width))
 
 
-def _table(moments: Sequence[Moment], lanes: Sequence[Lane], width: int, paint: _Paint) -> Iterator[str]:
+def _table(moments: Sequence[TimelineEvent], lanes: Sequence[Lane], width: int, paint: _Paint) -> Iterator[str]:
     places = [f"{path}:{line}" for moment in moments for path, line in _places(moment)]
     room = min(max(map(len, places)), max(width // 3, 12))
     gutter = " ".join("·" for _ in lanes)
     yield f"{' '.join(_HEADS[lane.key] for lane in lanes)}"
-    before: tuple[Step, ...] = ()
+    before: tuple[CallPathStep, ...] = ()
     for moment in moments:
         shared = sum(1 for _ in _shared(before, moment.way))
         for depth, step in enumerate(moment.way[shared:], shared):
@@ -124,19 +126,19 @@ def _table(moments: Sequence[Moment], lanes: Sequence[Lane], width: int, paint: 
         yield from _moment(moment, lanes, room, width, paint)
 
 
-def _places(moment: Moment) -> Iterator[tuple[str, str]]:
+def _places(moment: TimelineEvent) -> Iterator[tuple[str, str]]:
     yield moment.path, moment.place.line
     yield from ((step.path, step.place.line) for step in moment.way)
 
 
-def _shared(one: Sequence[Step], other: Sequence[Step]) -> Iterator[Step]:
+def _shared(one: Sequence[CallPathStep], other: Sequence[CallPathStep]) -> Iterator[CallPathStep]:
     for left, right in zip(one, other, strict=False):
         if left != right:
             return
         yield left
 
 
-def _moment(moment: Moment, lanes: Sequence[Lane], room: int, width: int, paint: _Paint) -> Iterator[str]:
+def _moment(moment: TimelineEvent, lanes: Sequence[Lane], room: int, width: int, paint: _Paint) -> Iterator[str]:
     marks = [_MARKS[moment.kind] if lane.key == moment.lane else "·" for lane in lanes]
     style = _RED if moment.trouble else _GREEN if moment.kind in ("seed", "set") else ""
     gutter = " ".join(paint(mark, style) if mark != "·" and style else paint(mark, _DIM) for mark in marks)
@@ -167,12 +169,12 @@ def _row(
         return
     first, *rest = wrap(text, max(width - left, _LEAST), break_long_words=False, break_on_hyphens=False)
     yield start + first
-    yield from (" " * left + "  " + shown_line(line) for line in rest)
+    yield from (" " * left + "  " + escaped_line(line) for line in rest)
 
 
 def _missing(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     for trouble in timeline.missing:
         lines = wrap(f"✗ missing: {trouble.text} ({trouble.code})", width, subsequent_indent="  ")
-        yield from (paint(shown_line(line), _RED) for line in lines)
+        yield from (paint(escaped_line(line), _RED) for line in lines)
     if timeline.missing:
         yield ""

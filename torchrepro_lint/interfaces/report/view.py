@@ -1,4 +1,4 @@
-"""What a format is given beside the findings, and names of files as its readers want them."""
+"""Options that every format is given beside the diagnostics, and paths relative to where its reader starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class View(NamedTuple):
     base: str = ""
 
 
-def base(output_format: str, environment: Mapping[str, str]) -> str:
+def base_directory(output_format: str, environment: Mapping[str, str]) -> str:
     """Where the reader of a format starts: the checkout of a pipeline that says where it is, else the working directory."""
     told = {"github": "GITHUB_WORKSPACE", "sarif": "GITHUB_WORKSPACE", "gitlab": "CI_PROJECT_DIR"}.get(output_format)
     here = os.getcwd()

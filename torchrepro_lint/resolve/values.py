@@ -1,0 +1,313 @@
+"""Value sources: the expressions that a variable, an attribute, a parameter or a call's result may come from.
+
+They are found through assignments, through what calls pass, and through what functions return.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import product
+
+from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.call_graph import CallGraph
+from torchrepro_lint.resolve.class_hierarchy import ClassHierarchy
+from torchrepro_lint.resolve.cli_options import Options
+from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.resolve.registries import Registries, passed_for_field
+from torchrepro_lint.syntax.definitions import unpacking_index
+from torchrepro_lint.syntax.nodes import (
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Function,
+    Operation,
+    Param,
+    Ref,
+    Subscript,
+    path_of,
+    split_name,
+    takes_receiver,
+)
+
+# A value is followed through so many variables and calls; what is left then stands for itself.
+_MAX_STEPS = 100
+
+
+class Values(ClassHierarchy):
+    """The class hierarchy of a project, and the expressions that its values come from."""
+
+    def __init__(self, modules: ImportResolver, torch: str) -> None:
+        super().__init__(modules, torch)
+        self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = MemoTable(modules.reads)
+
+    @abstractmethod
+    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+        """What the method ``func`` is read from; for a function of a module, the module."""
+
+    @abstractmethod
+    def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The values of a name, with attributes read from them one after the other."""
+
+    @abstractmethod
+    def _values(self, name: str) -> tuple[str, ...]:
+        """What a name stands for: itself, or for a variable or parameter what it is given."""
+
+    def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """The expressions that an expression stands for, with their files: a variable's values, else itself.
+
+        A parameter that nothing is passed for stands for itself, and so does whatever is not followed.
+        """
+        return self._worked_out(path, expression, calls=False)
+
+    def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """``values``, and for a call of a function of the project what that function returns."""
+        return self._worked_out(path, expression, calls=True)
+
+    def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterable[tuple[str, Expression]]:
+        if not isinstance(expression, (Ref, Call) if calls else Ref):
+            return ((path, expression),)
+        if self._memo.busy:
+            return self._work_out(path, expression, calls=calls)
+        # References are made up for questions, too, so they are known by what they say; calls stay as long as the facts.
+        what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
+        found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
+        return found or ((path, expression),)
+
+    def _elsewhere(self, path: str, expression: Expression, *, calls: bool) -> tuple[tuple[str, Expression], ...]:
+        """What an expression stands for; nothing where that is itself."""
+        self.modules.reads.record_read(path)
+        found = tuple(self._work_out(path, expression, calls=calls))
+        return () if len(found) == 1 and found[0][1] is expression else found
+
+    def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
+        """Each variable and each call is followed once, however many ways lead to it."""
+        queue = [(path, expression)]
+        seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()
+        while queue:
+            file, value = queue.pop()
+            found: list[tuple[str, Expression]] = []
+            if isinstance(value, Ref):
+                key = (file, value.roots, value.path)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if len(seen) < _MAX_STEPS:
+                    found = [pair for root in value.roots for pair in self._values_of(file, root, value.path)]
+            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < _MAX_STEPS:
+                seen.add(id(value))
+                found = list(self._returned_values(file, value))
+            if found:
+                queue.extend(reversed(found))
+            else:
+                yield file, value
+
+    def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
+        """What the functions of the project that a call runs return."""
+        for name in self.names(path, call.func):
+            if ":" in name and not self.is_generator(name):
+                yield from ((path_of(name), value) for value in self.return_expressions(name))
+
+    def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
+        for name in self.modules.resolve(path, root):
+            file, colon, rest = split_name(name)
+            if not colon:
+                continue
+            if not words:
+                yield from ((file, value) for how, value in self.assigned(name) if how == "=")
+                if parameter := self._definitions.parameter(name):
+                    yield from self._passed(file, *parameter)
+            elif len(words) == 1 and not rest:
+                for target in self.modules.attribute(file, words[0]) or ():
+                    owner = path_of(target)
+                    yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
+            elif len(words) == 1:
+                for owner_instance in self._values(name):
+                    if owner_instance.endswith("()") and ":" in owner_instance:
+                        yield from self.attribute_values(owner_instance[:-2], words[0])
+
+    def passed(self, name: str) -> list[tuple[str, Expression]]:
+        """What the calls of the project pass for a parameter, the default where they leave it out; see ``values``."""
+        found = self.parameter(name)
+        return list(self._passed(path_of(name), *found)) if found is not None else []
+
+    def _passed(self, path: str, function: Function, param: Param, position: int) -> Iterator[tuple[str, Expression]]:
+        """What the calls of the project pass for a parameter, the default where they leave it out.
+
+        Nothing where no call is seen, or where one passes what cannot be told (``*args``, ``**kwargs``).
+        """
+        if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
+            return
+        for file, given in self.call_graph.passed(path + function.name, function, param, position):
+            if given is not None:
+                yield file, given
+            elif param.default is not None:
+                yield path, param.default
+
+    def default(self, path: str, expression: Expression) -> Expression | None:
+        """The default of the parameter that an expression is: the likeliest value where no call is seen."""
+        if isinstance(expression, Ref) and not expression.path:
+            for root in expression.roots:
+                if parameter := self._definitions.parameter(f"{path}{root}"):
+                    return parameter.param.default
+        return None
+
+    @cached_property
+    def call_graph(self) -> CallGraph:
+        """Who calls which function of the project."""
+        with self.modules.reads.untracked():
+            return CallGraph(self, self.events, self._memo)
+
+    def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
+        """What a variable, or an attribute of one, may stand for by what the calls of the project pass for parameters."""
+        found: set[str] = set()
+        for file, value in self.values(path, reference._replace(path=())):
+            names = self.names(file, value)
+            if all(name.endswith("[]") for name in names):
+                wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
+                names = self.destructured_names(file, wrapped) or names
+            for name in names:
+                found.update(self._follow(name, reference.path))
+        if not found and len(reference.path) == 1:
+            for file, value in self.values(path, reference):
+                found.update(self.names(file, value) if value is not reference else ())
+        if len(reference.path) == 1 and not any(":" in name for name in found):
+            found.update(self._passed_for_field(path, reference))
+        return tuple(sorted(found))
+
+    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
+        """What ``options.make`` may stand for by what dataclasses are given where they are called."""
+        holder = reference._replace(path=())
+        for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
+            owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
+            for each in (owner, *self.subclasses(owner)) if owner else ():
+                for file, value in passed_for_field(self, each, reference.path[0]):
+                    yield from self.names(file, value)
+
+    def returns(self, name: str) -> tuple[str, ...]:
+        """What a function of the project may return."""
+        return self._returns(name)
+
+    def _returns(self, name: str) -> tuple[str, ...]:
+        """What a function of the project returns; a generator gives its elements no names."""
+        return self._memo.solve(("returns", name), lambda: self._returned(name))
+
+    def _returned(self, name: str) -> Iterator[str]:
+        path = path_of(name)
+        if not self.is_generator(name):
+            for value in self.return_expressions(name):
+                yield from self.names(path, value)
+
+    # --- tables, tuples and texts ------------------------------------------------------------------------------------
+
+    def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
+        """The literal displays that an expression may be, with their files: itself, or what its variable is assigned."""
+        for file, found in self.values(path, value):
+            if isinstance(found, Collection):
+                yield file, found
+
+    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[str]:
+        """What a display of a file gives for an index, which is an expression of ``home``."""
+        key = index.value if isinstance(index, Constant) else None
+        if display.kind != "dict":
+            items = [item for item in display.items if item is not None]
+            if type(key) is int and -len(items) <= key < len(items):
+                items = [items[key]]
+        else:
+            pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
+            known = () if index is None or key is not None else self._texts(home, index)
+            keys = known if key is None else (key,)
+            picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
+            items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
+        for item in items:
+            yield from self.names(path, item)
+
+    def _of_row(self, path: str, name: str, value: Subscript) -> list[tuple[str, Expression]]:
+        """What a variable gets of the rows that a table holds: ``config, net = KINDS[args.kind]``."""
+        place = self._place(path, name[len(path) :], value)
+        if place is None or len(value.indices) != 1:
+            return []
+        found: list[tuple[str, Expression]] = []
+        for file, table in self.displays(path, value.value):
+            rows = table.items[1::2] if table.kind == "dict" else ()
+            words = self._texts(path, value.indices[0])
+            keyed = zip(table.items[::2], rows, strict=False)
+            picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
+            for row in picked or rows:
+                item = row.items[place] if isinstance(row, Collection) and place < len(row.items) else None
+                found += [(file, item)] if item is not None else []
+        return found
+
+    def _place(self, path: str, root: str, value: Expression) -> int | None:
+        """The position of a variable where a value is taken apart."""
+        functions = self.functions(path + root.rpartition(".<locals>.")[0])
+        bodies = [each.body for each in functions] or [self.modules.files[path].body]
+        return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
+
+    def destructured_names(self, path: str, value: Expression) -> tuple[str, ...]:
+        """The objects of the project that a variable gets of what a function returns: ``net, step = build()``."""
+        roots = value.roots if isinstance(value, Ref) and not value.path else ()
+        found: set[str] = set()
+        for root in roots:
+            assigned = self._definitions.assigned(path + root) or ()
+            values = [value for how, value in assigned if how == "[]" and isinstance(value, Call)]
+            if values:
+                found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
+        return tuple(sorted(found))
+
+    def _parts(self, path: str, root: str, values: Iterable[Call]) -> Iterator[str]:
+        for value in values:
+            if not any(self.functions(name) for name in self.names(path, value.func)):
+                continue
+            place = self._place(path, root, value)
+            for file, found in self.values_through_calls(path, value) if place is not None else ():
+                if isinstance(found, Collection) and place is not None and place < len(found.items):
+                    item = found.items[place]
+                    names = self.names(file, item) if item is not None else ()
+                    yield from (each for each in names if ":" in each and self.classes(each.removesuffix("()")))
+
+    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
+        """What decorators have put into a table of the project, under a key where that is known."""
+        for name in self._registries(path, value):
+            if self.registry.fills(name):
+                yield from self.registry.entries(name, () if key is None else self._texts(path, key))
+
+    def _registries(self, path: str, value: Expression) -> Iterator[str]:
+        """The variables that an expression names, as far as they may be filled by decorators."""
+        if isinstance(value, Ref):
+            for root in value.roots:
+                for name in self.modules.resolve(path, root):
+                    for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
+                        yield target.rstrip(".")
+
+    @cached_property
+    def registry(self) -> Registries:
+        """What decorators of the project put into its tables."""
+        return Registries(self)
+
+    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
+        """The texts that an expression may be, where literals or an option's literals tell."""
+        if isinstance(key, Constant):
+            return (key.value,) if isinstance(key.value, str) else ()
+        return self._memo.solve(("texts", path, id(key)), lambda: self._find_texts(path, key, 0))
+
+    def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
+        self.modules.reads.record_read(path)  # what is remembered by identity goes with its file
+        found: set[str] = set()
+        for file, value in self.values(path, key):
+            literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
+            for option in self.options.of(file, value):
+                literals += option.literals
+            found.update(each.value for each in literals if isinstance(each.value, str))
+            if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
+                parts = [sorted(self._find_texts(file, operand, depth + 1)) for operand in value.operands]
+                found.update("".join(each) for each in product(*parts))
+        return found
+
+    @cached_property
+    def options(self) -> Options:
+        """The command-line options that the project declares."""
+        with self.modules.reads.untracked():
+            return Options(self.modules.files)
