@@ -1,1 +1,1 @@
-"""What torchrepro-lint costs, measured side by side with what it is built on. Start it with ``python -m benchmarks``."""
+"""Benchmarks: the costs of torchrepro-lint, measured beside the libraries it is built on. Start with ``python -m benchmarks``."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: everything that is measured, in tables: ours beside other tools, what was to be reached, growth.
+"""``python -m benchmarks``: all measurements as tables: this tool beside others, targets, and growth with size.
 
 It takes the better part of an hour; ``python -m benchmarks.comparing`` and ``python -m benchmarks.growth`` are its parts.
 """

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.comparing``: ours beside every tool that looks for any of this, and beside bare parsers.
+"""``python -m benchmarks.comparing``: this tool beside other linters for reproducibility, and beside bare parsers.
 
 What counts is the median. Tools that take a second for a thousand lines get a part of the files, and take part in the first
 ``--slow-repeats`` rounds only; a ratio to them is of our own run on the same part. Semgrep runs the rules that lie in

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.editing FILE``: what an edit of a file costs in an editor, and whether the server's memory stays level.
+"""``python -m benchmarks.editing FILE``: the latency of edits in the language server, and whether its memory stays level.
 
 The file, of a project on disk (``--root``: the folder that is open), is edited as someone would who types, renames, makes mistakes
 and undoes them: see ``keystrokes``. Each edit is sent to a language server over its pipes, and its diagnostics are waited for.

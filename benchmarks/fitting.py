@@ -1,4 +1,4 @@
-"""Whether a piece of source, read by itself, is what the facts say that it is: the kind of node, its words, how many parts."""
+"""Whether a piece of source, parsed by itself, gives the node that the syntax tree has: kind, identifiers, number of parts."""
 
 from __future__ import annotations
 

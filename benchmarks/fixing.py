@@ -1,4 +1,4 @@
-"""``python -m benchmarks.fixing PATH...``: fix copies of real code, all of it, and see that nothing else has changed."""
+"""``python -m benchmarks.fixing PATH...``: fixes copies of real code, and checks that nothing else has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.golden``: a digest of everything that the tool prints, to prove that a change keeps behaviour.
+"""``python -m benchmarks.golden``: a digest of all output of the tool, to prove that a change keeps behaviour.
 
 Each part is a tree (the example, the reproducibility programs, pinned packages) under one kind of command: every format
 with all rules, all fixes as a diff, the report, the trace of each entry file. Every part runs under two hash seeds, which

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.growth``: what a cold run costs for 10,000 lines and for a million.
+"""``python -m benchmarks.growth``: the cost of a cold run for 10,000 to a million lines.
 
 Each size is a project of the first files of the same list of packages, so the larger ones hold the smaller ones. Later packages
 are other code, which has more entry points and more that they run: what size alone costs shows beside, in a project that holds the

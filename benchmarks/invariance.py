@@ -1,4 +1,4 @@
-"""``python -m benchmarks.invariance``: real packages say the same under two hash seeds, and file by file."""
+"""``python -m benchmarks.invariance``: real packages give the same findings under two hash seeds, and file by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What someone does to a text who edits it: writes lines letter by letter, renames, breaks it, and takes all of it back."""
+"""Simulated editing of a text: lines are typed letter by letter, names changed, syntax broken, and all of it undone."""
 
 from __future__ import annotations
 

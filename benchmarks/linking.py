@@ -1,4 +1,4 @@
-"""``python -m benchmarks.linking``: what it costs to make one project of many modules whose facts are loaded.
+"""``python -m benchmarks.linking``: the cost of building the query database of a large project whose syntax trees are loaded.
 
 Linking is everything that a project is asked as a whole: where imports lead, what is started, who calls by which word, which
 options are declared, which classes inherit from which, what decorators register. What the entry points then run, and the

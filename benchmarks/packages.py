@@ -1,4 +1,4 @@
-"""The real code that is measured: wheels from the package index, unpacked below a cache directory, never committed."""
+"""The corpus: wheels from the package index, unpacked below a cache directory, never committed."""
 
 from __future__ import annotations
 

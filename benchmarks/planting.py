@@ -1,4 +1,4 @@
-"""``python -m benchmarks.planting --select TRL3,TRL5 --count 60 --seed 1 PATHS…``: plant causes into real code, and see what is reported.
+"""``python -m benchmarks.planting --select TRL3,TRL5 --count 60 --seed 1 PATHS…``: plants causes into real code, and counts those reported.
 
 Each path is a project. The operators of ``benchmarks.plants`` take turns; each draws its place at random among all that it finds
 in the paths, by the seed and its own name alone. One cause is planted at a time into a copy of the project, the file is linted

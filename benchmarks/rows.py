@@ -1,4 +1,4 @@
-"""The commands that are compared: ours, bare parsers, and every tool that looks for any of this."""
+"""The commands that are compared: this tool, bare parsers, and other linters for reproducibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that are measured: all of a round one after the other, round after round, so that a busy spell hits all alike."""
+"""Interleaved measurement: all commands of a round one after the other, round after round, so that load affects all alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.sample --select TRL3,TRL5 --count 120 --seed 7 PATHS…``: findings drawn at random, to be read one by one.
+"""``python -m benchmarks.sample --select TRL3,TRL5 --count 120 --seed 7 PATHS…``: a random sample of findings for manual review.
 
 Each path is linted as a project of its own. What is drawn depends on the findings, their count and the seed alone, and not on
 the order of the paths. The output is Markdown: each finding with the lines of source around it.

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.single FOLDER``: what the command line costs for one changed file, for files all over a large project.
+"""``python -m benchmarks.single FOLDER``: the cost of the command line for one changed file of a large project.
 
 A copy of the folder is linted once. Then each of some files, at equal distances in the order of their paths, gets a new
 function at its end and is linted alone, and is put back and linted once more, which does not count.

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.spans FOLDER...``: each span's text parses back to its node, and each file comes back byte by byte."""
+"""``python -m benchmarks.spans FOLDER...``: the text of each span parses back to its node, and each file round-trips."""
 
 from __future__ import annotations
 

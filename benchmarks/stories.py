@@ -1,4 +1,4 @@
-"""``python -m benchmarks.stories``: through how many modules a finding comes about, for the two stories of the architecture page.
+"""``python -m benchmarks.stories``: the modules that take part in a finding, for the two stories of the architecture page.
 
 Each story is a file of a dozen lines with one rule selected. Counted are the modules of the package whose functions are
 entered while the engine runs, in the order of the first entry, and how often a call leads from one module into another. ``--checkout DIR``

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.sweeping FOLDER``: what edits cost in an editor, for every file of a length in a large project.
+"""``python -m benchmarks.sweeping FOLDER``: the latency of edits in the language server, for files of all lengths in a large project.
 
 Each file of 900 to 1,100 lines is opened in a language server, and edited as in ``_EDITS``: a comment is typed letter by letter,
 then a statement in a function in the middle, then one at the top level; all is taken back. Milliseconds are from the edit to

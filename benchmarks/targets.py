@@ -1,4 +1,4 @@
-"""What is to be reached, and what was: ratios of rows that were measured in one run."""
+"""Targets and results: ratios of rows that were measured in one run."""
 
 from __future__ import annotations
 

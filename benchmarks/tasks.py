@@ -1,4 +1,4 @@
-"""What is measured, each in a fresh process: ``python -m benchmarks.tasks TASK DIRECTORY COLLECTOR``."""
+"""Measured stages, each in a fresh process: ``python -m benchmarks.tasks TASK DIRECTORY COLLECTOR``."""
 
 from __future__ import annotations
 

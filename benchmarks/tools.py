@@ -1,4 +1,4 @@
-"""The tools that are measured beside ours, each installed into an environment of its own below the cache directory."""
+"""The compared tools, each installed into an environment of its own below the cache directory."""
 
 from __future__ import annotations
 

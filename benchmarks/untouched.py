@@ -1,4 +1,4 @@
-"""What edits of a text leave alone: its tokens outside them, comments included, each at the place where it then stands."""
+"""What edits of a text must preserve: all tokens outside them, comments included, each at its shifted position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what inference says of local variables agrees with what they are when the code runs."""
+"""Differential check of type inference: inferred types of local variables against their values at run time."""
 
 from __future__ import annotations
 

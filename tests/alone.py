@@ -1,4 +1,4 @@
-"""What is reported for a file given alone, beside what is reported for it with its whole project."""
+"""The findings of a file given alone, beside its findings within its whole project."""
 
 from __future__ import annotations
 

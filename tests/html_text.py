@@ -1,4 +1,4 @@
-"""A page taken apart by Python's own parser: its tags, its attributes, and the text that a reader sees."""
+"""An HTML page parsed by Python's own parser: its tags, attributes and visible text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources for ``test_infer``: a comment says what the expression before it is."""
+"""Sources for ``test_inference``: a comment states the inferred type of the expression before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More sources for ``test_infer``: tensors, arrays and modules, by where they come from and what is done to them."""
+"""Sources for ``test_inference`` on tensors, arrays and modules, by origin and operation."""
 
 from __future__ import annotations
 

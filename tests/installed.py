@@ -1,4 +1,4 @@
-"""What tests need that not everybody has: where it is missing they are skipped, and say what to install."""
+"""Optional requirements of tests: where one is missing, tests are skipped and name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python killing.py FOLDER TIMES SEED``: kill a process that writes files again and again, at any moment, and look.
+"""``python killing.py FOLDER TIMES SEED``: kills a process that writes files at random moments, and checks the files.
 
 Prints a line on each thing that is wrong: a file that is neither the old nor the new one, one whose mode is another, and what is
 left behind and not known again, or not removed by whoever writes next.

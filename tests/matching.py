@@ -1,4 +1,4 @@
-"""A matcher of regular expressions that counts its steps, as Python's own goes about it: it tries, and goes back.
+"""A backtracking matcher of regular expressions like Python's own, which counts its steps.
 
 It tells how the work grows with the text, which a clock cannot tell in a test.
 """

@@ -1,4 +1,4 @@
-"""Programs as texts: calls found in them, and lines changed in them. Nothing of the package is used here."""
+"""Programs as texts: finding calls in them and changing lines, without any code of the package."""
 
 from __future__ import annotations
 

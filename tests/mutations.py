@@ -1,4 +1,4 @@
-"""Ways to make a reproducible program irreproducible, one change at a time, each with the code and the place of its report.
+"""Mutations that make a reproducible program irreproducible, each with the code and location of its finding.
 
 Written from the rules' contract; nothing of the package is used here. A program is a mapping of paths to texts. Comments in
 it mark what only a run can know: ``# first torch``, ``# first numpy``, ``# first python`` stand on the statement of

@@ -1,4 +1,4 @@
-"""Loaders without generators, workers that repeat, operations and orders that are not steady."""
+"""Mutations of data loading: loaders without generators, repeating workers, unstable orders."""
 
 from __future__ import annotations
 

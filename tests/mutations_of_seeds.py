@@ -1,4 +1,4 @@
-"""Seeds dropped, late, from entropy, from the clock, or off by default."""
+"""Mutations of seeds: dropped, late, from entropy, from the clock, or off by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Switches of torch and cuDNN off, wrong, or too late."""
+"""Mutations of flags of torch and cuDNN: off, wrong, or too late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in which nodes stand where they are hard to place: every form of the grammar, written as oddly as it allows."""
+"""Programs whose nodes have unusual spans: every form of the grammar, written as oddly as it allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run one rule over texts that make a project, and fix one of them to a fixed point, without files or command line."""
+"""Runs one rule over texts that form a project, and fixes one of them to a fixed point, without files or command line."""
 
 from __future__ import annotations
 

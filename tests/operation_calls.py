@@ -1,4 +1,4 @@
-"""What is run of each operation of the catalogue: inputs on which its races show, the call, and the case that it is of."""
+"""Calls that exercise each operation of the catalogue: inputs that show its races, the call, and its case."""
 
 from __future__ import annotations
 

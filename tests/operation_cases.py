@@ -1,4 +1,4 @@
-"""All that is run of the catalogue's operations on a device: those of ``operation_calls`` that come in series, and these."""
+"""All calls for the catalogue's operations on a device: the series of ``operation_calls``, and the ones here."""
 
 from __future__ import annotations
 

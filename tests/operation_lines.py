@@ -1,4 +1,4 @@
-"""A table of calls: which rule speaks of each, in which releases of torch, on which device.
+"""A table of calls with the rules that report each, by release of torch and device.
 
 ``402 1.7-2.0, 403 2.1-`` is TRL402 from 1.7 to 2.0 and TRL403 from 2.1 to the newest; in all others the call is silent.
 """

@@ -1,4 +1,4 @@
-"""Small projects to look at, and an overview of files on disk."""
+"""Small projects for tests of the overview, and the overview of files on disk."""
 
 from __future__ import annotations
 

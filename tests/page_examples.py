@@ -1,4 +1,4 @@
-"""The examples in a Markdown file, and what each promises: the format of ``rules/*.md`` and ``tests/rules/*.md``.
+"""The examples in a Markdown file with their expectations: the format of ``rules/*.md`` and ``tests/rules/*.md``.
 
 A fenced block is an example. Words after its language say what it is:
 

@@ -1,4 +1,4 @@
-"""The language server with one rule more: a word of one file whose fix changes two."""
+"""The language server with one additional rule, whose fix changes two files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of libraries that need no more than a line to show what they do."""
+"""One-line calls of libraries for the rows of third-party tables."""
 
 from __future__ import annotations
 

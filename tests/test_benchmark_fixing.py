@@ -1,4 +1,4 @@
-"""``python -m benchmarks.fixing``: what it takes for a token that is lost, and what it says of a small project."""
+"""``python -m benchmarks.fixing``: its notion of a lost token, and its output for a small project."""
 
 from __future__ import annotations
 

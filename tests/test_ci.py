@@ -1,4 +1,4 @@
-"""What the README promises is what is run."""
+"""The CI runs what the README promises."""
 
 from __future__ import annotations
 

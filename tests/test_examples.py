@@ -1,4 +1,4 @@
-"""The bundled example: what its README lists is what the tool finds."""
+"""The bundled example: its README lists the findings of the tool."""
 
 from __future__ import annotations
 

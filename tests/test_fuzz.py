@@ -1,4 +1,4 @@
-"""A little of ``python -m tests.fuzz``, and all that it has found: no input takes a run down, or loses a byte."""
+"""A short run of ``python -m tests.fuzz``, and all its past finds: no input crashes a run or loses a byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.planting``: what an operator plants is what it says, and verdicts come from the linter."""
+"""``python -m benchmarks.planting``: an operator plants what it names, and verdicts come from the linter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users install: the wheel that is built from the sdist, alone in an environment, with no checkout in sight."""
+"""The wheel as users install it: built from the sdist, alone in an environment, without a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints what loaders' workers draw, as JSON: run in fresh processes by ``test_worker_claims``.
+"""Prints what loader workers draw, as JSON; ``test_worker_claims`` runs it in fresh processes.
 
 Each case gives, for two epochs, the index of each sample in the order of arrival, a number from each generator, and the seed that
 torch says the worker has.

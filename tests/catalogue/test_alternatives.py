@@ -1,4 +1,4 @@
-"""What the catalogue says to write instead gives what the operation gives."""
+"""The replacement that the catalogue suggests for an operation gives the same result."""
 
 from __future__ import annotations
 

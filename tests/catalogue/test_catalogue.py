@@ -1,4 +1,4 @@
-"""What the catalogue says for a torch version, and that its tables are whole."""
+"""The catalogue's rows for a torch release, and the integrity of its tables."""
 
 from __future__ import annotations
 

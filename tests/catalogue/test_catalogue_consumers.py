@@ -1,4 +1,4 @@
-"""The consumers of torch's generator are those that the installed torch has: by its tags, and by what moves."""
+"""The catalogue's consumers of torch's generator are those of the installed torch: by tags, and by observed state changes."""
 
 from __future__ import annotations
 

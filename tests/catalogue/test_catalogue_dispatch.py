@@ -1,4 +1,4 @@
-"""Where calls on a CUDA device are sent in Python, by the operators that run on tensors that only claim to be there.
+"""The operators that Python calls on a CUDA device dispatch to, observed on fake tensors.
 
 ``nn/functional.py`` takes other ways for some operations when the flag is on: that is what makes them deterministic.
 """

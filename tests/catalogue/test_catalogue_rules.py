@@ -1,4 +1,4 @@
-"""Each row of the catalogue is told by a rule where it holds, and by none where it does not: release by release."""
+"""Each row of the catalogue is reported by a rule where it holds, and by none elsewhere, release by release."""
 
 from __future__ import annotations
 

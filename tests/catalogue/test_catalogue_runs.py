@@ -1,4 +1,4 @@
-"""What the installed torch can confirm on the CPU of the rows of the catalogue, by running the operations."""
+"""Rows of the catalogue confirmed by running operations of the installed torch on the CPU."""
 
 from __future__ import annotations
 

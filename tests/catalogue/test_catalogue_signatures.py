@@ -1,4 +1,4 @@
-"""The parameters and defaults of the catalogue are those of the installed torch."""
+"""The catalogue's parameters and defaults are those of the installed torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each row of the tables of third-party calls decides what is said of some example."""
+"""Each row of the tables of third-party calls decides the findings of some example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of arguments, imports, statements and functions: the text that they give, and that it still parses."""
+"""Edits of arguments, imports, statements and functions: their text, and that it still parses."""
 
 from __future__ import annotations
 

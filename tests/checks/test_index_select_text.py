@@ -1,4 +1,4 @@
-"""The text that the fix of TRL401 writes: brackets, comments, line breaks, the helper, and when it is offered at all."""
+"""The text that the fix of TRL401 writes: brackets, comments, line breaks, the helper, and when it is offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fix of TRL401 writes gives the same values, shapes and gradients: the fixed text itself is run by torch.
+"""The fix of TRL401 preserves values, shapes and gradients: the fixed text is run by torch.
 
 Small shapes hide the faults: from 32,768 gathered elements on torch's CPU kernels take other ways.
 """

@@ -1,4 +1,4 @@
-"""Discovery: what is linted, what is linked, and where a project begins."""
+"""Discovery: which files are linted, which are analysed, and a project's root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project asks for of libraries, and which rows of the tables that takes."""
+"""The library versions that a project requires, and the rows of the tables that apply to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's papers say: whatever is not as it should be says nothing, and the rest is heard."""
+"""A project's requirement files and manifests: malformed parts are ignored, the rest is read."""
 
 from __future__ import annotations
 

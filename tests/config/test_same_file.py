@@ -1,4 +1,4 @@
-"""Files that are given by two names: fixed once, whatever is found under which name."""
+"""Files that are given under two names are fixed once."""
 
 from __future__ import annotations
 

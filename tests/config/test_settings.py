@@ -1,4 +1,4 @@
-"""Settings files, selection of rules, and the errors for what they may not say."""
+"""Settings files, selection of rules, and errors for invalid values."""
 
 from __future__ import annotations
 

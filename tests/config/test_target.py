@@ -1,4 +1,4 @@
-"""Which torch a project will run, and what decides."""
+"""The target torch of a project, and what decides it."""
 
 from __future__ import annotations
 

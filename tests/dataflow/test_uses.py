@@ -1,4 +1,4 @@
-"""Where expressions stand is kept for few files; which attributes a file reads is known without it."""
+"""Positions of expressions are cached for few files; the attributes that a file reads are known without them."""
 
 from __future__ import annotations
 

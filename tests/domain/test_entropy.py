@@ -1,4 +1,4 @@
-"""Seeds that change between runs, where values lead back to themselves."""
+"""Seeds from entropy, where value sources are cyclic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers draw from through datasets that wrap one another, asked once for each thing that is to be known."""
+"""Effects of worker processes through datasets that wrap one another, each effect queried once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_each_wrapper_is_asked_once_however_many_ways_lead_to_it(
     sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    worked = CallableEffects._worked
-    monkeypatch.setattr(CallableEffects, "_worked", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    worked = CallableEffects._summarise
+    monkeypatch.setattr(CallableEffects, "_summarise", lambda *args: [asked.append(args[1]), worked(*args)][1])
     assert [each.code for each in findings(worker_init, _program(12, sample, _by_choice(12)))] == codes
     assert len(asked) <= 26, len(asked)  # of 4,096 ways through twelve wrappers
 

@@ -1,4 +1,4 @@
-"""What a run touches: flags by each way to set them, variables of the environment, devices; and in which order."""
+"""Effects of a run on flags, environment variables and devices, and their order."""
 
 from __future__ import annotations
 

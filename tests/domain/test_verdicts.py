@@ -1,4 +1,4 @@
-"""What is left out without a look at the input, or because nobody asks for it, changes no verdict."""
+"""Filters before the type inference of an input change no verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of TRL3 claim of torch's loaders, shown by the installed torch in fresh processes."""
+"""The claims of the TRL3 pages about torch's loaders, shown by the installed torch in fresh processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run says the same whatever the cache holds, and nothing that is wrong with a cache is an error."""
+"""A run gives the same findings whatever the cache holds, and a damaged cache is no error."""
 
 from __future__ import annotations
 

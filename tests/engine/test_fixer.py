@@ -1,4 +1,4 @@
-"""Fixes that are wrong, fixes of two files, and files that cannot be written: what is applied, said and left alone."""
+"""Wrong fixes, fixes of two files, and files that cannot be written: what is applied, reported and left alone."""
 
 from __future__ import annotations
 

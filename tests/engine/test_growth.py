@@ -1,4 +1,4 @@
-"""Long programs take time in proportion, or at most as the square of their length: counted in calls, never by the clock."""
+"""Long programs take linear, or at most quadratic time: counted in calls, never by the clock."""
 
 from __future__ import annotations
 

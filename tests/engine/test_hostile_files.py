@@ -1,4 +1,4 @@
-"""Whatever a folder holds, or a command line names: each gets its result or one line, and every other file is linted."""
+"""Any file in a folder or on the command line gives a result or one line, and every other file is linted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is reported for a file depends neither on which files are given, in which order, from where, nor on the order of
-Python's sets, the number of processes, or what is remembered.
+"""The findings of a file depend neither on which files are given, their order or the working directory, nor on the order of
+sets, the number of processes, or the cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``python -m benchmarks.editing`` does to a text."""
+"""The edits that ``python -m benchmarks.editing`` makes."""
 
 from __future__ import annotations
 

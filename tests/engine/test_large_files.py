@@ -1,4 +1,4 @@
-"""Files of tens of megabytes: one diagnostic or a result within a bound of memory, and every other file is linted."""
+"""Files of tens of megabytes: one diagnostic or a result within a memory bound, and every other file is linted."""
 
 from __future__ import annotations
 

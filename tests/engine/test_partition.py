@@ -1,4 +1,4 @@
-"""A project falls into parts that know nothing of one another: what is said of a file is what all files together make of it."""
+"""Partition: a project falls into independent parts, and each file gets the findings that the whole project gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks are worked through by processes; one that kills its worker or never ends costs itself alone."""
+"""The process pool: a task that kills its worker or never ends fails alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run takes over from the one before: as much as a change leaves standing, and never a wrong word."""
+"""Query answers that a run takes over from the run before: all that a change leaves valid, and no wrong finding."""
 
 from __future__ import annotations
 

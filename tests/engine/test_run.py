@@ -1,4 +1,4 @@
-"""From files to findings, and fixes to a fixed point."""
+"""A run: from files to findings, and fixes to a fixed point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are checked by several processes as by one, and one that ends its process costs itself alone."""
+"""Several processes give the findings of one, and a file that ends its process fails alone."""
 
 from __future__ import annotations
 

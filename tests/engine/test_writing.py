@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, whatever happens, and only those that are ours to replace."""
+"""Atomic writing of files: whole or not at all, and only files that are ours to replace."""
 
 from __future__ import annotations
 

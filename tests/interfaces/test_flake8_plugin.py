@@ -1,4 +1,4 @@
-"""The plugin, run by flake8 itself, beside the command line on the same files."""
+"""The flake8 plugin, run by flake8 itself, gives what the command line gives on the same files."""
 
 from __future__ import annotations
 

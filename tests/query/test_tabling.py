@@ -1,4 +1,4 @@
-"""Answers to questions in a circle do not depend on which was asked first, and cost one walk each."""
+"""Tabling: answers to cyclic queries do not depend on which was asked first, and cost one traversal each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory is bounded: what is let go of, or shared, or put away, changes nothing that is said."""
+"""Memory bounds: evicted, shared and paged-out answers change no finding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BOUNDS = {
     (class_hierarchy, "_MAX_CLASSES"): 1,
     (uses, "_MOST_FILES"): 1,
     (inference, "_MOST_FILES"): 0,
-    (memo_tables, "_MOST"): 1,
+    (memo_tables, "_MAX_INTERNED"): 1,
 }
 
 

@@ -1,4 +1,4 @@
-"""What an import means, whichever module of a circle is asked first."""
+"""Import resolution, whichever module of an import cycle is asked first."""
 
 from __future__ import annotations
 

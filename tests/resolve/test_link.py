@@ -1,4 +1,6 @@
-"""A link that follows changes says what a new one says, of every file, and works out only what a change concerns."""
+"""Incremental update: a query database that follows changes gives the findings of a new one, and recomputes only what a change
+concerns.
+"""
 
 from __future__ import annotations
 

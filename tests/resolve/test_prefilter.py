@@ -1,4 +1,4 @@
-"""A file that may call something is never left out, however the name gets there."""
+"""The may-call prefilter is sound: it keeps every file that may call something."""
 
 from __future__ import annotations
 

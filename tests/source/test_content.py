@@ -1,4 +1,4 @@
-"""The bytes of files: as many as such a file may have, from regular files only, and without waiting."""
+"""Bounded reads: the bytes of regular files up to a limit, without waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes to text and back."""
+"""Decoding: bytes to text and back."""
 
 from __future__ import annotations
 

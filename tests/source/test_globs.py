@@ -1,4 +1,4 @@
-"""Wildcards mean what they mean to git and to pathspec, and take no more steps than letters of text times wildcards."""
+"""Globs mean what they mean to git and pathspec, and match in at most text length times wildcards steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only IPython understands, neutralised in place."""
+"""IPython syntax that Python lacks, neutralised in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No regular expression takes more than in proportion to its text, whatever that is: steps are counted, not seconds."""
+"""No regular expression takes more than linear time, counted in steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which comments hide which findings."""
+"""Suppression comments: which of them hide which findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML: one line on what is wrong, and keys that would take all the memory are refused before anything else reads them."""
+"""TOML: one line on each error, and keys that would exhaust memory are refused before parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts survive being written down and read back, and no more of them is read than is asked for."""
+"""Serialised syntax trees round-trip, and only the requested parts of them are decoded."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_a_body_is_listed_under_each_word_that_its_events_call(path: Path) -> No
     for number, body in enumerate((facts.body, *(each.body for each in facts.functions))):
         for event in cache.of_body(body):
             if event.kind == "call" and isinstance(event.value, Call):
-                assert number in back.calling(callee_identifier(event.value.func))
+                assert number in back.bodies_calling(callee_identifier(event.value.func))
 
 
 def test_a_class_in_a_function_calls_where_the_function_does() -> None:
     back = _back(parse_module("def f():\n    class C:\n        if x:\n            y = g()\n\nclass D:\n    z = g()\n"))
-    assert list(back.calling("g")) == [0, 1]
-    assert list(back.calling("h")) == []
+    assert list(back.bodies_calling("g")) == [0, 1]
+    assert list(back.bodies_calling("h")) == []
 
 
 def test_a_call_is_one_object_wherever_it_stands() -> None:

@@ -1,4 +1,4 @@
-"""Spans are where libcst's own provider and Python's parser say that things stand, whatever the text looks like."""
+"""Spans agree with libcst's position provider and Python's parser, whatever the text looks like."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import libcst as cst
 import pytest
 
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.syntax.libcst_positions import _State, by_provider, locate
+from torchrepro_lint.syntax.libcst_positions import _CountingState, by_provider, locate
 from torchrepro_lint.syntax.libcst_tree import LOCATED as WANTED
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.parse import parse_with_libcst
@@ -82,7 +82,7 @@ def test_facts_of_whole_files_stand_where_python_sees_them(file: Path) -> None:
 def test_another_libcst_falls_back_to_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "x = f(1)\n"
     tree = cst.parse_module(text)
-    monkeypatch.setattr(_State, "add_token", lambda self, value: self.tokens.append(f"{value} "))
+    monkeypatch.setattr(_CountingState, "add_token", lambda self, value: self.tokens.append(f"{value} "))
     offsets = locate(tree, text, WANTED)
     statement = tree.body[0]
     assert isinstance(statement, cst.SimpleStatementLine)

@@ -1,4 +1,4 @@
-"""Facts of whole files: what is kept, that nothing in a text takes the reader down, and where errors are."""
+"""Parsing of whole files: what the syntax tree keeps, that no text crashes the reader, and positions of errors."""
 
 from __future__ import annotations
 

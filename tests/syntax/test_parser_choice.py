@@ -1,4 +1,4 @@
-"""``--parser libcst`` and the setting ``parser``: everything is read by the reference, and the same is said."""
+"""``--parser libcst`` and the setting ``parser``: everything is parsed by libcst, with the same findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a word may stand for: the last expression of each program, resolved as Python's scopes have it."""
+"""Scopes: the last expression of each program, resolved by Python's rules."""
 
 from __future__ import annotations
 

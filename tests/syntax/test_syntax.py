@@ -1,4 +1,4 @@
-"""Both syntax trees give the same facts, to the byte of their JSON, for any text that both can read."""
+"""Differential test of the two parsers: ast and libcst give the same syntax tree, to the byte of its JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator understands torch's documentation, says what it does not understand, and gives what is committed."""
+"""The catalogue's generator parses torch's documentation, rejects unknown sentences, and reproduces the committed tables."""
 
 from __future__ import annotations
 

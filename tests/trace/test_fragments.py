@@ -1,4 +1,4 @@
-"""A run that repeats what others did where they import the same modules does what it would have done by itself."""
+"""Trace fragments: a run that reuses fragments of others has the trace that it would have alone."""
 
 from __future__ import annotations
 

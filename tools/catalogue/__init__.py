@@ -1,1 +1,3 @@
-"""The catalogue's generator: tables of documented operations from torch's own documentation (``python -m tools.catalogue``)."""
+"""The catalogue's generator: tables of documented operations from torch's own documentation (``python -m
+tools.catalogue``).
+"""

@@ -22,7 +22,7 @@ _OUTPUT = Path("rules/catalogue")
 
 
 class Source(NamedTuple):
-    """The text of ``torch/__init__.py`` and the public version that it is of."""
+    """The text of ``torch/__init__.py`` and its public version."""
 
     version: str
     text: str
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def generate(source: Source) -> str:
-    """The catalogue file of a source. Raises ``UnknownLineError`` naming the line that is not understood."""
+    """The catalogue file of a source. Raises ``UnknownLineError`` with the line that is not understood."""
     try:
         documented = listing.docstring(source.text)
         rows = listing.parse_list(documented)

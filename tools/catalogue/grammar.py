@@ -1,4 +1,5 @@
-"""The grammar of one item in torch's documentation: the operations, and the phrases that say when an operation is concerned.
+"""The grammar of one item in torch's documentation: the operations, and the phrases that say when an operation is
+concerned.
 
 A phrase that is not known is an error.
 """
@@ -12,7 +13,7 @@ Test: TypeAlias = dict[str, Any]
 
 
 class UnknownLineError(ValueError):
-    """A line of the documentation that is not understood; the message quotes it."""
+    """A line of the documentation that the grammar does not cover; the message quotes it."""
 
 
 class DocumentedOperation(NamedTuple):
@@ -82,9 +83,9 @@ _FLOATING = _one_of("input.dtype", "floating", "complex")
 
 
 def parse_item(item: str, behaviour: str, device: str = "", when: tuple[Test, ...] = ()) -> list[DocumentedOperation]:
-    """The rows of one item of the list, its lines joined by single blanks.
+    """Parse one item of the list, its lines joined by single blanks.
 
-    ``device`` and ``when`` are what the section's heading says of all its items. Raises ``UnknownLineError``.
+    ``device`` and ``when`` come from the section's heading and hold for all its items. Raises ``UnknownLineError``.
     """
     at = 0
     names: list[str] = []
@@ -112,7 +113,7 @@ def parse_item(item: str, behaviour: str, device: str = "", when: tuple[Test, ..
 
 
 def _phrases(item: str, at: int) -> list[tuple[_Phrase, re.Match[str]]]:
-    """The phrases that the rest of the item consists of."""
+    """The phrases of the rest of an item."""
     found: list[tuple[_Phrase, re.Match[str]]] = []
     while rest := item[at:].lstrip(" ,"):
         at = len(item) - len(rest)
@@ -127,6 +128,6 @@ def _phrases(item: str, at: int) -> list[tuple[_Phrase, re.Match[str]]]:
 
 
 def _public_name(name: str) -> str:
-    """What the documentation calls ``torch.index_add_`` is a method: torch has in-place forms only there."""
+    """The public name: ``torch.index_add_`` in the documentation is a method, as torch has in-place forms only there."""
     owner, _, short = name.rpartition(".")
     return f"torch.Tensor.{short}" if owner == "torch" and short.endswith("_") else name

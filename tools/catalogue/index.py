@@ -17,7 +17,7 @@ _TIMEOUT = 60  # seconds
 
 
 class Wheel(NamedTuple):
-    """A wheel of the index; ``size`` is in bytes, 0 when the index does not tell."""
+    """A wheel of the index; ``size`` is in bytes, 0 if the index does not give it."""
 
     version: str
     url: str
@@ -77,7 +77,7 @@ def _links(page: str) -> list[str]:
 
 
 def _index() -> str:
-    """Where pip looks: ``PIP_INDEX_URL``, pip's configuration, or the index that pip itself comes with."""
+    """The URL of pip's index: from ``PIP_INDEX_URL``, pip's configuration, or pip's default."""
     url = os.environ.get("PIP_INDEX_URL", "")
     for key in ("global.index-url", "install.index-url"):
         url = (
@@ -90,7 +90,7 @@ def _index() -> str:
 
 
 def _built_in() -> str:
-    """The default of pip itself, asked of it, so that it is written down in one place only. Empty without pip."""
+    """The default index of pip, read from pip itself; empty without pip."""
     code = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     return found.stdout.strip()

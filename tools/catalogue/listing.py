@@ -14,7 +14,7 @@ _WORKSPACES: Test = {"of": "program.CUBLAS_WORKSPACE_CONFIG", "none_of": [":4096
 
 
 class _Section(NamedTuple):
-    """The end of a heading, and what it says of the items below."""
+    """A section of the list: the end of its heading, and what that says of the items below."""
 
     heading: re.Pattern[str]
     behaviour: str
@@ -37,7 +37,7 @@ _NESTED = re.compile(r"\s+- ")
 
 
 def docstring(source: str) -> str:
-    """The docstring of the switch in the text of ``torch/__init__.py``, without its indentation.
+    """The docstring of the documented function in the text of ``torch/__init__.py``, without its indentation.
 
     Raises ``UnknownLineError`` when neither the function nor its predecessor of 1.7 has one.
     """
@@ -49,7 +49,7 @@ def docstring(source: str) -> str:
 
 
 def parse_list(text: str) -> list[DocumentedOperation]:
-    """All rows of a docstring, in its order. Raises ``UnknownLineError`` with the line that is not understood."""
+    """All operations of a docstring, in its order. Raises ``UnknownLineError`` with a line that is not understood."""
     found: list[DocumentedOperation] = []
     seen: set[str] = set()
     section: _Section | None = None

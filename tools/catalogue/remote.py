@@ -16,7 +16,7 @@ _BLOCK = 1 << 16  # bytes
 
 
 def read_member(url: str, name: str) -> bytes:
-    """The member ``name`` of the archive at ``url``, by range requests; all of it where the server knows none.
+    """The member ``name`` of the archive at ``url``, by range requests; the whole archive is fetched if the server has none.
 
     Raises ``KeyError`` without such a member, ``OSError`` when the server can't be read.
     """
@@ -40,7 +40,7 @@ def _fetch(url: str, start: int, end: int) -> bytes:
 
 
 class RangeFile(io.RawIOBase):
-    """A file of ``size`` bytes whose parts ``fetch(start, end)`` gives."""
+    """A seekable file of ``size`` bytes that reads its parts by ``fetch(start, end)``."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
         self._fetch = fetch

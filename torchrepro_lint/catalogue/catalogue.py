@@ -1,7 +1,8 @@
-"""The catalogue, a model of torch and other libraries for one torch release: what operations do, what draws random numbers, what seeds.
+"""The catalogue, a model of torch and other libraries for one torch release: what operations do, what draws random
+numbers, what seeds.
 
-The tables that are the same for every release (``alternatives.toml``, ``third_party.toml``, consumers, seeders, frameworks) are
-read once; a ``Catalogue`` adds what torch's documentation and ``effective.toml`` say of one release.
+The tables that are the same for every release (``alternatives.toml``, ``third_party.toml``, consumers, seeders,
+frameworks) are read once; a ``Catalogue`` adds what torch's documentation and ``effective.toml`` say of one release.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-# Of so many callables it is remembered whether they seed: it is asked at every call.
+# The number of callables whose seeder is cached: it is asked for at every call.
 _CACHED_NAMES = 4096
 
 
 @lru_cache(maxsize=1)
 def signatures() -> dict[str, tuple[Signature, ...]]:
-    """The spellings of each operation, by the operation's name."""
+    """The signatures of each operation's public calls, by the operation's name."""
     return {
         table["name"]: tuple(read_signature(one) for one in table["spelling"])
         for table in read_table("operations.toml")["operation"]
@@ -48,41 +49,41 @@ def signatures() -> dict[str, tuple[Signature, ...]]:
 
 @lru_cache(maxsize=1)
 def consumers() -> NameIndex[Consumer]:
-    """What draws."""
+    """The callables that draw from a random generator."""
     return NameIndex((table, _consumer) for table in read_table("consumers.toml")["consumer"])
 
 
 @lru_cache(maxsize=1)
 def seeders() -> NameIndex[Seeder]:
-    """What seeds."""
+    """The callables that seed random generators."""
     return NameIndex((table, _seeder) for table in read_table("seeders.toml")["seeder"])
 
 
 @lru_cache(maxsize=1)
 def frameworks() -> NameIndex[FrameworkModel]:
-    """What calls of libraries do besides."""
+    """The models of library calls that act on the program."""
     return NameIndex((table, _framework) for table in read_table("frameworks.toml")["framework"])
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def seeder_of(name: str) -> Seeder | None:
-    """What a callable seeds, itself or as the first that a library's row says of it."""
+    """The seeder row of a callable: its own, else the first in the model of a library."""
     found = seeders().of(name) or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
     return found[0] if found else None
 
 
 def seeding_identifiers(named: Callable[[str, str], bool]) -> frozenset[str]:
-    """The last words of what seeds generators, as far as ``named`` says that it occurs (see ``Index.words``)."""
+    """The identifiers that call seeders, of those that ``named`` says occur (see ``NameIndex.identifiers``)."""
     return _identifiers_of(lambda table: "families" in table or "seeds" in table, named)
 
 
 def worker_seeding_identifiers(named: Callable[[str, str], bool]) -> frozenset[str]:
-    """The same of what makes a framework seed the workers of all loaders."""
+    """The same for calls that make a framework seed the workers of all loaders."""
     return _identifiers_of(lambda table: any(each.flag == "worker-seeds" for each in _flag_settings(table)), named)
 
 
 def _identifiers_of(wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
-    return seeders().words(wanted, named) | frameworks().words(wanted, named)
+    return seeders().identifiers(wanted, named) | frameworks().identifiers(wanted, named)
 
 
 def _consumer(table: Table, name: str) -> Consumer:
@@ -165,7 +166,7 @@ def error_names() -> tuple[ErrorName, ...]:
 
 
 class Alternative(NamedTuple):
-    """``write`` is advice in a few words, good from torch ``since`` on, for the case ``when`` of the operations."""
+    """A deterministic replacement: ``write`` is the advice, valid from torch ``since`` on, for the case ``when`` of the operations."""
 
     operations: tuple[str, ...]
     write: str
@@ -174,10 +175,7 @@ class Alternative(NamedTuple):
 
 
 def alternatives_for(row: OperationRow, version: str) -> tuple[str, ...]:
-    """What is known to be deterministic in a torch version in the stead of a row's operation; best first.
-
-    Nothing is known of MPS.
-    """
+    """The deterministic alternatives to a row's operation in a torch version, best first; none are known for MPS."""
     if row.devices == ("mps",):
         return ()
     return tuple(
@@ -197,7 +195,7 @@ def alternatives() -> tuple[Alternative, ...]:
 
 
 class ThirdPartyOperation(NamedTuple):
-    """An operation that torch's flag neither changes nor reports.
+    """A nondeterministic operation of another library, which torch's flag neither changes nor reports.
 
     ``argument`` makes it deterministic where it is true, from release ``since`` of the library (empty: not known);
     ``instead`` is what to write where no argument helps. ``source`` is the version that the row was read from.
@@ -217,7 +215,7 @@ class ThirdPartyOperation(NamedTuple):
 
 @lru_cache(maxsize=1)
 def third_party_operations() -> dict[str, tuple[ThirdPartyOperation, ...]]:
-    """The rows of the table by each of their names."""
+    """The third-party operations by each of their names."""
     found: dict[str, tuple[ThirdPartyOperation, ...]] = {}
     for table in read_table("third_party.toml")["operation"]:
         for name in table["names"]:
@@ -246,24 +244,24 @@ _NONDETERMINISTIC = ("raises", "silent", "warns")
 
 @lru_cache(maxsize=32)
 def load(version: str) -> Catalogue:
-    """The catalogue for a torch version, ``2.13`` or ``2.13.0+cpu``; a newer one gets the newest release, an older one
-    the oldest, and one between the release before it.
+    """The catalogue for a torch version, ``2.13`` or ``2.13.0+cpu``: of that release, else the nearest older one, else the
+    oldest.
     """
     return Catalogue(version)
 
 
 def canonical(name: str) -> str:
-    """The public name of what torch's layers and loaders are named by through their modules (``torch.nn.modules.conv.Conv2d``)."""
-    if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # as nearly all do
+    """The public name of a layer or loader that is named by its defining module (``torch.nn.modules.conv.Conv2d``)."""
+    if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # the common case
         return name
     match = _DEFINING_MODULE.fullmatch(name)
     return ".".join(filter(None, match.groups())) if match else name
 
 
 class Catalogue:
-    """What holds in ``version``. ``exact`` is false when that is only the release nearest to the one asked for.
+    """The catalogue of one torch ``version``; ``exact`` is false when that is only the release nearest to the one asked for.
 
-    Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read when first asked of.
+    Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read at first use.
     """
 
     def __init__(self, version: str) -> None:
@@ -272,29 +270,29 @@ class Catalogue:
         self.exact = release(self.version) == release(version)
 
     def operation(self, name: str) -> tuple[OperationRow, ...]:
-        """The rows of a public call in the order in which they are to be tried: the first that holds decides."""
+        """The rows of a public call, in order: the first that holds decides."""
         return self._rows.get(canonical(name), ())
 
     def consumer(self, name: str) -> tuple[Consumer, ...]:
-        """How a callable draws from a random generator; empty when it does not."""
+        """How a callable draws from a random generator; empty if it does not."""
         name = canonical(name)
         return consumers().of(name) + tuple(draw for row in frameworks().of(name) for draw in row.draws)
 
     def seeder(self, name: str) -> Seeder | None:
-        """What a callable seeds."""
+        """The seeder row of a callable, if it seeds."""
         return seeder_of(name)
 
     def framework(self, name: str) -> tuple[FrameworkModel, ...]:
-        """What a callable of a library does with the program, by each row that tells of it."""
+        """The models of a library's callable."""
         return frameworks().of(name)
 
     def settings(self, name: str) -> tuple[tuple[Signature, FlagSetting], ...]:
-        """The flags and environment variables that a callable sets, with the spelling that its conditions speak of."""
+        """The flags and environment variables that a callable sets, with the signature that the conditions refer to."""
         rows: tuple[Seeder | FrameworkModel, ...] = (*seeders().of(name), *frameworks().of(name))
         return tuple((row.signature, setting) for row in rows for setting in row.settings)
 
     def errors(self, row: OperationRow) -> tuple[str, ...]:
-        """The names that torch's error may carry where this row raises."""
+        """The names in torch's error if this row raises."""
         return tuple(
             error.name
             for error in error_names()
@@ -312,30 +310,34 @@ class Catalogue:
 
     @cached_property
     def _rows(self) -> dict[str, tuple[OperationRow, ...]]:
-        spelt = signatures()
-        entry = {one.name: operation for operation, ones in spelt.items() for one in ones if not one.when}
-        documented = [_documented(table, entry) for table in read_table(f"torch-{self.version}.toml")["operation"]]
+        signatures_of = signatures()
+        operation_of = {
+            one.name: operation for operation, ones in signatures_of.items() for one in ones if not one.when
+        }
+        documented = [
+            _documented(table, operation_of) for table in read_table(f"torch-{self.version}.toml")["operation"]
+        ]
         rows = _override(documented, list(_effective(self.version, documented)))
         found: dict[str, list[OperationRow]] = defaultdict(list)
         for row in rows:
-            for one in spelt[row.operation]:
+            for one in signatures_of[row.operation]:
                 found[one.name].append(row._replace(signature=one, when=one.when + row.when))
         return {name: tuple(rows) for name, rows in found.items()}
 
 
 def _override(documented: list[OperationRow], effective: list[OperationRow]) -> list[OperationRow]:
-    """An operation's effective rows replace the documented ones of the devices that they speak of."""
-    spoken: dict[str, set[str]] = defaultdict(set)
+    """Replace documented rows by the effective rows of the same operation and devices."""
+    covered: dict[str, set[str]] = defaultdict(set)
     for row in effective:
-        spoken[row.operation].update(row.devices)
-    kept = [
-        row for row in documented if not ("any" in spoken[row.operation] or set(row.devices) <= spoken[row.operation])
+        covered[row.operation].update(row.devices)
+    remaining = [
+        row for row in documented if not ("any" in covered[row.operation] or set(row.devices) <= covered[row.operation])
     ]
-    return effective + kept
+    return effective + remaining
 
 
-def _documented(table: dict[str, Any], entry: dict[str, str]) -> OperationRow:
-    operation = entry[table["name"]]
+def _documented(table: dict[str, Any], operation_of: dict[str, str]) -> OperationRow:
+    operation = operation_of[table["name"]]
     when = read_conditions(table.get("when", ()))
     return OperationRow(
         operation, table["behaviour"], tuple(table["device"]), table["phase"], when, True, Signature(table["name"])
@@ -362,7 +364,7 @@ def _effective(version: str, documented: list[OperationRow]) -> Iterable[Operati
 
 
 def _documents(documented: OperationRow, row: OperationRow) -> bool:
-    """Whether a documented row says of the same case that it can not be made deterministic, or that it is made so."""
+    """Whether a documented row agrees with an effective one: nondeterministic with an error, or deterministic."""
     return (
         documented.operation == row.operation
         and (documented.behaviour == "raises" or row.behaviour not in _NONDETERMINISTIC)

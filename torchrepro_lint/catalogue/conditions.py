@@ -1,6 +1,8 @@
-"""Three-valued (Kleene) evaluation of the conditions of catalogue rows on one call, with the argument binding that it needs.
+"""Three-valued (Kleene) evaluation of the conditions of catalogue rows on one call, with the argument binding that it
+needs.
 
-A condition that depends on something unknown is ``UNKNOWN``; conditions on rare cases fail unless they are known to hold.
+A condition that depends on something unknown is ``UNKNOWN``; conditions on rare cases fail unless they are known to
+hold.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
 
 class _Unknown:
-    """What is not known."""
+    """The type of a value that is not known statically."""
 
     def __repr__(self) -> str:
         return "OPEN"
@@ -25,33 +27,33 @@ class _Unknown:
 UNKNOWN_VALUE = _Unknown()
 LiteralValue: TypeAlias = str | bytes | int | float | complex | bool | tuple["LiteralValue", ...] | _Unknown | None
 _LITERAL_TYPES = (str, bytes, int, float, complex, type(None))
-# An expression of which nothing is known.
+# Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
 
 
 def argument_reader(spelling: Signature, call: Call) -> ArgumentReader:
-    """How to read a call: the expression given for a parameter, None where it is left out.
+    """Argument binding of a call to a signature: maps a parameter to its expression, None if it is left out.
 
-    Where ``*`` or ``**`` may give it, the expression is a name that nothing is known of.
+    A parameter that ``*`` or ``**`` may pass is ``UNKNOWN_ARGUMENT``.
     """
     given = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
     positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
     stars = [index for index, arg in enumerate(positional) if arg.star]
     plain = positional[: stars[0]] if stars else positional
     given.update(zip(spelling.parameters, (arg.value for arg in plain), strict=False))
-    hidden = set(spelling.parameters[len(plain) :]) if stars else set()
+    by_star = set(spelling.parameters[len(plain) :]) if stars else set()
     if any(arg.star == "**" for arg in call.args):
-        hidden |= {*spelling.parameters[len(plain) :], *spelling.keywords}
-    return lambda name: given.get(name, UNKNOWN_ARGUMENT if name in hidden else None)
+        by_star |= {*spelling.parameters[len(plain) :], *spelling.keywords}
+    return lambda name: given.get(name, UNKNOWN_ARGUMENT if name in by_star else None)
 
 
 def is_unknown_argument(value: Expression | None) -> bool:
-    """Whether a parameter is only known to be passed by a star, if at all."""
+    """Whether a parameter is passed by ``*`` or ``**``, if at all."""
     return value is UNKNOWN_ARGUMENT
 
 
 def literal_value(value: Expression) -> LiteralValue:
-    """The constant that an expression is; ``OPEN`` for anything else, also inside a tuple or list."""
+    """The literal value of an expression; ``UNKNOWN_VALUE`` for anything else, also inside a tuple or list."""
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, _LITERAL_TYPES) else UNKNOWN_VALUE  # `...` is a constant too
     if isinstance(value, Collection) and value.kind in ("tuple", "list"):
@@ -66,7 +68,7 @@ def literal_value(value: Expression) -> LiteralValue:
 
 
 def _folded(op: str, operands: list[LiteralValue]) -> LiteralValue:
-    """Negative numbers, and repeated sequences: ``(1,) * 4``."""
+    """Constant folding of negative numbers and repeated sequences: ``(1,) * 4``."""
     match op, operands:
         case "-", [int() | float() as number]:
             return -number
@@ -76,59 +78,59 @@ def _folded(op: str, operands: list[LiteralValue]) -> LiteralValue:
 
 
 def _has_no_star(value: Collection) -> bool:
-    """Whether every item is one element (no ``*rest``)."""
+    """Whether no item is starred."""
     return not any(isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1 for item in value.items)
 
 
 class Interval(NamedTuple):
-    """A whole number that is not known, but for its bounds; ``high`` None is none."""
+    """An integer known by its bounds, inclusive; ``high`` is None if there is none."""
 
     low: int
     high: int | None
 
 
-# What inference knows of a call: "input.ndim", "input.dtype" (floating, complex, integer), "input.layout",
-# "program.warn_only", …, or a parameter whose value it found; and "device" (cuda, cpu, mps).
+# What type inference knows of a call, by condition subject: "input.ndim", "input.dtype" (floating, complex, integer),
+# "input.layout", "program.warn_only", …, or a parameter whose value is known; and "device" (cuda, cpu, mps).
 Subjects: TypeAlias = Mapping[str, Scalar | Interval]
 
 NO_SUBJECTS: Subjects = {}
 
 
 class Truth(IntEnum):
-    """Three values, ordered: a conjunction is the least of its parts."""
+    """Kleene's three truth values, ordered: a conjunction is the least of its operands."""
 
     FAILS = 0
     UNKNOWN = 1
     HOLDS = 2
 
 
-# Rare cases: where they are not known to be there, they are not.
+# Subjects of rare cases: unless a condition on them is known to hold, it fails.
 _RARE_SUBJECTS = ("input.ndim", "input.layout", "input.quantized", "input.index", "program.")
 
 
 def applicable_rows(
     rows: Iterable[OperationRow], argument: ArgumentReader, known: Subjects = NO_SUBJECTS
 ) -> list[tuple[OperationRow, Truth]]:
-    """The rows of an operation that a call may be a case of, in their order.
+    """The rows of an operation that may apply to a call, in order, with their truth.
 
-    A row that is known to hold hides the later ones of its devices. A row with an unknown condition is a case, but for
-    the rare ones: what is said of a number of dimensions, of a layout or of the program must be known.
+    A row that holds hides later ones for the same devices. A row with an unknown condition may apply, except for rare cases:
+    conditions on the number of dimensions, the layout or the program must be known to hold.
     """
     found: list[tuple[OperationRow, Truth]] = []
-    settled: set[str] = set()
+    decided: set[str] = set()
     for row in rows:
-        if settled >= set(row.devices) or "any" in settled or not _is_on_device(row, known):
+        if decided >= set(row.devices) or "any" in decided or not _is_on_device(row, known):
             continue
         truth = evaluate(row.when, row.signature, argument, known)
         if truth is not Truth.FAILS:
             found.append((row, truth))
         if truth is Truth.HOLDS:
-            settled.update(row.devices)
+            decided.update(row.devices)
     return found
 
 
 def refuted(rows: Iterable[OperationRow], argument: ArgumentReader, known: Subjects = NO_SUBJECTS) -> bool:
-    """Whether no row is applicable to a call, by its arguments alone, whatever is found out about its input."""
+    """Whether a call's arguments alone rule out every row, whatever inference may find."""
     return all(
         any(
             evaluate((one,), row.signature, argument) is Truth.FAILS
@@ -139,14 +141,14 @@ def refuted(rows: Iterable[OperationRow], argument: ArgumentReader, known: Subje
     )
 
 
-# What the input tells beside ``input.…``.
+# Subjects that inference supplies besides ``input.…``.
 _INFERRED_SUBJECTS = ("device", "repeats", "src", "spatial")
 
 
 def evaluate(
     when: Iterable[Condition], spelling: Signature, argument: ArgumentReader, known: Subjects = NO_SUBJECTS
 ) -> Truth:
-    """The conjunction of conditions for one call of a spelling."""
+    """The truth of a conjunction of conditions for one call."""
     return min(
         (_without_unknown_rare(one, _evaluate_one(one, spelling, argument, known)) for one in when), default=Truth.HOLDS
     )
@@ -174,7 +176,7 @@ def _evaluate_one(condition: Condition, spelling: Signature, argument: ArgumentR
 
 
 def _may_equal(expression: Expression | None, value: Scalar) -> bool:
-    """Whether an f-string may be a text, by its beginning and its end; anything else may."""
+    """Whether an expression may equal a value: an f-string by its constant prefix and suffix; anything else may."""
     if (
         not isinstance(expression, Operation)
         or expression.op != "f"
@@ -189,7 +191,7 @@ def _may_equal(expression: Expression | None, value: Scalar) -> bool:
 
 
 def _evaluate_interval(bounds: Interval, condition: Condition) -> Truth:
-    """A test of a number between bounds: it holds, or fails, where it does for each number that may be meant."""
+    """The truth of a test on an interval: known if it is the same for every number in it."""
     limits = (int(value) for value in condition.values if isinstance(value, int | float))
     high = bounds.high if bounds.high is not None else max(bounds.low, *limits, 0) + 1
     truths = {_TESTS[condition.test](number, condition.values) for number in range(bounds.low, high + 1)}
@@ -199,7 +201,7 @@ def _evaluate_interval(bounds: Interval, condition: Condition) -> Truth:
 def _subject_value(
     of: str, expression: Expression | None, spelling: Signature, argument: ArgumentReader, known: Subjects
 ) -> LiteralValue:
-    """The value of a subject: what inference knows, the constant argument, or the default."""
+    """The value of a subject: from inference, a literal argument, or the default."""
     if of == "input.dtype" and (dtype := argument("dtype")) is not None:
         return _dtype_class(dtype)
     if of in known:
@@ -213,7 +215,7 @@ def _subject_value(
 
 
 def _dtype_class(expression: Expression) -> LiteralValue:
-    """The class of a dtype that is written out: ``torch.long`` is ``integer``."""
+    """The class of a literal dtype: ``torch.long`` is ``integer``."""
     if not isinstance(expression, Ref) or len(expression.roots) != 1:
         return UNKNOWN_VALUE
     module, _, name = ".".join((*expression.roots, *expression.path)).rpartition(".")
@@ -246,7 +248,7 @@ def _one_of(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
 
 
 def _all_equal(value: LiteralValue, values: tuple[Scalar, ...]) -> Truth:
-    """Whether all elements of a size are a number. ``None`` keeps the input's size, which is open."""
+    """Whether all elements of a size equal a number. ``None`` keeps the input's size, which is unknown."""
     elements = value if isinstance(value, tuple) else (value,)
     numbers = [0 if one == "valid" else one for one in elements]
     if any(isinstance(one, int) and one != values[0] for one in numbers):

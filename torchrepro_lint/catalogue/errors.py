@@ -22,7 +22,7 @@ _FRAME = re.compile(r'^[ \t]*File "(?P<file>[^"]+)", line (?P<row>\d+)', re.MULT
 
 CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 ATTENTION = "attention under warn_only"
-# Complaints without the name of a kernel, and what stands for them here.
+# Messages without a kernel name, and the names used for them here.
 _OTHER_MESSAGES = (
     (re.compile(r"\buses CuBLAS\b|\bCUBLAS_WORKSPACE_CONFIG\b"), CUBLAS),
     (re.compile(r"\battention\s+defaults\s+to\s+a\s+non-?deterministic", re.IGNORECASE), ATTENTION),
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 
 
 class ParsedErrors(NamedTuple):
-    """What a text complains of, each name once, in order; ``unknown`` are names that the catalogue lacks."""
+    """The errors in a text: each name once, in order; ``unknown`` are names that the catalogue lacks."""
 
     names: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -45,7 +45,7 @@ class ParsedErrors(NamedTuple):
 
 
 def parse_errors(text: str) -> ParsedErrors:
-    """The complaints in a text. A text without torch's wording may be a bare name."""
+    """Parse the determinism errors in a text. A text without torch's wording may be a bare name."""
     found = [*_error_names_in(text)] or [_bare_name(text.strip())]
     known = dict.fromkeys(name for name, is_known in found if is_known)
     unknown = dict.fromkeys(name for name, is_known in found if not is_known)
@@ -54,7 +54,7 @@ def parse_errors(text: str) -> ParsedErrors:
 
 
 def known_error_name(text: str) -> str | None:
-    """The catalogue's name that a text ends with, the longest; names that torch makes at run time are told by pattern."""
+    """The longest error name of the catalogue that ends a text; names that torch composes at run time match by pattern."""
     return next((name for name, pattern in _patterns() if pattern.search(text)), None)
 
 
@@ -69,7 +69,7 @@ def _error_names_in(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _last_words(before: str) -> str:
-    """What stands for a name: the rest of the line after the error's type."""
+    """A substitute for an unknown name: the rest of the line after the error's type."""
     return _TYPE.sub("", before.splitlines()[-1]).strip() if before.strip() else ""
 
 
@@ -82,7 +82,7 @@ def _bare_name(text: str) -> tuple[str, bool]:
 
 
 def _is_all(name: str, line: str) -> bool:
-    """Whether a line is the name, with the error's type before it at most."""
+    """Whether a line is the name alone, or after the error's type."""
     return any(
         one == name and re.fullmatch(r"(\w*(Error|Warning):\s*)?" + body, line) for one, body in _name_expressions()
     )
@@ -95,7 +95,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @lru_cache(maxsize=1)
 def _name_expressions() -> tuple[tuple[str, str], ...]:
-    """Each name with an expression for it; the names that stand for many come last."""
+    """Each name with a regular expression for it; names that are patterns come last."""
     names = sorted(
         {error.name for error in error_names()}, key=lambda name: ("{" in name or "<" in name, -len(name), name)
     )
@@ -103,7 +103,7 @@ def _name_expressions() -> tuple[tuple[str, str], ...]:
 
 
 def _expression(name: str) -> str:
-    """``upsample_{}_backward`` has a word in the braces; a name in angle brackets tells how it begins."""
+    """A regular expression for a name: ``{}`` is one word; a name in angle brackets says how the name begins."""
     itself = r"\s+".join(map(re.escape, name.split()))
     if "{}" in name:
         return f"(?:{itself}|{re.escape(name).replace(re.escape('{}'), '[a-z0-9]+')})"
@@ -133,12 +133,12 @@ _UNNAMED_ERRORS = (
 
 
 class Explanation(NamedTuple):
-    """What is known of an error name.
+    """The explanation of an error name.
 
-    ``releases`` have it; ``read_as`` is the target, or the nearest release in which public calls end there, and all that
-    follows is of that release: the ``rows`` that end there, the public ``calls``, and what to write ``instead`` of an
-    operation. Where no call is known to end there with the flag on, ``reached`` is false and the rows are those of its
-    operations. ``settled`` are operations and the later release that has them deterministic.
+    ``releases`` have it. ``read_as`` is the target, or the nearest release in which public calls raise it, and the rest is of
+    that release: the ``rows`` that raise it, the public ``calls``, and what to write ``instead`` of an operation. If no call
+    is known to raise it with the flag on, ``reached`` is false and the rows are those of its operations. ``settled`` are
+    operations and the later release in which they are deterministic.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Explanation(NamedTuple):
 
 
 def explain(name: str, target: str) -> Explanation:
-    """Explain a name of the catalogue for a torch release of the catalogue."""
+    """Explain an error name for a torch release; both must be in the catalogue."""
     meant = tuple(one for one in (*error_names(), *_UNNAMED_ERRORS) if one.name == name)
     releases = tuple(one for one in documented_versions() if _exists_in(meant, one))
     raising = [one for one in releases if _raising_rows(meant, one)]
@@ -180,13 +180,13 @@ def explain(name: str, target: str) -> Explanation:
 
 
 def uncatalogued_calls(meant: Iterable[ErrorName]) -> tuple[str, ...]:
-    """The public calls of an error that are no operation of the catalogue."""
+    """The public calls of an error that are no operations of the catalogue, sorted."""
     known = {one.name for ones in signatures().values() for one in ones}
     return tuple(sorted({call for one in meant for call in one.calls} - known))
 
 
 def _raising_rows(meant: Iterable[ErrorName], version: str) -> tuple[OperationRow, ...]:
-    """The rows of operations that end in the error in a release, each under its operation's own name."""
+    """The rows of operations that raise the error in a release, each under its operation's own name."""
     rows = (
         (one.name, row) for one in meant for operation in one.operations for row in load(version).operation(operation)
     )
@@ -202,7 +202,7 @@ def _raises(row: OperationRow, name: str, version: str) -> bool:
 
 
 def _kernel_rows(meant: Iterable[ErrorName], version: str) -> tuple[OperationRow, ...]:
-    """The rows of the operations whose kernel has the name, whatever they do."""
+    """The rows of the operations whose kernel has the name, whether they raise or not."""
     rows = ((one, row) for one in meant for operation in one.operations for row in load(version).operation(operation))
     return tuple(dict.fromkeys(row for one, row in rows if row.phase == one.phase and compatible(one.when, row.when)))
 
@@ -213,7 +213,7 @@ def _exists_in(meant: Iterable[ErrorName], version: str) -> bool:
 
 
 def _release_distance(version: str, target: str) -> tuple[int, bool]:
-    """How many releases lie between; of two, the older one counts as nearer."""
+    """The distance of two releases, as a sort key; of two equal ones the older release is nearer."""
     every = documented_versions()
     distance = every.index(version) - every.index(target)
     return abs(distance), distance > 0
@@ -225,14 +225,14 @@ def _calls(meant: tuple[ErrorName, ...], rows: tuple[OperationRow, ...]) -> tupl
 
 
 def _may_be_case(one: Signature, when: Iterable[Condition]) -> bool:
-    """Whether a spelling can be a case at all: ``F.conv2d`` never pads by reflection."""
+    """Whether a call with this signature can meet a row's conditions: ``F.conv2d`` never pads by reflection."""
     fixed = {of: value for of, value in one.defaults if of not in (*one.parameters, *one.keywords)}
     said = tuple(Condition(of, "one_of", (value,)) for of, value in fixed.items())
     return compatible((*said, *one.when), when)
 
 
 def _deterministic_since(row: OperationRow, version: str) -> str | None:
-    """The first later release in which all cases that this row may be are deterministic, if that stays so."""
+    """The first later release from which on all rows for this case are deterministic."""
     since = None
     for later in documented_versions()[documented_versions().index(version) + 1 :]:
         same = [one for one in load(later).operation(row.operation) if _is_same_case(one, row)]

@@ -1,7 +1,8 @@
-"""Library models of data loading: classes that construct a DataLoader, and what datasets and transforms draw for each sample.
+"""Library models of data loading: classes that construct a DataLoader, and what datasets and transforms draw for each
+sample.
 
-The tables are ``loaders.toml``, ``datasets.toml`` and ``transforms.toml``. Rows may hold for a range of library versions; the newest
-version that the project's requirements admit decides.
+The tables are ``loaders.toml``, ``datasets.toml`` and ``transforms.toml``. Rows may hold for a range of library
+versions; the newest version that the project's requirements admit decides.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.globs import wildcard_expression
 
-# What is asked for of each library, as specifiers (``>=1.2,<2``); those of which nothing is asked are left out.
+# The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
 _NEWEST = Version("999999")
 
 
 @lru_cache(maxsize=1024)
 def admits_release_from(specifiers: str, release: str) -> bool:
-    """Whether specifiers admit a release or a later one. None at all admit the newest."""
+    """Whether specifiers admit a release or a later one. Empty specifiers admit the newest."""
     admitted, first = SpecifierSet(specifiers), Version(release)
     versions = [Version(one.version.removesuffix(".*")) for one in admitted if one.operator != "==="]
     tried = [
@@ -39,10 +40,10 @@ def admits_release_from(specifiers: str, release: str) -> bool:
 
 
 class LoaderKind(NamedTuple):
-    """A class whose other arguments are those of torch's DataLoader.
+    """A class that constructs a DataLoader, and takes its arguments besides its own ``parameters``.
 
-    ``dataset`` is the parameter whose samples workers fetch (empty: they draw nothing), ``draws`` the family that making a
-    sample draws from whatever the dataset does, where ``when`` holds. ``shuffles`` is false where the order is never drawn.
+    ``dataset`` is the parameter whose samples workers fetch (empty: they draw nothing). ``draws`` is a family that making a
+    sample always draws from, if ``when`` holds. ``shuffles`` is false if the order is never drawn.
     """
 
     name: str
@@ -57,7 +58,7 @@ class LoaderKind(NamedTuple):
 
 @lru_cache(maxsize=1)
 def loader_kinds() -> dict[str, LoaderKind]:
-    """The kinds by each of their names."""
+    """The loader kinds by each of their names."""
     return {
         name: LoaderKind(
             name,
@@ -76,19 +77,20 @@ def loader_kinds() -> dict[str, LoaderKind]:
 
 @lru_cache(maxsize=1)
 def loader_names() -> frozenset[str]:
-    """The names of all of them."""
+    """The names of all loader kinds."""
     return frozenset(loader_kinds())
 
 
-# The rows of so many names are remembered: the same few are asked for at every call.
+# The number of names whose rows are cached: the same few are asked for at every call.
 _CACHED_NAMES = 1024
 
 
 class TransformModel(NamedTuple):
-    """``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` what it is given decides.
+    """The model of a transform: what it draws for a sample.
 
-    ``when`` must hold of the call that makes it. The row is of the releases of ``library`` from ``since`` to the one before
-    ``before``; empty for no such bound.
+    ``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` the wrapped transforms decide.
+    ``when`` must hold for the call that constructs it. The row is for versions of ``library`` from ``since`` up to, but not
+    including, ``before``; empty for no such bound.
     """
 
     draws: frozenset[str]
@@ -101,8 +103,10 @@ class TransformModel(NamedTuple):
 
 
 class DatasetModel(NamedTuple):
-    """``calls`` are the parameters whose values run on each sample; with ``wraps`` the first argument decides. Nothing is
-    known where the project calls a method of ``unless``, or ``when`` does not hold of the call that makes it.
+    """The model of a dataset: what it draws for a sample.
+
+    ``calls`` are the parameters whose values are called on each sample; with ``wraps`` the first argument decides. The row
+    does not apply if the project calls a method in ``unless``, or ``when`` does not hold for the call that constructs it.
     """
 
     draws: frozenset[str]
@@ -114,9 +118,9 @@ class DatasetModel(NamedTuple):
 
 
 def transform_models(name: str, known: LibraryVersions = ()) -> Iterator[TransformModel]:
-    """The rows of a public name, a class or a function, the first that holds decides; none where it is not known.
+    """The models of a transform by public name, a class or a function; the first that holds decides.
 
-    ``known`` is what the project asks for of libraries; of the others the newest release counts.
+    ``known`` are the required versions of libraries; for others the newest release counts.
     """
     return (row for row in _transforms_named(name) if _applies_to(row, known))
 
@@ -127,12 +131,12 @@ def _transforms_named(name: str) -> tuple[TransformModel, ...]:
 
 
 def versioned_libraries() -> tuple[str, ...]:
-    """The libraries of which some rows hold for some releases only, sorted."""
+    """The libraries with rows for some releases only, sorted."""
     return tuple(sorted({row.library for _, _, row in _transforms() if row.since or row.before}))
 
 
 def _applies_to(row: TransformModel, known: LibraryVersions) -> bool:
-    """Whether the newest release that the project admits is one of a row's."""
+    """Whether a row holds for the newest release that the project admits."""
     if not row.since and not row.before:
         return True
     asked = dict(known).get(row.library, "")
@@ -143,7 +147,7 @@ def _applies_to(row: TransformModel, known: LibraryVersions) -> bool:
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def dataset_model(name: str) -> DatasetModel | None:
-    """The row of a dataset by its public name."""
+    """The model of a dataset by its public name."""
     return next((row for modules, names, row in _datasets() if _fits(name, modules, names)), None)
 
 
@@ -187,7 +191,7 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], DatasetModel], 
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """A name, or a method of it."""
+    """A pattern for names and their methods."""
     numbers = count()
     return re.compile("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
 

@@ -1,4 +1,5 @@
-"""The release history of each operation: the catalogue transposed, with lookup by the names that users type and rows put into words.
+"""The release history of each operation: the catalogue transposed, with lookup by the names that users type and rows
+put into words.
 
 Neighbouring releases in which an operation behaves alike form one period.
 """
@@ -28,7 +29,7 @@ _SHORT = (
 def find_operations(wanted: str) -> tuple[str, ...]:
     """The operations that a name stands for, sorted: ``F.interpolate``, ``nn.Upsample``, ``index_select``.
 
-    A public name is taken as it is, a shorter one fits every name that ends in it. Raises ``UsageError`` with near names.
+    A name that is not public as it stands matches every public name that ends in it. Raises ``UsageError`` with near names.
     """
     name = canonical(_full_name(wanted.strip().removesuffix("()")))
     known = _operations()
@@ -40,7 +41,7 @@ def find_operations(wanted: str) -> tuple[str, ...]:
 
 
 def near_names(wanted: str, names: Iterable[str]) -> str:
-    """Up to three names near to one, by their last words; empty where none is near."""
+    """Up to three names whose last words are similar; empty if none is."""
     last = {}
     for name in sorted(names, reverse=True):
         last[name.rpartition(".")[2].lower()] = name
@@ -53,7 +54,7 @@ def _full_name(name: str) -> str:
 
 
 def _operations_ending_in(name: str, known: dict[str, set[str]]) -> set[str]:
-    """The operations with a name that ends in these words, in this spelling if any has it, else in any."""
+    """The operations with a name that ends in these words; a match in the same case is preferred."""
     for same in (str, str.lower):
         end = same(f".{name}")
         found = set().union(*(known[each] for each in known if same(each).endswith(end)))
@@ -64,7 +65,7 @@ def _operations_ending_in(name: str, known: dict[str, set[str]]) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _operations() -> dict[str, set[str]]:
-    """All public names: the spellings, and calls that only end where an operation does."""
+    """The operations of all public names: those of signatures, and calls that raise an operation's error."""
     found: dict[str, set[str]] = defaultdict(set)
     for operation, ones in signatures().items():
         for one in ones:
@@ -77,14 +78,14 @@ def _operations() -> dict[str, set[str]]:
 
 
 class Status(NamedTuple):
-    """A behaviour for readers: a label, a mark that stands for it, and one sentence."""
+    """A behaviour in words: a label, a mark and one sentence."""
 
     label: str
     mark: str
     meaning: str
 
 
-# From what hurts most to what hurts least.
+# Worst first.
 STATUSES: Mapping[str, Status] = {
     "raises": Status("raises", "✕", "Raises an error when the flag is on."),
     "silent": Status("silently nondeterministic", "≁", "Results differ from run to run, and nothing says so."),
@@ -114,15 +115,15 @@ _COMPARED: Mapping[str, str] = {"one_of": "", "at_least": " or more", "at_most":
 
 
 def conditions_text(conditions: Iterable[Condition]) -> str:
-    """All conditions of a row, ``mode="bilinear", antialias=False``; empty where there are none.
+    """All conditions of a row in words, ``mode="bilinear", antialias=False``; empty if there are none.
 
-    That a mode goes with so many dimensions says torch itself.
+    Conditions on spatial dimensions are omitted: torch itself requires them for a mode.
     """
     return ", ".join(dict.fromkeys(condition_text(one) for one in conditions if one.of != "spatial"))
 
 
 def condition_text(one: Condition) -> str:
-    """One condition in a few words."""
+    """One condition in words."""
     values = _values_text(one.values)
     if one.of == "input.ndim":
         return _dimensions_text(one)
@@ -165,12 +166,12 @@ def _values_text(values: tuple[Scalar, ...]) -> str:
 
 
 def devices_and_phase(devices: Iterable[str], phase: str) -> str:
-    """Devices and phase: ``CUDA backward``, ``every device, forward``."""
+    """Devices and phase in words: ``CUDA backward``, ``every device, forward``."""
     return f"{devices_text(devices)} {phase}"
 
 
 def devices_text(devices: Iterable[str]) -> str:
-    """Devices as people write them."""
+    """Devices in words."""
     return " and ".join("every device," if device == "any" else device.upper() for device in devices)
 
 
@@ -180,10 +181,10 @@ _DASH = "\u2013"
 
 
 class HistoryCase(NamedTuple):
-    """What one case of an operation does, in all ``releases`` of a period in which it does that.
+    """One case of an operation in the ``releases`` of a period that have it.
 
-    ``errors`` are the names that torch's error may carry and the releases that know them, ``documented`` the releases
-    whose documentation says the same, ``instead`` what to write, as of the last of the releases.
+    ``errors`` are the names in torch's error, with the releases that have them, ``documented`` the releases whose
+    documentation says the same, ``instead`` the alternatives as of the last release.
     """
 
     behaviour: str
@@ -198,9 +199,9 @@ class HistoryCase(NamedTuple):
 
 
 class Period(NamedTuple):
-    """Neighbouring releases in which an operation's cases behave alike; no cases: the catalogue says nothing.
+    """Neighbouring releases in which an operation behaves alike; without cases if the catalogue has no rows.
 
-    ``shown`` are the behaviours with the devices that they are of, worst first.
+    ``shown`` are the behaviours with their devices, worst first.
     """
 
     releases: tuple[str, ...]
@@ -209,7 +210,7 @@ class Period(NamedTuple):
 
 
 class History(NamedTuple):
-    """An operation from the oldest release to the newest."""
+    """The history of an operation, from the oldest release to the newest."""
 
     operation: str
     spellings: tuple[Signature, ...]

@@ -1,7 +1,8 @@
-"""The records of the catalogue: rows, conditions and signatures, how TOML tables become records, and an index of rows by name.
+"""The records of the catalogue: rows, conditions and signatures, how TOML tables become records, and an index of rows
+by name.
 
-Also the three families of random generators as messages name them, and the cuBLAS workspace sizes that torch 1.7 to 2.15 accepts as
-deterministic.
+Also the three families of random generators as messages name them, and the cuBLAS workspace sizes that torch 1.7 to
+2.15 accepts as deterministic.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torchrepro_lint.source.globs import wildcard_expression
 
 
 class Family(NamedTuple):
-    """A family: its key in the catalogue, its generator, what is said to be seeded, and the call that seeds it."""
+    """An RNG family: its key in the catalogue, its generator, what messages call it, and the call that seeds it."""
 
     key: str
     owner: str
@@ -31,30 +32,30 @@ FAMILIES = (TORCH, NUMPY, PYTHON)
 
 CUBLAS_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUES = (":4096:8", ":16:8")
-# From here on torch asks for it no more.
+# From this release on torch does not require it.
 CUBLAS_NOT_NEEDED_SINCE = (2, 10)
 
 
 Scalar: TypeAlias = str | int | float | bool
 
-# What third-party calls set besides environment variables.
+# The flags that third-party calls set, besides environment variables.
 FLAGS = (
     *("deterministic-algorithms", "cudnn-deterministic", "cudnn-benchmark", "cudnn-enabled", "allow-tf32"),
     *("fill-uninitialized-memory", "worker-seeds"),
 )
-# What is seeded and drawn from: of torch, of its devices alone, of NumPy, of Python; an environment's and an object's own.
+# The generators: torch's, that of its devices alone, NumPy's, Python's; an RL environment's and an object's own.
 GENERATORS = ("torch", "torch-cuda", "numpy", "python", "environment", "own")
 
-# What a row says happens with the flag on.
+# The behaviour of an operation with the flag on.
 BEHAVIOURS = ("raises", "deterministic", "silent", "warns", "ties", "fills", "none")
 
 
 class Condition(NamedTuple):
-    """One test of a call; all tests of a row must pass.
+    """One condition on a call; all conditions of a row must hold.
 
-    ``of`` is a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``, ``layout``, …),
-    ``program.*`` of what surrounds the call, ``module.*`` of the module's state, ``class.*`` the class of what is passed
-    for a parameter, ``spatial`` the number of dimensions that are resized, where it is known. ``test`` says how ``values`` are meant:
+    ``of`` is the subject: a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``,
+    ``layout``, …), ``program.*`` of the program around the call, ``module.*`` of the module's state, ``class.*`` the class of
+    an argument, ``spatial`` the number of resized dimensions. ``test`` says how ``values`` are meant:
     ``one_of``, ``none_of``, ``all`` and ``not_all`` (elements of a size equal the value), ``length`` (of a literal),
     ``above``, ``at_least``, ``at_most`` (numbers), ``given`` (the parameter is passed and not None), ``constant``.
     """
@@ -65,8 +66,8 @@ class Condition(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """A public name of an operation: ``parameters`` by position (a method's without the tensor), ``keywords`` by name
-    only, and ``defaults`` of what the call leaves out or the spelling has no parameter for.
+    """The signature of a public call: ``parameters`` by position (a method's without the tensor), ``keywords`` by name only,
+    and ``defaults`` of parameters that a call leaves out or the signature lacks.
     """
 
     name: str
@@ -77,10 +78,10 @@ class Signature(NamedTuple):
 
 
 class OperationRow(NamedTuple):
-    """What one operation does with deterministic algorithms on, in the torch version of the catalogue.
+    """A row: the behaviour of an operation with deterministic algorithms on, in one torch release.
 
     ``devices`` are of cuda, cpu, mps, or ``("any",)``; ``phase`` is forward or backward. ``listed`` says whether torch's
-    documentation tells the same. ``kind`` and ``evidence`` are of ``effective.toml``, empty in a documented row.
+    documentation says the same. ``kind`` and ``evidence`` are from ``effective.toml``, empty in a documented row.
     """
 
     operation: str
@@ -97,10 +98,9 @@ class OperationRow(NamedTuple):
 class Consumer(NamedTuple):
     """A callable that draws from a global generator of ``family`` (torch, numpy, python).
 
-    ``phase`` says when: ``construct``, ``call`` (of what is constructed, for a class), ``iterate``, ``later`` (by methods of
-    what is constructed), ``called`` (of what a function returns).
-    Passing one of the parameters ``generators`` makes it draw from that instead.
-    ``source`` is what the row was read from, the library and its version: ``torch 2.13``.
+    ``phase`` says when: ``construct``, ``call`` (of the instance, for a class), ``iterate``, ``later`` (in methods of the
+    instance), ``called`` (when a function's result is called). With an argument for one of ``generators`` it draws from that
+    instead. ``source`` is the library and version that the row was read from: ``torch 2.13``.
     """
 
     signature: Signature
@@ -126,9 +126,9 @@ class FlagSetting(NamedTuple):
 class Seeder(NamedTuple):
     """A callable that seeds ``families`` (torch: CPU and devices, torch-cuda: devices only, numpy, python) or sets flags.
 
-    ``seed`` is the parameter of the seed, empty where no argument is one. ``default`` says what leaving it out means,
-    ``none`` what None means: ``entropy``, ``constant``, ``nothing`` or ``required``. ``when`` is the condition for seeding.
-    Where ``holds`` it only keeps the seed for what it is given to, and ``within`` seeds a block that it is entered for.
+    ``seed`` is the parameter of the seed, empty if there is none. ``default`` says what leaving it out means, ``none`` what
+    None means: ``entropy``, ``constant``, ``nothing`` or ``required``. ``when`` is the condition for seeding. With ``holds`` it
+    only stores the seed for its later user; with ``within`` it is a context manager that seeds its block.
     """
 
     signature: Signature
@@ -145,14 +145,15 @@ class Seeder(NamedTuple):
 
 
 class FrameworkModel(NamedTuple):
-    """What a call of a library does with the program that hands itself over, in this order.
+    """The model of a library call that takes control of the program: its effects, in this order.
 
-    It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods
-    of the objects that it, or what it is a method of, was given (``calls``: words, ``*`` for any letters, as they come),
-    draws itself (``draws``). ``accelerates`` is the condition for putting work on an accelerator where there is one
-    (None: it does not). ``matters``: the call trains or measures; ``keeps``: what it is handed is called later. ``makes`` is ``environment`` where the result is one of
-    reinforcement learning, which ``wraps`` the environment passed for that parameter. An environment has a generator of
-    its own: what seeds it has ``environment`` among its families. ``gives`` is the class, of the same package, of the result.
+    It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods of
+    objects that were passed to it or to its receiver (``calls``: method names, ``*`` for any letters, in order), and draws
+    itself (``draws``). ``accelerates`` is the condition for using an accelerator if there is one (None: it does not).
+    ``matters``: the call trains or measures; ``keeps``: its arguments are called later. ``makes`` is ``environment`` if the
+    result is an environment of reinforcement learning, which ``wraps`` the environment passed for that parameter. An
+    environment has a generator of its own: its seeders have ``environment`` among their families. ``gives`` is the class of
+    the result, in the same package.
     """
 
     signature: Signature
@@ -172,7 +173,7 @@ class FrameworkModel(NamedTuple):
 
 
 class ErrorName(NamedTuple):
-    """The name in a run-time error, ``index_add_cuda_``; it exists from ``since`` to ``until`` (None: still there)."""
+    """A name in torch's run-time errors, ``index_add_cuda_``; it exists from ``since`` to ``until`` (None: still there)."""
 
     name: str
     since: str
@@ -186,7 +187,7 @@ class ErrorName(NamedTuple):
 
 
 def read_conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
-    """``when`` of a table. Raises ``ValueError`` for a test that is not one key beside ``of``."""
+    """Read ``when`` of a table. Raises ``ValueError`` for a condition with more than one key besides ``of``."""
     found: list[Condition] = []
     for test in tests:
         (name, value), *more = ((key, value) for key, value in test.items() if key != "of")
@@ -197,7 +198,7 @@ def read_conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
 
 
 def read_signature(table: dict[str, Any], name: str = "") -> Signature:
-    """The spelling that a table describes."""
+    """Read the signature that a table describes."""
     return Signature(
         name or table["name"],
         tuple(table.get("parameters", ())),
@@ -208,7 +209,7 @@ def read_signature(table: dict[str, Any], name: str = "") -> Signature:
 
 
 def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
-    """Whether both may hold at once: no subject has two lists of values without a common one."""
+    """Whether two conjunctions may hold at once: no subject is required to have values from two disjoint lists."""
     return not any(
         a.of == b.of and a.test == b.test == "one_of" and not set(a.values) & set(b.values) for a in one for b in other
     )
@@ -220,26 +221,26 @@ Table: TypeAlias = dict[str, Any]
 
 
 def without_calls(name: str) -> str:
-    """The name by which the tables know a method of what was made or picked: ``a.b.f`` for ``a.b()[].f``.
+    """A dotted name without calls and subscripts, as the tables name methods of instances: ``a.b.f`` for ``a.b()[].f``.
 
-    What a package gives when it is called is nothing that they know: ``torch().seed`` is not ``torch.seed``.
+    A name that calls a package stays, since no table has it: ``torch().seed`` is not ``torch.seed``.
     """
     made, called, _ = name.partition("()")
     return _RESULT.sub(".", name) if called and "." in made else name
 
 
 class NameIndex(Generic[_Entry]):
-    """Rows, each made for the name that is asked for.
+    """An index of rows by qualified name; a row is made for each name that is asked for.
 
-    ``names`` of a table are absolute, with ``*`` for one or more words, those of ``except`` left out. Where the table has
-    ``packages``, they are what any module of those packages offers, since libraries re-export what they define:
+    ``names`` of a table are absolute, with ``*`` for one or more words, but for those in ``except``. If the table has
+    ``packages``, any module of those packages may offer the names, since libraries re-export what they define:
     ``Trainer.fit`` of ``lightning`` is ``lightning.Trainer.fit`` and ``lightning.pytorch.trainer.Trainer.fit``.
     """
 
     def __init__(self, tables: Iterable[tuple[Table, Callable[[Table, str], _Entry]]]) -> None:
         self._known: dict[str, tuple[_Entry, ...]] = {}
         self._named: dict[str, list[_RowFactory[_Entry]]] = {}
-        self._offered: dict[str, list[_RowFactory[_Entry]]] = {}
+        self._by_package: dict[str, list[_RowFactory[_Entry]]] = {}
         self._patterns: list[_RowFactory[_Entry]] = []
         self._tables: list[Table] = []
         for table, make in tables:
@@ -247,7 +248,7 @@ class NameIndex(Generic[_Entry]):
             maker = _RowFactory(table, make)
             for name in table["names"]:
                 if "packages" in table:
-                    self._offered.setdefault(name, []).append(maker)
+                    self._by_package.setdefault(name, []).append(maker)
                 elif "*" not in name:
                     self._named.setdefault(name, []).append(maker)
             if maker.pattern.pattern:
@@ -255,12 +256,12 @@ class NameIndex(Generic[_Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that are written out, sorted."""
+        """The names without wildcards, sorted."""
         return tuple(sorted(self._named))
 
-    def words(self, wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
-        """The last words of what the rows of ``wanted`` tables are about, where ``named`` says that a top-level package
-        and a word of it, a class before its methods, occur.
+    def identifiers(self, wanted: Callable[[Table], bool], named: Callable[[str, str], bool]) -> frozenset[str]:
+        """The last identifiers of the names in ``wanted`` tables, if ``named`` says that a top-level package and an
+        identifier of the name (the class of a method) occur.
         """
         return frozenset(
             name.rpartition(".")[2]
@@ -271,36 +272,38 @@ class NameIndex(Generic[_Entry]):
         )
 
     def of(self, name: str) -> tuple[_Entry, ...]:
-        """The rows about a dotted name, in the order of the tables: those that name it, else those that it fits."""
+        """The rows of a dotted name, in the order of the tables: those that name it, else those whose pattern matches."""
         if name not in self._known:
-            found = self._named.get(name) or self._offering(name) or self._fitting(name)
+            found = self._named.get(name) or self._package_rows(name) or self._pattern_rows(name)
             self._known[name] = tuple(each.make(each.table, name) for each in found)
         return self._known[name]
 
-    def _offering(self, name: str) -> list[_RowFactory[_Entry]]:
+    def _package_rows(self, name: str) -> list[_RowFactory[_Entry]]:
         words = name.split(".")
         modules = next((at for at, word in enumerate(words) if word[:1].isupper()), len(words) - 1)
         return [
             maker
             for at in range(1, modules + 1)
-            for maker in self._offered.get(".".join(words[at:]), ())
+            for maker in self._by_package.get(".".join(words[at:]), ())
             if f"{'.'.join(words[:at])}.".startswith(maker.packages)
         ]
 
-    def _fitting(self, name: str) -> list[_RowFactory[_Entry]]:
-        fitting = (each for each in self._patterns if each.pattern.fullmatch(name) and not each.barred.fullmatch(name))
+    def _pattern_rows(self, name: str) -> list[_RowFactory[_Entry]]:
+        fitting = (
+            each for each in self._patterns if each.pattern.fullmatch(name) and not each.excluded.fullmatch(name)
+        )
         return list(fitting)
 
 
 def _packages_and_words(table: Table, name: str) -> Iterator[tuple[str, str]]:
-    """The packages of a name, each with the word of it by which a file that uses the name must mention it."""
+    """The packages of a name, each with the identifier that any file that uses the name must mention."""
     words = name.split(".")
     word = next((each for each in words if each[:1].isupper()), words[-1])
     yield from ((each.partition(".")[0], word) for each in table.get("packages", (name,)))
 
 
 class _RowFactory(Generic[_Entry]):
-    """A table, how a row is made of it, and which names it is about beside those written out."""
+    """Makes rows from one table, and knows the name patterns of that table."""
 
     def __init__(self, table: Table, make: Callable[[Table, str], _Entry]) -> None:
         self.table = table
@@ -308,7 +311,7 @@ class _RowFactory(Generic[_Entry]):
         self.packages = tuple(f"{package}." for package in table.get("packages", ()))
         names = [] if self.packages else [name for name in table["names"] if "*" in name]
         self.pattern = re.compile(_any_of(names))
-        self.barred = re.compile(_any_of(table.get("except", ())) or r"(?!)")
+        self.excluded = re.compile(_any_of(table.get("except", ())) or r"(?!)")
 
 
 def _any_of(names: Iterable[str]) -> str:

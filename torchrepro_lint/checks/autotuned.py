@@ -26,7 +26,7 @@ _VARIABLES = {
     "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
     "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
 }
-# From here on deterministic mode keeps inductor from timing.
+# From this release on, deterministic mode keeps inductor from timing.
 _OVERRIDDEN_SINCE = (2, 10)
 _OVERRIDING = (INDUCTOR_DETERMINISTIC, "TORCHINDUCTOR_DETERMINISTIC", "TORCHINDUCTOR_BATCH_INVARIANT")
 
@@ -59,15 +59,15 @@ def _overrides(context: Context, program: Program) -> bool:
     """The debug mode does not reach inductor."""
     project = context.project
     return any(
-        not is_off(touch.value) and DEBUG_MODE not in touch.trace_event.names
-        for touch in flag_writes_in(project, program, DETERMINISTIC)
-    ) or any(not _is_off(touch.value) for what in _OVERRIDING for touch in flag_writes_in(project, program, what))
+        not is_off(effect.value) and DEBUG_MODE not in effect.trace_event.names
+        for effect in flag_writes_in(project, program, DETERMINISTIC)
+    ) or any(not _is_off(effect.value) for what in _OVERRIDING for effect in flag_writes_in(project, program, what))
 
 
-def _finding(context: Context, placed: FlagWrite) -> Finding:
-    event, setting = placed.event, placed.setting
+def _finding(context: Context, write: FlagWrite) -> Finding:
+    event, setting = write.event, write.setting
     what = setting.what if setting.what in _VARIABLES else "max_autotune"
-    if "torch.compile" in placed.names and isinstance(setting.value, bool) and event.kind == "call":
+    if "torch.compile" in write.names and isinstance(setting.value, bool) and event.kind == "call":
         what = "max-autotune"
     cure = "leave it out"
     if release(context.catalogue.version) >= _OVERRIDDEN_SINCE:

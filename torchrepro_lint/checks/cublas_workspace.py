@@ -42,8 +42,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     enabling = next(_enabling_effects(context, program), None)
     if enabling is None or device_of(context, program) != "cuda":
         return
-    found = [touch for touch in flag_writes_in(context.project, program, CUBLAS_VARIABLE) if touch.value is not None]
-    good = [touch for touch in found if touch.value is UNKNOWN_VALUE or touch.value in CUBLAS_VALUES]
+    found = [effect for effect in flag_writes_in(context.project, program, CUBLAS_VARIABLE) if effect.value is not None]
+    good = [effect for effect in found if effect.value is UNKNOWN_VALUE or effect.value in CUBLAS_VALUES]
     work = first_accelerator_computation(context.project, program)
     if good and (work is None or good[0].order < work[0]):
         return
@@ -54,15 +54,17 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
             place = span(value) if at is enabling and value is not None else None
             place = place or first_line(context.lines, at.trace_event.event.statement)
             late = at.trace_event.event.statement if good else None
-            fix = fix_workspace(context.project, context.path, program, at.given if found and not good else None, late)
+            fix = fix_workspace(
+                context.project, context.path, program, at.expression if found and not good else None, late
+            )
             yield Finding(_CODE, place, message, fix, severity=severity)
 
 
 def _enabling_effects(context: Context, program: Program) -> Iterator[StateEffect]:
     """The calls that turn deterministic mode on; of libraries only those that certainly do."""
-    for touch in flag_writes_in(context.project, program, DETERMINISTIC):
-        if not is_off(touch.value) and (touch.value is not UNKNOWN_VALUE or touch.given is not None):
-            yield touch
+    for effect in flag_writes_in(context.project, program, DETERMINISTIC):
+        if not is_off(effect.value) and (effect.value is not UNKNOWN_VALUE or effect.expression is not None):
+            yield effect
 
 
 def _messages(
@@ -77,7 +79,7 @@ def _messages(
         )
     elif found:
         for each in found:
-            value = f'"{each.value}"' if isinstance(each.value, str) else describe(each.given)
+            value = f'"{each.value}"' if isinstance(each.value, str) else describe(each.expression)
             told = f"{CUBLAS_VARIABLE} = {value} does not make cuBLAS deterministic"
             yield each, f'{told}; torch accepts ":4096:8" and ":16:8"'
     elif misspelt := _misspelt(context, program):
@@ -100,10 +102,10 @@ def _warns(context: Context, enabling: StateEffect) -> bool:
 
 
 def _misspelt(context: Context, program: Program) -> StateEffect | None:
-    for touch in context.project.state_effects(program):
+    for effect in context.project.state_effects(program):
         if (
-            touch.kind == A_VARIABLE
-            and difflib.SequenceMatcher(None, touch.what.upper(), CUBLAS_VARIABLE).ratio() > _SIMILARITY
+            effect.kind == A_VARIABLE
+            and difflib.SequenceMatcher(None, effect.what.upper(), CUBLAS_VARIABLE).ratio() > _SIMILARITY
         ):
-            return touch
+            return effect
     return None

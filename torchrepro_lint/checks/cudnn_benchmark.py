@@ -34,15 +34,15 @@ def check(context: Context) -> Iterator[Finding]:
                 yield from _call_findings(text, each, each.event.value)
             elif not any(other.setting.value is False for other in opposite_branch_writes(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
-                fix = None if _is_user_option(each) else fix_switch(text, each, setting.given, "False", found)
+                fix = None if _is_user_option(each) else fix_switch(text, each, setting.expression, "False", found)
                 yield Finding(_CODE, span(each.event.statement), message, fix)
 
 
-def _is_user_option(placed: FlagWrite) -> bool:
+def _is_user_option(write: FlagWrite) -> bool:
     """``if cfg.get("cudnn_benchmark"): …``: the option should be off, not the assignment."""
     return any(
         isinstance(part, (Ref, Constant)) and "benchmark" in _text(part)
-        for guard in placed.event.guards
+        for guard in write.event.guards
         if guard.kind in ("if", "else")
         for part in subexpressions(guard.value)
     )
@@ -52,24 +52,24 @@ def _text(part: Ref | Constant) -> str:
     return part.value if isinstance(part, Constant) and isinstance(part.value, str) else last_identifier(part)
 
 
-def _call_findings(text: str, placed: FlagWrite, call: Call) -> Iterator[Finding]:
+def _call_findings(text: str, write: FlagWrite, call: Call) -> Iterator[Finding]:
     """A call that sets the flag by an argument. A library that sets it without one is not reported."""
-    given = placed.setting.given
+    given = write.setting.expression
     words = {arg.keyword for arg in call.args}
     if given is None:
         given = next((arg.value for arg in call.args if arg.keyword == "benchmark"), None)
     if given is None:
         return
     also = ""
-    if "torch.backends.cudnn.flags" in placed.names and "enabled" not in words and len(_positional(call)) < 1:
+    if "torch.backends.cudnn.flags" in write.names and "enabled" not in words and len(_positional(call)) < 1:
         also = "; without enabled=True it also turns cuDNN off inside the block"
-    if placed.names == ("builtins.setattr",):
+    if write.names == ("builtins.setattr",):
         message = f"setattr(cudnn, 'benchmark', True) {_CAUSE}; set it to False"
     else:
-        function = display_name(placed.names[0]).rpartition(".")[2]
+        function = display_name(write.names[0]).rpartition(".")[2]
         function = f"cudnn.{function}" if function in ("flags", "set_flags") else function
         message = f"{function}(benchmark=True) {_CAUSE}; pass benchmark=False{also}"
-    yield Finding(_CODE, span(call), message, fix_switch(text, placed, given, "False"))
+    yield Finding(_CODE, span(call), message, fix_switch(text, write, given, "False"))
 
 
 def _positional(call: Call) -> list[Expression]:

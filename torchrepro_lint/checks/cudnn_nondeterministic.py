@@ -30,7 +30,7 @@ def check(context: Context) -> Iterator[Finding]:
         setting = each.setting
         if (
             setting.what == CUDNN_DETERMINISTIC
-            and setting.given is not None
+            and setting.expression is not None
             and setting.value is not UNKNOWN_VALUE
             and is_off(setting.value)
             and all(is_off(other.setting.value) for other in opposite_branch_writes(each, found))
@@ -39,11 +39,11 @@ def check(context: Context) -> Iterator[Finding]:
             yield _finding(context, each, found)
 
 
-def _finding(context: Context, placed: FlagWrite, others: tuple[FlagWrite, ...]) -> Finding:
-    event, given = placed.event, placed.setting.given
-    fix = None if restores_by_name(placed.function) else fix_switch(context.lines.text, placed, given, "True", others)
+def _finding(context: Context, write: FlagWrite, others: tuple[FlagWrite, ...]) -> Finding:
+    event, given = write.event, write.setting.expression
+    fix = None if restores_by_name(write.function) else fix_switch(context.lines.text, write, given, "True", others)
     if event.kind == "call" and isinstance(event.value, Call):
-        what = "setattr(cudnn, 'deterministic', False)" if placed.names == ("builtins.setattr",) else ""
+        what = "setattr(cudnn, 'deterministic', False)" if write.names == ("builtins.setattr",) else ""
         message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"
         return Finding("TRL202", span(event.value), message, fix)
     return Finding("TRL202", span(event.statement), f"cudnn.deterministic = False {_CAUSE}; set it to True", fix)

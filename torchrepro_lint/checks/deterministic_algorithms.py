@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span, remove_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
+from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.verdicts import (
-    DEBUG_MODE,
     SET_DETERMINISTIC,
     ModeSwitch,
     mode_switches,
@@ -19,7 +19,7 @@ from torchrepro_lint.domain.operations.verdicts import (
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
-from torchrepro_lint.syntax.visitor import blocks, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, bodies, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
@@ -125,8 +125,7 @@ def _contains(statement: Statement, other: Statement) -> bool:
 
 
 def _all_statements(context: Context) -> Iterator[Statement]:
-    facts = context.facts
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+    for body in bodies(context.tree):
         yield from statements(body)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.trace import TraceEvent
 
 _CODE = "TRL108"
-# What a file calls, or keeps in a variable, in which something may be reported.
+# Prefilter: a file with a finding calls one of these, or names it as a value.
 _WORDS = frozenset({"reset", "sample"})
 _MOST_WRAPPERS = 6
 _SPACES = frozenset({"action_space", "single_action_space", "observation_space", "single_observation_space"})
@@ -24,7 +24,7 @@ _SPACES = frozenset({"action_space", "single_action_space", "observation_space",
 
 def check(context: Context) -> Iterator[Finding]:
     """The first reset of each environment in a trace, and the first sample of its spaces, without a seed before."""
-    mentioned = {*context.facts.summary.calls, *context.facts.summary.values}
+    mentioned = {*context.tree.summary.calls, *context.tree.summary.values}
     for program in context.project.programs_in(context.path) if not mentioned.isdisjoint(_WORDS) else ():
         for trace_event, message in _unseeded(context, program):
             if trace_event.path == context.path and trace_event.event.value is not None:
@@ -33,7 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
     seen: set[object] = set()
-    # Vectors of environments make them late, and a copy keeps the seed: one anywhere counts.
+    # Vector environments create spaces late, and a copy keeps the seed: one seed anywhere counts.
     spaces_seeded = any(_seeds_space(trace_event) for trace_event in program.run.trace_events)
     for trace_event in program.run.trace_events:
         call = trace_event.event.value

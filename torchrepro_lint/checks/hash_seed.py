@@ -34,7 +34,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _assignments(context: Context) -> Iterator[Expression]:
-    for body in bodies(context.facts):
+    for body in bodies(context.tree):
         for statement in statements(body):
             yield from _assigned(context, statement)
 

@@ -45,7 +45,7 @@ def _fix(context: Context, call: Call, kind: str) -> Fix | None:
     if kind not in ("str", "bytes") or not SortFixes(context).can_write(call):
         return None
     text, arg = context.lines.text, call.args[0]
-    word, imports = ensure_import(context.facts, text, "zlib")
+    word, imports = ensure_import(context.tree, text, "zlib")
     given = text[arg.start : arg.end]
     if kind == "str":
         plain = isinstance(arg.value, (Constant, Ref, Call, Subscript)) or getattr(arg.value, "op", "") == "f"

@@ -40,7 +40,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None
-    # What stands in the other branch of the same test is neither before nor after.
+    # A seed in the other branch of the same test is neither before nor after the draw.
     seeds = [each for each in every if not _are_exclusive(draw.trace_event, each.trace_event)]
     if (
         not seeds

@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         name = case.row.signature.name
         alone = name.rpartition(".")[2] == "argsort"
-        if uses_component(context.facts, case.site, None if alone else "indices"):
+        if uses_component(context.tree, case.site, None if alone else "indices"):
             cure = "torch.sort(..., stable=True) keeps it" if case.row.operation == "torch.topk" else "pass stable=True"
             message = f"{display_name(name)} leaves the order of equal elements open, and its indices are used; {cure}"
             yield Finding("TRL406", span(case.site.call), message)

@@ -28,7 +28,7 @@ _EMPTY_FACTORIES = frozenset(
     {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"}
 )
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
-# Calls that may fill any parameter of the module.
+# Methods of a module by which any of its parameters may be filled.
 _MODULE_METHODS = frozenset(
     {"parameters", "named_parameters", "apply", "load_state_dict", "modules", "named_modules", "buffers"}
 )
@@ -36,8 +36,8 @@ _MODULE_METHODS = frozenset(
 
 def check(context: Context) -> Iterator[Finding]:
     """For each class, what a method leaves empty, unless a method of the class or its bases may fill it."""
-    functions = {function.name: function for function in context.facts.functions}
-    for owner in context.facts.classes:
+    functions = {function.name: function for function in context.tree.functions}
+    for owner in context.tree.classes:
         methods = [functions[name] for _, name in owner.methods if name in functions]
         for word, value, what in _empty_tensors(context, methods):
             if not _may_fill(context, owner, word, value):

@@ -55,9 +55,9 @@ def _seed_options(context: Context) -> Iterator[_SeedOption]:
             click = isinstance(option.call.func, Ref) and option.call.func.path[-1:] == ("option",)
             holder = _decorated_function(context, option.call) if click else ""
             yield _SeedOption(span(option.call), option.flag, option.word, option.call, holder, function)
-    for owner in context.facts.classes:
+    for owner in context.tree.classes:
         yield from _field_options(context, owner)
-    for name, values in context.facts.assigned.items():
+    for name, values in context.tree.assigned.items():
         for how, value in values:
             if (
                 how == "="
@@ -73,7 +73,7 @@ def _seed_options(context: Context) -> Iterator[_SeedOption]:
 
 def _decorated_function(context: Context, call: Call) -> str:
     """The function that a click option decorates."""
-    return next((context.path + each.name for each in context.facts.functions if call in each.decorators), "")
+    return next((context.path + each.name for each in context.tree.functions if call in each.decorators), "")
 
 
 def _field_options(context: Context, owner: Class) -> Iterator[_SeedOption]:
@@ -112,7 +112,7 @@ def _parameter_options(context: Context, name: str, function: Function) -> Itera
 def _is_read(context: Context, declared: _SeedOption, files: list[str]) -> bool:
     reads: OptionReads = option_reads(context.project, files)
     if declared.holder and context.project.resolver.functions(declared.holder):
-        return reads.parameter(declared.holder, declared.word)
-    if reads.word(declared.word, declared.by):
+        return reads.reads_parameter(declared.holder, declared.word)
+    if reads.reads_word(declared.word, declared.by):
         return True
-    return reads.handed_on(declared.holder)
+    return reads.escapes(declared.holder)

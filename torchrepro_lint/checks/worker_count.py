@@ -92,16 +92,16 @@ def _count_source(
 
 def _is_in_other_branch(project: ValueFlow, there: ExpressionPosition | None, path: str, call: Call) -> bool:
     """Whether the value is set in one branch of a test of an attribute, and the loader is in the other branch."""
-    spot = project.uses.spots(path).of(call)
-    if spot is None or there is None:
+    position = project.uses.spots(path).of(call)
+    if position is None or there is None:
         return False
     tests = dict(_attribute_tests(there))
-    return any(tests.get(words, number) != number for words, number in _attribute_tests(spot))
+    return any(tests.get(words, number) != number for words, number in _attribute_tests(position))
 
 
-def _attribute_tests(spot: ExpressionPosition) -> Iterator[tuple[tuple[str, ...], int]]:
+def _attribute_tests(position: ExpressionPosition) -> Iterator[tuple[tuple[str, ...], int]]:
     """The attributes of ``self`` that the ``if`` statements around a position test, with the branch."""
-    for block in spot.blocks:
+    for block in position.blocks:
         match block.owner:
             case If(test=Ref(roots=(root,), path=words)) if words and root.endswith(".self"):
                 yield words, block.number

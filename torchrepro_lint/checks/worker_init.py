@@ -56,7 +56,7 @@ def _helpers_called(context: Context, seed: WorkerSeed) -> list[Function]:
 
 def _is_unbound_name(context: Context, word: str) -> bool:
     """Whether the file reads a name that it does not bind, and that an import would bind."""
-    read = (each for body in bodies(context.facts) for statement in statements(body) for each in expressions(statement))
+    read = (each for body in bodies(context.tree) for statement in statements(body) for each in expressions(statement))
     return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in subexpressions(each))
 
 
@@ -67,7 +67,7 @@ def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
         return None
     if not seed.direct and not (call.args and seed.passed):
         return None
-    torch, imports = ensure_import(context.facts, context.lines.text, "torch")
+    torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):
         return None
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")

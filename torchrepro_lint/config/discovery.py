@@ -1,4 +1,5 @@
-"""File discovery: the files to lint, the projects that they belong to, what is excluded, and aliases of one file by links.
+"""File discovery: the files to lint, the projects that they belong to, what is excluded, and aliases of one file by
+links.
 
 Exclusion follows the globs of the settings and every ``.gitignore`` that applies.
 """

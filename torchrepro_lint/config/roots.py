@@ -1,4 +1,5 @@
-"""Project roots: which directory is a project's root, which file holds its settings, and arithmetic on paths below the root.
+"""Project roots: which directory is a project's root, which file holds its settings, and arithmetic on paths below the
+root.
 
 Project paths are relative to the root, with slashes; the root itself is the empty path.
 """

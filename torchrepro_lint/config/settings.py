@@ -1,4 +1,5 @@
-"""Settings: what ``[tool.torchrepro-lint]`` or ``torchrepro-lint.toml`` may say, validated into immutable records, with rule selection.
+"""Settings: what ``[tool.torchrepro-lint]`` or ``torchrepro-lint.toml`` may say, validated into immutable records, with
+rule selection.
 
 Selectors are codes, prefixes and names of rules; the most specific one decides.
 """

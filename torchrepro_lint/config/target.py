@@ -1,6 +1,8 @@
-"""The target torch release and the library requirements of a project, read from lock files, pyproject.toml and requirement files.
+"""The target torch release and the library requirements of a project, read from lock files, pyproject.toml and
+requirement files.
 
-Also the console scripts that a project declares. A torch release that the catalogue lacks is replaced by the nearest one.
+Also the console scripts that a project declares. A torch release that the catalogue lacks is replaced by the nearest
+one.
 """
 
 from __future__ import annotations

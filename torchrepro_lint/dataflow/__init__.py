@@ -1,13 +1,17 @@
 """Data flow: which values expressions have, where they go, and on which paths.
 
 - `ValueFlow` of `value_flow`: a project with its value sources and def-use; `is_device`, `gradient_mode`: what a context manager sets
-- `ValueSourceAnalysis` of `value_sources`: which displays, calls and constants an expression stands for
+- `ValueSourceAnalysis` of `value_sources`: which displays, calls and constants an expression stands for; `ValueSources` of
+  `environment`: its protocol
 - `Closure`, `Environment`, `BoundArguments` of `environment`: an expression with the arguments under which it is evaluated
-- `bind_arguments`, `read_arguments`, `argument_values` of `arguments`: argument binding
+- `HashConsing`, `ContextInsensitivity`, `context_insensitive_key` of `environment`: which environments mean the same
+- `bind_arguments`, `read_arguments`, `is_partial`, `passes_self`, `without_self` of `arguments`: argument binding
+- `argument_values`, `argument_constants`, `passes_value` of `arguments`: what an argument may be
 - `alternative_arguments`, `with_forwarded_arguments` of `forwarding`: the argument environments that a call may have
-- `reaching_definitions` of `reaching_definitions`: the definitions and updates that a use may see
+- `reaching_definitions`, `attribute_values` of `reaching_definitions`: the definitions and updates that a use may see
 - `DefUse` of `uses`: the reads that a value reaches
-- `infeasible_ranges`, `implies_not_none`, `implies_falsy` of `feasibility`: what does not run, and what a path condition implies
-- `propagated_constant`, `value_by_default`, `describe` of `constants`: constant propagation
+- `evaluate_test`, `implies_not_none`, `implies_falsy` of `feasibility`: what a test gives, and what a path condition implies;
+  `is_set_from_outside`: whether an attribute is assigned by code other than its class
+- `propagated_constant`, `value_by_default`, `DefaultValue` of `constants`: constant propagation; `describe`: short text
 - `types`: type inference; `taint`: taint analysis of arbitrary orders
 """

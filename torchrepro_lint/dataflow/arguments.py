@@ -32,7 +32,7 @@ _MOST_DEPTH = 8
 
 
 def dictionary_entries(sources: ValueSources, passed: Closure, depth: int = 0) -> BoundArguments:
-    """The entries of a dictionary by key; not ``complete`` where it may hold more, or where it takes too long to tell."""
+    """The entries of a dictionary by key; not ``complete`` if it may hold more, or if the search reaches its limit."""
     if depth > _MOST_DEPTH or not sources.dictionaries.spend():
         return UNKNOWN_ARGUMENTS
     try:
@@ -62,7 +62,7 @@ def _entries(sources: ValueSources, passed: Closure, depth: int) -> BoundArgumen
 
 
 def _of_sources(sources: ValueSources, passed: Closure, depth: int) -> BoundArguments:
-    """What a call or a subscript leads to; nothing is known of what leads nowhere."""
+    """The entries of what a call or a subscript stands for; unknown if it has no value source."""
     found = [each for each in sources.of(passed) if each.value is not passed.value]
     ways = [dictionary_entries(sources, each, depth + 1) for each in found] or [UNKNOWN_ARGUMENTS]
     return _join_all(ways)
@@ -98,7 +98,7 @@ def _of_display(
 
 
 def mapping_arguments(sources: ValueSources, passed: Closure, args: tuple[Arg, ...], depth: int) -> BoundArguments:
-    """What ``dict(...)`` and ``update(...)`` are given: other dictionaries, and keywords."""
+    """The entries that ``dict(...)`` and ``update(...)`` take from other dictionaries and from keywords."""
     found = BoundArguments()
     for arg in args:
         value = passed._replace(value=arg.value)
@@ -112,7 +112,7 @@ def mapping_arguments(sources: ValueSources, passed: Closure, args: tuple[Arg, .
 
 
 def _of_reference(sources: ValueSources, passed: Closure, depth: int) -> BoundArguments:
-    """What a variable or attribute is given, with the changes that are made to it before."""
+    """The entries of a variable or attribute, with the in-place updates that reach it."""
     assert isinstance(passed.value, Ref)
     state: BoundArguments | None = None
     for step in sources.reaching_definitions(passed):
@@ -132,7 +132,7 @@ def _of_reference(sources: ValueSources, passed: Closure, depth: int) -> BoundAr
 def _after_update(
     sources: ValueSources, here: Closure, state: BoundArguments, change: ContainerUpdate, depth: int
 ) -> BoundArguments:
-    """The entries after a change; what is set or dropped by a key that is not known may be any."""
+    """The entries after an in-place update; an update under an unknown key may affect any entry."""
     value = () if change.value is None else (here._replace(value=change.value),)
     match change.kind:
         case "merge":
@@ -148,12 +148,12 @@ def _after_update(
     return state
 
 
-# Handing on torch's own generator is handing on none.
+# Passing torch's global generator is the same as passing none.
 _GLOBAL_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
 def read_arguments(sources: ValueSources, call: Closure, parameters: Sequence[str]) -> BoundArguments:
-    """What a call passes for ``parameters``, which may be given by position, and for others by keyword."""
+    """The arguments of a call: ``parameters`` by position or keyword, others by keyword."""
     found = BoundArguments()
     for each in _partial_calls(sources, call):
         assert isinstance(each.value, Call)
@@ -164,7 +164,7 @@ def read_arguments(sources: ValueSources, call: Closure, parameters: Sequence[st
 
 
 def _partial_calls(sources: ValueSources, call: Closure) -> Iterator[Closure]:
-    """A partial's own arguments stand before those of the call; a keyword of the call replaces the partial's."""
+    """The partial's arguments, then those of the call: a keyword of the call overrides the partial's."""
     assert isinstance(call.value, Call)
     if isinstance(call.value.func, Ref):
         for each in sources.of(call._replace(value=call.value.func)):
@@ -207,7 +207,7 @@ def _read_call(sources: ValueSources, call: Closure) -> BoundArguments:
 def bind_arguments(
     sources: ValueSources, call: Closure, name: str, function: Function, *, skip: bool, outer: Environment
 ) -> Environment:
-    """The scope of a function's body in one call of it; ``skip`` leaves out ``self``."""
+    """Argument binding: the environment of a function's body in one call; ``skip`` leaves out ``self``."""
     path = path_of(name)
     params = function.params[skip:]
     words = [param.name for param in params if param.kind in ("", "/")]
@@ -231,12 +231,12 @@ def bind_arguments(
 
 
 def argument_values(sources: ValueSources, passed: BoundArguments, word: str) -> tuple[Closure, ...]:
-    """The expressions that may be given for a parameter."""
+    """The value sources of the argument for a parameter."""
     return distinct(each for given in passed.named.get(word, ()) for each in sources.of(given))
 
 
 def passes_value(sources: ValueSources, passed: BoundArguments, word: str) -> bool:
-    """Whether something other than None may be given for a parameter; torch's own generator is none."""
+    """Whether the argument may be something other than None; torch's global generator counts as None."""
     return any(
         not (isinstance(each.value, Constant) and each.value.value is None)
         and not (
@@ -248,7 +248,7 @@ def passes_value(sources: ValueSources, passed: BoundArguments, word: str) -> bo
 
 
 def argument_constants(sources: ValueSources, passed: BoundArguments, word: str) -> list[object] | None:
-    """The literal values that may be given for a parameter; None where one of them is no literal."""
+    """The constants that the argument may be; None if one of its sources is no constant."""
     found = [each.value for each in argument_values(sources, passed, word)]
     known: list[object] = [each.value for each in found if isinstance(each, Constant)]
     return known if len(known) == len(found) else None
@@ -258,7 +258,7 @@ _MOST_BASES = 8
 
 
 def construct(sources: ValueSources, call: Closure, owner: str) -> Construction:
-    """What a call that constructs ``owner`` passes on through the constructors of the class and its bases."""
+    """The object of class ``owner`` that a call constructs, bound through the constructors of the class and its bases."""
     environment = Environment({}, {}, owner)
     outside: list[tuple[str, Closure]] = []
     queue = [(call, name) for name in sources.project.resolver.methods(owner, "__init__")]
@@ -282,7 +282,7 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> Construction:
 
 
 def _base_constructor_calls(sources: ValueSources, name: str) -> Iterator[tuple[Call, str]]:
-    """The calls of other constructors in a constructor: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
+    """The calls of base constructors: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
     for site in sources.project.calls(path_of(name)):
         if site.function == name:
             yield from ((site.call, target) for target in site.names if target.endswith(".__init__") and target != name)
@@ -297,12 +297,12 @@ def passes_self(call: Expression) -> bool:
 
 
 def without_self(call: Call) -> Call:
-    """The call without the ``self`` that it passes by hand."""
+    """The call without an explicit ``self``."""
     return call._replace(args=call.args[1:]) if passes_self(call) else call
 
 
 def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment) -> Environment:
-    """The fields of a dataclass are given by name or in their order; they are known as the class's variables."""
+    """The environment of a dataclass: fields are bound by name or in order, under the names of the class's variables."""
     names = dataclass_fields(sources.project.resolver, environment.receiver_class)
     words = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
     if not names:

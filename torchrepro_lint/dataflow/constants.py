@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def propagated_constant(names: Names, path: str, expression: Expression | None) -> LiteralValue:
-    """The constant that an expression of a file always is; ``OPEN`` where it may be several, or anything."""
+    """The one constant that an expression of a file can be; ``OPEN`` if there are several, or any."""
     if expression is None:
         return UNKNOWN_VALUE
     found = [literal_value(value) for _, value in names.values(path, expression)]
@@ -26,7 +26,7 @@ def propagated_constant(names: Names, path: str, expression: Expression | None) 
 
 
 def describe(expression: Expression | None) -> str:
-    """An expression in a few words: ``args.fast``, ``not debug``, ``get_flag(...)``; ``...`` for what takes more."""
+    """An expression as short text: ``args.fast``, ``not debug``, ``get_flag(...)``; ``...`` for longer ones."""
     match expression:
         case Constant(value=value):
             return f'"{value}"' if isinstance(value, str) else repr(value)
@@ -53,7 +53,7 @@ _BINARY = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is
 
 
 def _word(root: str) -> str:
-    """The word that a root is written as: ``args`` of ``:main.<locals>.args``, ``torch.cuda`` as it is."""
+    """A root as it is written: ``args`` for ``:main.<locals>.args``, ``torch.cuda`` unchanged."""
     if root.startswith((":", "?")):
         return root.rpartition(".")[2].lstrip(":?")
     return root.removeprefix("builtins.")
@@ -79,9 +79,9 @@ class DefaultValue(NamedTuple):
 
 
 def value_by_default(names: Names, path: str, test: Expression, command: str | None) -> DefaultValue | None:
-    """What an expression of a file is when no option is given; None where that is not known.
+    """The value of an expression if no option is given on the command line; None if unknown.
 
-    ``command`` is the function that a command line calls, whose parameters are options.
+    ``command`` is the function that the command line calls: its parameters are options.
     """
     match test:
         case Operation(op="not", operands=(operand,)):
@@ -98,7 +98,7 @@ def value_by_default(names: Names, path: str, test: Expression, command: str | N
 
 
 def _default_of_boolean(op: str, parts: list[DefaultValue | None]) -> DefaultValue | None:
-    """One part may decide alone; else all must be known."""
+    """Short circuit: one operand may decide alone, otherwise all must be known."""
     for part in parts:
         if part is not None and bool(part.value) is (op == "or"):
             return part

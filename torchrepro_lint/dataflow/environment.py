@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Construction(NamedTuple):
-    """An object of a class of the project: the scope of its methods, and the calls of constructors from outside that its
-    own leads to, each with the constructor's class.
+    """An abstract object: the environment of its methods, and the calls of library constructors that its own constructor
+    reaches, each with the name of the class.
     """
 
     environment: Environment
@@ -32,7 +32,7 @@ class Construction(NamedTuple):
 
 
 class ReachingDefinition(NamedTuple):
-    """A value that is given, or a change of it in place, in a file; ``certain`` if it happens always."""
+    """A definition of a variable or attribute, or an in-place update of it; ``certain`` if it is executed on every path."""
 
     path: str
     certain: bool
@@ -41,7 +41,7 @@ class ReachingDefinition(NamedTuple):
 
 
 class ValueSources(Protocol):
-    """Where values come from: what ``origins`` answers."""
+    """The protocol of value source analysis, for the modules that implement it."""
 
     project: ProgramIndex
     certain: dict[tuple[int, int], bool]
@@ -49,45 +49,45 @@ class ValueSources(Protocol):
     dictionaries: Budget
 
     def of(self, closure: Closure, steps: int = ...) -> tuple[Closure, ...]:
-        """The expressions that an expression may stand for; itself where nothing is behind it."""
+        """The value sources of an expression; the expression itself if it has no other."""
         ...
 
     def assignments(self, path: str) -> Assignments:
-        """What the variables of a file are given."""
+        """The definitions of the variables of a file."""
         ...
 
     def mutations(self, path: str) -> MutationSites:
-        """What the statements of a file do to dictionaries and lists."""
+        """The in-place updates of containers in a file."""
         ...
 
     def reaching_definitions(self, closure: Closure, *, changes: bool = True) -> Iterator[ReachingDefinition]:
-        """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
+        """The reaching definitions of a variable or an attribute, and with ``changes`` its in-place updates."""
         ...
 
     def set_attributes(self, path: str, words: Sequence[str], made: Closure | None = None) -> list[Closure]:
-        """What a file sets as attributes of these names."""
+        """The values that a file assigns to attributes of these names."""
         ...
 
     def appended_to(self, made: Closure, words: Sequence[str]) -> Iterator[Closure]:
-        """What a file adds to lists that are attributes of these names of what a call has made."""
+        """The values that a file appends to list attributes of these names, of the object that a call constructs."""
         ...
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
-        """Whether a place of a function can be reached with what a scope passes."""
+        """Whether a place of a function can be reached in an environment."""
         ...
 
     def construct(self, call: Closure, owner: str) -> Construction:
-        """The object of a class of the project that a call makes."""
+        """The object of a class of the project that a call constructs."""
         ...
 
     def list_items(self, closure: Closure) -> BoundArguments:
-        """The items of a list or tuple, those that are added later among them, as spare arguments."""
+        """The items of a list or tuple, appended ones included, as excess arguments."""
         ...
 
 
 class Environment(NamedTuple):
-    """What parameters (``path:f.<locals>.x``) are given, what their ``*`` and ``**`` parameters collect, and the class of
-    the object that ``self`` is (empty: not known).
+    """An argument environment: the values of parameters (``path:f.<locals>.x``), what ``*`` and ``**`` parameters collect,
+    and the class of ``self`` (empty if unknown).
     """
 
     arguments: Mapping[str, tuple[Closure, ...]] = {}
@@ -96,7 +96,7 @@ class Environment(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """An expression of a file in a scope."""
+    """A closure: an expression of a file and the environment in which it is evaluated."""
 
     path: str
     value: Expression
@@ -104,9 +104,9 @@ class Closure(NamedTuple):
 
 
 class BoundArguments(NamedTuple):
-    """What a call passes, or a dictionary holds: by name, and by position beyond the parameters that have names.
+    """The arguments of a call, or the entries of a dictionary: by name, and positional ones in excess of the parameters.
 
-    Where several values are possible all are given. ``complete`` is false where there may be more that is not known.
+    A name has all values that are possible. ``complete`` is false if there may be arguments that are not known.
     """
 
     named: Mapping[str, tuple[Closure, ...]] = {}
@@ -118,19 +118,19 @@ UNKNOWN_ARGUMENTS = BoundArguments(complete=False)
 
 
 def override(one: BoundArguments, other: BoundArguments) -> BoundArguments:
-    """Both, where the second's values replace those of the first."""
+    """Both together; the second's values override those of the first."""
     return BoundArguments({**one.named, **other.named}, one.excess + other.excess, one.complete and other.complete)
 
 
 def join_arguments(one: BoundArguments, other: BoundArguments) -> BoundArguments:
-    """One of two."""
+    """The join: one or the other."""
     words = dict.fromkeys((*one.named, *other.named))
     given = {word: distinct((*one.named.get(word, ()), *other.named.get(word, ()))) for word in words}
     return BoundArguments(given, one.excess or other.excess, one.complete and other.complete)
 
 
 def distinct(values: Iterable[Closure]) -> tuple[Closure, ...]:
-    """The values without repetitions, by identity: expressions are records that stay as long as the facts."""
+    """The values without repetitions, by identity: the nodes of a syntax tree live as long as the tree."""
     return tuple({(each.path, id(each.value), id(each.environment)): each for each in values}.values())
 
 
@@ -138,29 +138,29 @@ _Numbers: TypeAlias = dict[int, int]
 
 
 class HashConsing:
-    """Numbers of scopes, one for all that say the same."""
+    """Hash-consing of environments: equal ones get the same number."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        # One scope of each number: what is in it stays, so that nothing else gets its identity.
-        self._kept: list[Environment] = []
+        # One environment for each number: it keeps the identities in its key alive.
+        self._alive: list[Environment] = []
 
     def number(self, environment: Environment) -> int:
-        """The number of a scope."""
+        """The number of an environment."""
         return self._number(environment, {})
 
     def _number(self, environment: Environment, known: _Numbers) -> int:
-        """``known`` are the numbers of those inside the same one: many values have one scope."""
+        """``known`` caches the numbers of nested environments: many values share one."""
         if (number := known.get(id(environment))) is not None:
             return number
         star_arguments = frozenset(
             (name, self._values(each.named, known), self._places(each.excess, known), each.complete)
             for name, each in environment.star_arguments.items()
         )
-        says = environment.receiver_class, self._values(environment.arguments, known), star_arguments
-        number = known[id(environment)] = self._numbers.setdefault(says, len(self._kept))
-        if number == len(self._kept):
-            self._kept.append(environment)
+        key = environment.receiver_class, self._values(environment.arguments, known), star_arguments
+        number = known[id(environment)] = self._numbers.setdefault(key, len(self._alive))
+        if number == len(self._alive):
+            self._alive.append(environment)
         return number
 
     def _values(self, given: Mapping[str, tuple[Closure, ...]], known: _Numbers) -> Hashable:
@@ -171,21 +171,23 @@ class HashConsing:
 
 
 def _identity(each: Closure) -> Hashable:
-    """References are made up for questions, so they are known by what they say; other expressions stay."""
+    """References are also made up for questions, so they are compared by value; other nodes by identity."""
     value = each.value
     return (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
 
 
 class ContextInsensitivity:
-    """Places of a project that stand for the same in all scopes of which a key says the same."""
+    """Which places are context-insensitive: they mean the same in all environments with the same key."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
-        # By the files and starts of functions.
+        # By file and start of the function.
         self._own: dict[tuple[str, int], bool] = {}
 
     def is_one(self, place: Closure) -> bool:
-        """Whether a place is one: the functions around it are given nothing by its scope, and do not name their object."""
+        """Whether a place is context-insensitive: its environment binds nothing of the enclosing functions, and they do not read
+        their receiver.
+        """
         functions = self._project.files[place.path].functions
         around = [each for each in functions if each.start <= place.value.start < each.end]
         return not any(
@@ -200,8 +202,8 @@ class ContextInsensitivity:
 
 
 def context_insensitive_key(place: Closure) -> Hashable:
-    """What tells such a place from others: the class of the object decides which methods run, and the files that make it
-    may set attributes from outside.
+    """The key of a context-insensitive place: the class of the receiver decides which methods run, and the files that
+    construct it may set its attributes.
     """
     given = place.environment.arguments
     makers = frozenset(each.path for values in given.values() for each in values)
@@ -214,7 +216,7 @@ def _binds_any(path: str, function: Function, environment: Environment) -> bool:
 
 
 def _reads_receiver(function: Function) -> bool:
-    """Whether a method names its first parameter, or what it inherits."""
+    """Whether a method reads its first parameter or ``super()``."""
     if not function.owner or not function.params:
         return False
     first = f"{function.name}.<locals>.{function.params[0].name}"

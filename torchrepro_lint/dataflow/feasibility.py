@@ -39,16 +39,16 @@ _CHOOSING = frozenset({"if", "and", "or"})
 def infeasible_ranges(
     sources: ValueSources, path: str, body: tuple[Statement, ...], environment: Environment
 ) -> tuple[tuple[int, int], ...]:
-    """The ranges of a function's text that do not run in a scope. Only tests of parameters count that it has not assigned
-    before, and of attributes of the scope's object.
+    """The ranges of a function's text that are infeasible in an environment. Only tests of parameters that are not rebound before, and
+    of attributes of the receiver, are evaluated.
     """
-    look = _BranchPruning(sources, path, environment)
-    look.ends(body)
-    return tuple(look.found)
+    pruning = _BranchPruning(sources, path, environment)
+    pruning.ends(body)
+    return tuple(pruning.found)
 
 
 def evaluate_test(sources: ValueSources, path: str, test: Expression, environment: Environment) -> bool | None:
-    """What a test gives in a scope; None where that is not known."""
+    """The truth value of a test in an environment; None if unknown."""
     match test:
         case Operation(op="not", operands=(inner,)):
             answer = evaluate_test(sources, path, inner, environment)
@@ -74,7 +74,7 @@ class _BranchPruning:
         self.found: list[tuple[int, int]] = []
 
     def ends(self, body: tuple[Statement, ...]) -> bool:
-        """Note what does not run, and whether the function is surely left in this body."""
+        """Collect what does not run; return whether every path through this body leaves the function."""
         for statement in body:
             self._choose(statement)
             if self._leaves(statement):
@@ -99,7 +99,7 @@ class _BranchPruning:
         return False
 
     def _choose(self, statement: Statement) -> None:
-        """Note what is not evaluated of ``one if test else other``, and after what decides an ``and`` or ``or``."""
+        """Collect the operands that are not evaluated, of ``one if test else other`` and after a short circuit."""
         for choice in _conditional_operations(self._sources, statement):
             operands = choice.operands
             if choice.op == "if":
@@ -122,7 +122,7 @@ class _BranchPruning:
 
 
 def runs_always(sources: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
-    """Whether a place of a function is in no branch and after nothing that may leave the function: it runs in any scope."""
+    """Whether a place runs in every environment: it is in no branch, and nothing before it may leave the function."""
     key = (id(body), offset)
     if key not in sources.certain:
         sources.certain[key] = _runs_always(sources, body, offset)
@@ -147,7 +147,7 @@ def _may_leave(statement: Statement) -> bool:
 
 
 def _conditional_operations(sources: ValueSources, statement: Statement) -> tuple[Operation, ...]:
-    """What of a statement may evaluate its first operand alone, or leave out one of the others."""
+    """The operations of a statement that may not evaluate all their operands."""
     found = sources.choices.get(id(statement))
     if found is None:
         found = sources.choices[id(statement)] = tuple(
@@ -160,7 +160,7 @@ def _conditional_operations(sources: ValueSources, statement: Statement) -> tupl
 
 
 def _values(sources: ValueSources, path: str, operand: Expression, environment: Environment) -> list[object]:
-    """The literals that an operand may be; none where it may be something else."""
+    """The constants that an operand may be; none if it may be something else."""
     match operand:
         case Constant(value=value):
             return [value]
@@ -190,8 +190,8 @@ def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Envi
 
 
 def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
-    """Whether a statement may have bound its variables where a reference is read: it stands above it, or in a loop around both. What
-    is assigned is worked out first.
+    """Whether a statement may rebind a variable before it is read: it stands above the read, or in a loop around both. The
+    right side of an assignment is read before it binds.
     """
     if (statement.end if isinstance(statement, Assign) else statement.start) <= ref.start:
         return True
@@ -206,8 +206,8 @@ def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, r
 def is_set_from_outside(
     sources: ValueSources, path: str, word: str, environment: Environment, others: Iterable[str] = ()
 ) -> bool:
-    """Whether the file of a class, or one that makes its objects, sets an attribute of some object: ``rows.train = True``;
-    ``others`` are looked into, too.
+    """Whether a file assigns the attribute from outside, ``rows.train = True``: the file of the class, those that construct
+    its objects, or one of ``others``.
     """
     makers = {each.path for given in environment.arguments.values() for each in given}
     return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
@@ -236,14 +236,14 @@ _EXCLUDES_ONE = {("!=", 1), (">", 1), (">=", 2)}
 
 
 def is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
-    """Whether a read of a variable is that of ``len(x)``."""
+    """Whether a read of a variable is the ``x`` of ``len(x)``."""
     spot = spots.of(ref)
     call = spot.parent if spot is not None else None
     return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
 def implies_one_element(spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition) -> bool:
-    """Whether the ``len(x)`` of a variable is asked to be 1, or the like, in a place that rules out more elements ``here``."""
+    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``."""
     outer = spots.of(asked.parent) if asked.parent is not None else None
     if outer is None:
         return False
@@ -266,7 +266,7 @@ def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
 
 
 def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether whatever comes after a block has not been in it."""
+    """Whether every path through a block leaves it by a jump."""
     match body[-1:]:
         case (SimpleStatement(kind="raise" | "return" | "continue" | "break"),):
             return True
@@ -282,7 +282,7 @@ def _is_in_block(here: ExpressionPosition, tested: If, number: int) -> bool:
 
 
 def implies_not_none(guard: Guard, value: Expression | None) -> bool:
-    """Whether a test around rules out that a value is None: ``if seed is not None``, ``if seed``."""
+    """Whether a path condition implies that a value is not None: ``if seed is not None``, ``if seed``."""
     match guard.kind, guard.value:
         case "if", Operation(op="and", operands=operands):
             return any(implies_not_none(guard._replace(value=each), value) for each in operands)
@@ -299,7 +299,7 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
 
 
 def implies_falsy(guard: Guard, value: Expression | None) -> bool:
-    """Whether a test around lets come only what is not true: ``if not shuffle``, and the ``else`` of ``if shuffle``."""
+    """Whether a path condition implies that a value is falsy: ``if not shuffle``, and the ``else`` of ``if shuffle``."""
     match guard.kind, guard.value:
         case "if", Operation(op="not", operands=(tested,)):
             return _is_same(tested, value)

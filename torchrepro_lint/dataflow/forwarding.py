@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 
 
-# So many calls are looked at.
+# If there are more calls than this, their arguments stay unknown.
 _MOST_CALLS = 100
 _POSITIONAL = ("", "/")
 
 
 def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[str]:
-    """The keywords that a call can not be given by ``**options``: the other parameters of the function that has it for
-    its own. Nothing where the function does more with it than to hand it on.
+    """The keywords that a call cannot get through ``**options``: the other parameters of the function whose ``**options`` they
+    are. Empty if the function does more with them than forward them.
     """
     double = next((arg.value for arg in site.call.args if arg.star == "**"), None)
     functions = project.resolver.functions(site.function)
@@ -43,10 +43,10 @@ def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[s
 
 
 def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call]:
-    """The call as all calls of its function in the project make it: with the values that those pass on by stars.
+    """The call once for each call of its function, with the arguments that this call forwards through stars.
 
-    So, too, where a constructor keeps them as attributes of ``self``. Values that are not written out are not known.
-    Nothing where a star may hold something else.
+    A constructor may store them as attributes of ``self``. Arguments that are no literals become unknown. Empty if a star
+    may hold something else.
     """
     path = path_of(site.function)
     star_arguments = {arg.star: arg.value for arg in site.call.args if arg.star}
@@ -80,7 +80,7 @@ def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Fu
 
 
 def _with_arguments_of(call: Call, function: Function, outer: Call) -> Call:
-    """A call with what its function is given by another one instead of the stars."""
+    """The call, its stars replaced by the arguments that ``outer`` passes to the function around it."""
     named = {param.name for param in function.params if not param.kind.startswith("*")}
     plain = [arg for arg in outer.args if arg.keyword is None and not arg.star]
     taken = sum(1 for param in function.params if param.kind in _POSITIONAL) - bool(function.owner)
@@ -98,15 +98,15 @@ def _as_seen_from(arg: Arg, call: Call) -> Arg:
 
 
 def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
-    """The references to a variable, but for those that a call is given by ``**``."""
+    """The references to a variable, except those that a call receives through ``**``."""
     inside = [each for one in statements(function.body) for value in expressions(one) for each in subexpressions(value)]
-    handed_on = {id(arg.value) for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
+    forwarded = {id(arg.value) for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
     yield from (
-        each for each in inside if isinstance(each, Ref) and variable in each.roots and id(each) not in handed_on
+        each for each in inside if isinstance(each, Ref) and variable in each.roots and id(each) not in forwarded
     )
 
 
-# Variables with several values each multiply; beyond these counts an argument stays unknown.
+# Alternatives multiply over variables; beyond these counts an argument stays unknown.
 _MOST_VARIABLES = 3
 _MOST_VALUES = 12
 _DEPTH = 4
@@ -115,7 +115,7 @@ _DEPTH = 4
 def alternative_arguments(
     project: ValueFlow, path: str, spelling: Signature, site: CallSite, subjects: Collection[str]
 ) -> Iterator[ArgumentReader]:
-    """The ways to read a call's arguments: one for each value that those among ``subjects`` may have."""
+    """The alternative arguments of a call: one reading for each combination of values of the arguments ``subjects``."""
     own = keywords_not_forwarded(project, site)
     for call in with_forwarded_arguments(project, site) or _with_keywords_expanded(project, path, site.call):
         read = _without(own, argument_reader(spelling, call))
@@ -130,12 +130,12 @@ def alternative_arguments(
 
 
 def _without(own: frozenset[str], read: ArgumentReader) -> ArgumentReader:
-    """The arguments, those of these words left out where only a star could give them."""
+    """The arguments without those of these names that only a star could pass."""
     return (lambda word: None if word in own and is_unknown_argument(read(word)) else read(word)) if own else read
 
 
 def _with_keywords_expanded(project: ValueFlow, path: str, call: Call) -> Iterator[Call]:
-    """A call with the keywords that ``**options`` stands for: one for each dictionary, where all are literal."""
+    """The call with ``**options`` expanded: once for each dictionary it may be, if all are displays."""
     double = next((arg for arg in call.args if arg.star == "**"), None)
     dicts = [] if double is None else [_items(each) for _, each in project.values(path, double.value)]
     if double is None or not dicts or None in dicts:
@@ -147,7 +147,7 @@ def _with_keywords_expanded(project: ValueFlow, path: str, call: Call) -> Iterat
 
 
 def _items(display: Expression) -> list[tuple[str, Expression]] | None:
-    """The items of a dictionary whose keys are all words, ``{"mode": mode}`` or ``dict(mode=mode)``; else None."""
+    """The items of a dictionary whose keys are all literal, ``{"mode": mode}`` or ``dict(mode=mode)``; else None."""
     match display:
         case Display(kind="dict", items=items):
             pairs = list(zip(items[::2], items[1::2], strict=True))
@@ -159,9 +159,9 @@ def _items(display: Expression) -> list[tuple[str, Expression]] | None:
 
 
 def _alternative_values(project: ValueFlow, path: str, site: CallSite, value: Expression | None) -> list[Expression]:
-    """The values that an argument may have: those that a test around the call admits, else all that are assigned.
+    """The values that an argument may have: those that a path condition admits, else all that are assigned.
 
-    None for what is written out. The default of a parameter counts where a call passes what is not known.
+    Empty for a literal. The default of a parameter counts if a call passes something unknown.
     """
     if not isinstance(value, Ref | Operation) or (isinstance(value, Ref) and not value.roots):
         return []
@@ -178,7 +178,7 @@ def _alternative_values(project: ValueFlow, path: str, site: CallSite, value: Ex
 
 
 def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) -> Iterator[Expression]:
-    """The values of variables and of conditional expressions, each branch of them."""
+    """The values of variables, and of both branches of conditional expressions."""
     resolver = project.resolver
     for file, each in project.values(path, value):
         match each:
@@ -193,7 +193,7 @@ def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) ->
 
 
 def _default_of_lookup(value: Expression) -> Expression | None:
-    """What a table gives for a key that it does not have: ``options.pop("mode", "bilinear")``."""
+    """The default of a lookup: ``options.pop("mode", "bilinear")``."""
     match value:
         case Call(
             func=Ref(path=(*_, "get" | "pop")) | Attribute(name="get" | "pop"), args=(_, Arg(star="", value=given))
@@ -203,7 +203,7 @@ def _default_of_lookup(value: Expression) -> Expression | None:
 
 
 def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | None:
-    """The constant that inference finds a value to be, a display as it stands; None where it finds none."""
+    """The constant that type inference finds for a value, a display unchanged; None if there is none."""
     if isinstance(value, Constant | Display):
         return value
     known = type_inference(project).of(path, value).value
@@ -211,7 +211,7 @@ def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | N
 
 
 def _values_admitted(test: Expression, value: Ref) -> Iterator[Expression]:
-    """``mode == "nearest"`` and ``mode in ("nearest", "area")`` say what ``mode`` is."""
+    """The constants that a test admits: ``mode == "nearest"``, ``mode in ("nearest", "area")``."""
     match test:
         case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), Constant() as constant)):
             yield constant

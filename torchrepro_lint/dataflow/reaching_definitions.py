@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def attribute_values(sources: ValueSources, owner: str, word: str, environment: Environment) -> Iterator[Closure]:
-    """What an attribute of an object is given: in the methods of its classes, in their bodies, as a dataclass's field.
+    """The values of an attribute of an object: assigned in methods, in the class body, or as a dataclass field.
 
-    A property is what it returns.
+    A property has the values that it returns.
     """
     resolver = sources.project.resolver
     for each in resolver.ancestry(owner):
@@ -66,7 +66,7 @@ def _property(sources: ValueSources, name: str) -> Iterator[Expression]:
 def reaching_definitions(
     sources: ValueSources, closure: Closure, *, changes: bool = True
 ) -> Iterator[ReachingDefinition]:
-    """The steps in the order in which they happen, as far as that can be told."""
+    """The reaching definitions of a variable or attribute, in execution order as far as it is known."""
     ref = closure.value
     assert isinstance(ref, Ref)
     if len(ref.path) == 1:
@@ -98,15 +98,15 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
         steps.setdefault(id(one.statement), []).append(ReachingDefinition(path, False, None, one.change))
     for ran in preceding_statements(home.body, closure.value.start) if steps else ():
         here = steps.get(id(ran.statement))
-        # Whether a statement runs in the scope is asked of few: it is the dearest of all.
+        # Feasibility is the most expensive question, so it is asked last.
         if here and (
             not isinstance(home, Function) or sources.is_feasible(path, home, ran.statement.start, closure.environment)
         ):
-            yield from (step._replace(certain=ran.certain) for step in here)
+            yield from (step._replace(certain=ran.dominates) for step in here)
 
 
 def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterator[ReachingDefinition]:
-    """What a parameter is given: by the call that the scope is of, else by all calls of the project."""
+    """The arguments of a parameter: from the environment, else from all calls of the project."""
     path = path_of(name)
     found = sources.project.resolver.parameter(name)
     if found is None:
@@ -123,7 +123,7 @@ def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterato
 
 
 def _of_attribute(sources: ValueSources, closure: Closure, ref: Ref, *, changes: bool) -> Iterator[ReachingDefinition]:
-    """The attribute of an object of the project, or the variable of a module."""
+    """The definitions of an attribute of an object of the project, or of a variable of a module."""
     for owner, environment in receivers(sources, closure, ref):
         for value in attribute_values(sources, owner, ref.path[0], environment):
             yield ReachingDefinition(value.path, False, value)
@@ -145,7 +145,7 @@ def _of_module(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[st
 
 
 def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tuple[str, Environment]]:
-    """The classes of the project that the object before an attribute may be of, each with what is known of the object."""
+    """The classes that the receiver of an attribute may have, each with the environment of the object."""
     resolver = sources.project.resolver
     found = sorted({name[:-2] for name in resolver.receiver(closure.path, ref) if ":" in name and name.endswith("()")})
     known = closure.environment.receiver_class
@@ -179,7 +179,9 @@ def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[st
 
 
 def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | SyntaxTree | None:
-    """What the body is of in which both a variable is bound and a place lies, so that their order can be told; None for closures."""
+    """The function or file whose body both binds a variable and contains a place, so that their order is known; None if the
+    place is in a nested function.
+    """
     around = [each for each in facts.functions if each.start <= offset < each.end]
     inner = min(around, key=lambda each: each.end - each.start, default=None)
     if "<comp>" in name or "<locals>" not in name:
@@ -190,12 +192,12 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
-# Lists may hold lists so deep.
+# Nested lists are read to this depth.
 _DEEPEST = 10
 
 
 def list_items(sources: ValueSources, closure: Closure, depth: int = 0) -> BoundArguments:
-    """The items of a list or tuple, those that are added later among them, as spare arguments."""
+    """The items of a list or tuple, appended ones included, as excess arguments."""
     if depth > _DEEPEST:
         return UNKNOWN_ARGUMENTS
     match closure.value:
@@ -229,7 +231,7 @@ def is_list(sources: ValueSources, closure: Closure) -> bool:
 
 
 def appended_items(step: ReachingDefinition, closure: Closure) -> Iterator[Closure]:
-    """What a step adds to a list, as a display of its own."""
+    """The item that an update appends to a list, as a display of its own."""
     change = step.change
     if change is not None and change.kind in ("add", "join") and change.value is not None:
         value = change.value
@@ -268,5 +270,7 @@ def _of_display(
 
 
 def _concatenated(parts: Iterable[BoundArguments]) -> BoundArguments:
-    kept = list(parts)
-    return BoundArguments({}, tuple(item for each in kept for item in each.excess), all(each.complete for each in kept))
+    found = list(parts)
+    return BoundArguments(
+        {}, tuple(item for each in found for item in each.excess), all(each.complete for each in found)
+    )

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 class AttributeReads:
-    """The reads of attributes in a project; a file is gone through when its summary has the word."""
+    """An inverted index of attribute reads; a file is searched if its summary contains the name."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._known: dict[str, list[tuple[str, Expression, int]]] = {}
 
     def having(self, word: str) -> list[tuple[str, Expression, int]]:
-        """All reads of an attribute by its word: file, expression, and the place of the word in a reference's path."""
+        """All reads of an attribute name: file, expression, and the position of the name in a reference's path."""
         if word not in self._known:
             modules = self._project.resolver.modules
             self._known[word] = [
@@ -59,7 +59,7 @@ class AttributeReads:
         return self._known[word]
 
     def _by_word(self, path: str) -> dict[str, tuple[Ref | Attribute, ...]]:
-        """The reads of attributes in a file by their words, each once for a word."""
+        """The attribute reads of a file by name, each once for a name."""
         found: dict[str, list[Ref | Attribute]] = {}
         for each in attributes_read(self._project.files[path]):
             for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
@@ -68,12 +68,12 @@ class AttributeReads:
 
 
 def may_read(summary: ModuleSummary, word: str) -> bool:
-    """Whether a file may read an attribute by that word, be it to call it, or to read another from it."""
+    """Whether a file may read an attribute of this name."""
     return any(has_word(words, word) for words in (summary.values, summary.inner, summary.calls))
 
 
 def attributes_read(facts: SyntaxTree) -> list[Ref | Attribute]:
-    """All references with attributes, and attributes of what is no name, but for those that a statement assigns to as such."""
+    """All reads of attributes, of names and of other expressions; assignment targets are left out."""
     found: list[Ref | Attribute] = []
     for body in (facts.body, *(each.body for each in facts.functions)):
         _in_body(body, found)
@@ -109,12 +109,12 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
         _in_expression(part, found)
 
 
-# The spots of so many files are kept: those of a thousand take as much memory as their facts.
+# The use-def indexes of so many files are kept: a thousand of them take as much memory as the syntax trees.
 _MOST_FILES = 8
 
 
 class DefUse:
-    """Answers for all files of a project; the spots of a file are worked out when they are asked for."""
+    """Forward def-use over all files of a project; the use-def index of a file is built on demand."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
@@ -127,11 +127,11 @@ class DefUse:
         return self._names.modules.summary(path)
 
     def facts(self, path: str) -> SyntaxTree:
-        """The facts of a file."""
+        """The syntax tree of a file."""
         return self._names.modules.files[path]
 
     def spots(self, path: str) -> UseDefIndex:
-        """The spots of a file. What was asked for longest ago is worked out again."""
+        """The use-def index of a file; least recently used ones are dropped."""
         found = self._spots.pop(path, None)
         if found is None:
             found = UseDefIndex(self._names.modules.files[path])
@@ -143,9 +143,9 @@ class DefUse:
     def of_variable(
         self, path: str, ref: Ref, defined: ExpressionPosition, after: int, but: frozenset[str] = frozenset()
     ) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
-        """The reads that a value assigned to ``ref`` before ``after`` may reach: file, reference, further attributes.
+        """The reads that a definition of ``ref`` before ``after`` may reach: file, reference, further attributes.
 
-        In the same file those are left out that only call one of its methods ``but``.
+        Reads in the same file that only call one of the methods ``but`` are left out.
         """
         for root in ref.roots:
             for found in self.reaching(path, root, ref.path, defined, after, but):
@@ -167,7 +167,7 @@ class DefUse:
         after: int,
         but: frozenset[str] = frozenset(),
     ) -> Iterator[Ref]:
-        """The reads in the same file of a variable, or of an attribute of one, but for calls of its methods ``but``."""
+        """The reads of a variable or its attribute in the same file that a definition reaches, except calls of the methods ``but``."""
         spots = self.spots(path)
         resets = spots.kills(root, words)
         for ref in spots.uses_matching(root, (words, but), partial(_is_more_than_call, spots, words, but)):
@@ -178,7 +178,7 @@ class DefUse:
                 yield ref
 
     def stays(self, path: str, ref: Ref, defined: ExpressionPosition, after: int) -> bool:
-        """Whether what is assigned to ``ref`` is still there when the function, or the module, has run to its end."""
+        """Whether a definition of ``ref`` reaches the end of the function or module."""
         around = {block.key for block in defined.blocks}
         return not any(
             each.at >= after and each.function == defined.function and each.blocks[-1].key in around
@@ -187,14 +187,14 @@ class DefUse:
         )
 
     def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
-        """The reads of what is passed for a parameter."""
+        """The reads of a parameter's value."""
         root = f"{function.name}.<locals>.{word}"
         defined = ExpressionPosition(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
         for ref in self.reaching(path, root, (), defined, function.start):
             yield path, ref, ref.path
 
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
-        """The reads of an attribute of the objects of a class, by ``self`` and by whatever else is known to be one."""
+        """The reads of an attribute of a class's objects, through ``self`` and through other references."""
         classes = {owner, *self._names.subclasses(owner)}
         classes.update(each for each in self._names.ancestry(owner) if ":" in each)
         for path, expression, at in self._attributes.having(word):
@@ -220,7 +220,7 @@ class DefUse:
         yield from self._from_outside(f"{path}{function}", path)
 
     def single(self, path: str, ref: Ref) -> bool:
-        """Whether the function around makes sure that a variable holds one element, which then is no choice."""
+        """Whether the function around ensures that a variable holds one element."""
         spots = self.spots(path)
         here = spots.of(ref)
         return here is not None and any(
@@ -233,7 +233,7 @@ class DefUse:
         )
 
     def is_sorted_anywhere(self, owner: str, word: str) -> bool:
-        """Whether a method of a class sorts the list that an attribute holds, or gives the attribute a sorted one."""
+        """Whether a method of a class sorts the list in an attribute, or assigns a sorted one."""
         for path, expression, rest in self.of_attribute(owner, word):
             spot = self.spots(path).of(expression)
             if spot is None:
@@ -247,7 +247,7 @@ class DefUse:
         return False
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
-        """The reads of a module's variable in other files, imported by name or as an attribute of the module."""
+        """The reads of a module's variable in other files, by import or as an attribute of the module."""
         for path, root in self._importers.get(target, ()):
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
@@ -259,7 +259,7 @@ class DefUse:
 
     @cached_property
     def _importers(self) -> dict[str, list[tuple[str, str]]]:
-        """For each name of the project the imported names of other files that stand for it."""
+        """For each name of the project, the files that import it and under which name."""
         found: dict[str, list[tuple[str, str]]] = {}
         for path in sorted(self._names.modules.files):
             for root in self._roots(path):
@@ -270,13 +270,13 @@ class DefUse:
         return found
 
     def _roots(self, path: str) -> Iterator[str]:
-        """What references may start from that other files define, sorted: what is imported, by a star the words themselves."""
+        """The names of a file that other files may define, sorted: imported ones, and after a star import all."""
         summary = self.summary(path)
         yield from self.spots(path).roots() if summary.stars else summary.imports
 
 
 def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
-    """Whether a read of an attribute, ``words``, is more than a call of one of its methods ``but``."""
+    """Whether a read of the attribute ``words`` is more than a call of one of its methods ``but``."""
     if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
         return True
     spot = spots.of(ref)
@@ -289,11 +289,11 @@ def _assigns(spot: ExpressionPosition, word: str) -> bool:
 
 
 def _reaches(defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]) -> bool:
-    """Whether a value that is there after ``after`` is still there where it is read."""
+    """Whether a definition in effect at ``after`` reaches a read: no reset kills it on the way."""
     later = [each for each in resets if each.at >= after and each.function == defined.function]
     around = {block.key for block in defined.blocks}
     if defined.function != read.function:
-        # A function that is defined inside sees what is left in the end.
+        # A nested function sees the definition that reaches the end.
         return not any(each.blocks[-1].key in around for each in later)
     there = {block.key for block in read.blocks}
     if (
@@ -310,12 +310,12 @@ def _reaches(defined: ExpressionPosition, after: int, read: ExpressionPosition, 
 
 
 def _is_in_effect(reset: Kill, at: int) -> bool:
-    """Whether a reset has happened where something is read: what an assignment reads is read before."""
+    """Whether a reset is in effect at a read: an assignment reads its right side before it binds."""
     return reset.at <= at and (isinstance(reset.statement, (Loop, With)) or reset.statement.end <= at)
 
 
 def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> bool:
-    """Whether the read stands in another branch, or behind a block that the value cannot leave."""
+    """Whether the read is in another branch, or behind a block that the definition cannot leave."""
     there = {block.key for block in read.blocks}
     loop = None
     for block in defined.blocks:
@@ -333,7 +333,7 @@ def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> 
 def _reaches_next_round(
     loop: Block, defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]
 ) -> bool:
-    """Whether the value reaches a read earlier in a loop by another round."""
+    """Whether the definition reaches an earlier read of the loop in the next round."""
     assert loop.owner is not None
     start = loop.owner.start
     inside = [each for each in resets if start <= each.at <= loop.end and each.function == defined.function]

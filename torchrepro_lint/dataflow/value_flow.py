@@ -25,7 +25,7 @@ def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:
 
 
 def has_device_context(project: ProgramIndex) -> bool:
-    """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
+    """Whether the project enters a device as a context: calls inside it make their tensors there."""
     modules = project.resolver.modules
     modules.reads.record_word("entered", "")
     return any(
@@ -46,7 +46,7 @@ _NO_GRADIENT = frozenset(
 
 
 def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
-    """What a context manager or decorator does to gradients: ``off``, ``on``, or nothing."""
+    """The gradient mode that a context manager or decorator sets: ``off``, ``on``, or empty for neither."""
     called = value.func if isinstance(value, Call) else value
     argument = value.args[0].value if isinstance(value, Call) and value.args else None
     switched = argument.value if isinstance(argument, Constant) else None
@@ -64,7 +64,7 @@ def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
 
 
 def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
-    """Whether a function of the project is a decorator that returns ``torch.no_grad()(function)``, from within too."""
+    """Whether a function is a decorator that returns ``torch.no_grad()(function)``, possibly from a nested one."""
     path, _, own = split_name(name)
     if not project.resolver.functions(name):
         return False
@@ -87,23 +87,23 @@ def _applies_mode(project: ProgramIndex, path: str, value: Expression) -> bool:
 
 
 class ValueFlow(ProgramIndex):
-    """A project whose values are known: what type inference and the taint of orders are worked out from.
+    """A project with data flow, on which type inference and taint analysis are built.
 
-    It promises the same answers whoever asks first, and nothing of runs.
+    Answers do not depend on the order of questions, nor on traces.
     """
 
     @cached_property
     def value_sources(self) -> ValueSourceAnalysis:
-        """What the expressions of the project stand for."""
+        """The value sources of the project's expressions."""
         return ValueSourceAnalysis(self)
 
     @cached_property
     def uses(self) -> DefUse:
-        """Where the values of the project go."""
+        """The forward def-use of the project."""
         return DefUse(self)
 
     def environments_of(self, function: str) -> Iterator[Environment]:
-        """What each call of a function passes for its parameters."""
+        """The argument environment of each call of a function."""
         for definition in self.resolver.functions(function):
             for path, call in self.resolver.call_graph.of(function, definition):
                 skip = self.resolver.call_graph.is_bound(path, call.func, definition)
@@ -113,5 +113,5 @@ class ValueFlow(ProgramIndex):
 
     @property
     def has_device_context(self) -> bool:
-        """Whether a ``with`` of the project stands on a device: what is called inside it makes its tensors there."""
+        """Whether the project enters a device as a context: calls inside it make their tensors there."""
         return self.of_all("enters device", lambda: has_device_context(self))

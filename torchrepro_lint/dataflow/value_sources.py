@@ -41,19 +41,20 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
-# Questions may lead to others so deep, and to so many steps; what is left stands for itself.
+# Limits of nested questions and of steps; what is left then stands for itself.
 _DEEPEST = 10
 _MOST_STEPS = 1000
-# So many dictionaries are looked into for one question: one that is filled from others in a loop leads back to itself by ever more ways.
+# So many dictionaries are read for one question: a dictionary that a loop fills from others reaches itself on ever more
+# paths.
 _MOST_DICTIONARIES = 500
 
 
-# The ranges of functions that do not run in scopes, with the scopes, so that no other gets the identity of one meanwhile.
+# The infeasible ranges by environment; the environment is stored with them, which keeps its identity alive.
 _InfeasibleRanges: TypeAlias = dict[tuple[str, int, int], tuple[Environment, tuple[tuple[int, int], ...]]]
 
 
 class ValueSourceAnalysis:
-    """Answers for all expressions of a project."""
+    """Backward value analysis over all expressions of a project."""
 
     def __init__(self, project: ProgramIndex) -> None:
         self.project = project
@@ -62,25 +63,25 @@ class ValueSourceAnalysis:
         self._mutations: dict[str, MutationSites] = {}
         self._known: dict[tuple[object, ...], tuple[Closure, tuple[Closure, ...]]] = {}
         self._idle: _InfeasibleRanges = {}
-        # The same, of what is not asked in the midst of something else: that is always answered in full.
+        # The same for questions that are not nested: these are always answered in full.
         self._settled: _InfeasibleRanges = {}
-        # For ``branches``: by their identities, the places of bodies that run in any case, and the choices in statements.
+        # Caches of the feasibility module, by identity: places that always run, and conditional operations of statements.
         self.certain: dict[tuple[int, int], bool] = {}
         self.choices: dict[int, tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
-        # How many dictionaries may be looked into for what is asked.
+        # The budget of dictionaries for the current question.
         self.dictionaries = Budget(_MOST_DICTIONARIES)
 
     def assignments(self, path: str) -> Assignments:
-        """What the variables of a file are given."""
+        """The definitions of the variables of a file."""
         if path not in self._assignments:
             self._assignments[path] = assignments(self.project.files[path])
         return self._assignments[path]
 
     def set_attributes(self, path: str, words: Sequence[str], made: Closure | None = None) -> list[Closure]:
-        """What a file sets as attributes of these names, of objects other than ``self``; with ``made``, a call, not those
-        of what other calls are known to have made.
+        """The values that a file assigns to attributes of these names, of objects other than ``self``. With ``made``, a
+        constructor call, objects known to come from other calls are left out.
         """
         if path not in self._attributes:
             self._attributes[path] = tuple(attribute_stores(self.project.files[path]))
@@ -88,7 +89,7 @@ class ValueSourceAnalysis:
         return [Closure(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
 
     def appended_to(self, made: Closure, words: Sequence[str]) -> Iterator[Closure]:
-        """What a file adds to lists that are attributes of these names of what a call has made: an item, or a list of them."""
+        """The items, or lists of items, that a file appends to list attributes of the object that ``made`` constructs."""
         for (root, words_read), changes in self.mutations(made.path).items():
             if words_read[-1:] and words_read[-1] in words and not root.endswith(".self"):
                 for each in changes:
@@ -97,7 +98,7 @@ class ValueSourceAnalysis:
                         yield from () if each.change.value is None else (Closure(made.path, each.change.value),)
 
     def _may_be(self, path: str, target: Ref, made: Closure) -> bool:
-        """Whether an attribute may be of what a call has made."""
+        """Whether the target may be an attribute of the object that ``made`` constructs."""
         objects = self.of(Closure(path, target._replace(path=target.path[:-1])))
         return any(
             not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)
@@ -105,17 +106,17 @@ class ValueSourceAnalysis:
         )
 
     def mutations(self, path: str) -> MutationSites:
-        """What the statements of a file do to dictionaries and lists."""
+        """The in-place updates of containers in a file."""
         if path not in self._mutations:
             self._mutations[path] = mutation_sites(self.project.files[path])
         return self._mutations[path]
 
     def reaching_definitions(self, closure: Closure, *, changes: bool = True) -> Iterator[ReachingDefinition]:
-        """What a variable or an attribute is given before a place, and with ``changes`` the statements that may change it."""
+        """The reaching definitions of a variable or an attribute, and with ``changes`` its in-place updates."""
         return reaching_definitions(self, closure, changes=changes)
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
-        """Whether a place of a function can be reached with what a scope passes."""
+        """Whether a place of a function can be reached in an environment."""
         if not environment.arguments:
             return True
         if runs_always(self, function.body, offset):
@@ -127,13 +128,13 @@ class ValueSourceAnalysis:
         return not any(start <= offset < end for start, end in known[key][1])
 
     def construct(self, call: Closure, owner: str) -> Construction:
-        """The object of a class of the project that a call makes."""
+        """The object of a class of the project that a call constructs."""
         return construct(self, call, owner)
 
     def of(self, closure: Closure, steps: int = _MOST_STEPS) -> tuple[Closure, ...]:
-        """The expressions that an expression may stand for; itself where nothing is behind it.
+        """The value sources of an expression; the expression itself if it has no other.
 
-        A question that leads back to itself, or takes more than so many steps, stands for itself there.
+        On a cycle, or after ``steps`` steps, what is reached stands for itself.
         """
         if not self._nesting:
             self._known.clear()
@@ -141,7 +142,7 @@ class ValueSourceAnalysis:
             self._steps = steps
         key = _key(closure)
         if key not in self._known:
-            # What is asked stays here with its answer, so that no other gets its identity meanwhile.
+            # The question is stored with its answer, which keeps its identity alive.
             self._known[key] = (closure, (closure,))
             if self._nesting < _DEEPEST and self._steps > 0:
                 self._nesting += 1
@@ -159,7 +160,7 @@ class ValueSourceAnalysis:
         while queue:
             each = queue.pop()
             self._steps -= 1
-            behind = list(self._behind(each)) if self._steps > 0 else []
+            behind = list(self._sources_of(each)) if self._steps > 0 else []
             if not behind:
                 found.append(each)
             for one in reversed(behind):
@@ -168,11 +169,11 @@ class ValueSourceAnalysis:
                     queue.append(one)
         return distinct(found)
 
-    def _behind(self, closure: Closure) -> Iterator[Closure]:
-        """What one step leads to."""
+    def _sources_of(self, closure: Closure) -> Iterator[Closure]:
+        """The sources one step back."""
         match closure.value:
             case Ref():
-                yield from self._given(closure)
+                yield from self._of_reference(closure)
             case Call():
                 yield from self._returned(closure, closure.value)
             case Operation(op="if", operands=(test, *operands)):
@@ -186,7 +187,7 @@ class ValueSourceAnalysis:
             case Subscript(value=value, indices=indices):
                 yield from self._picked(closure._replace(value=value), indices)
 
-    def _given(self, closure: Closure) -> Iterator[Closure]:
+    def _of_reference(self, closure: Closure) -> Iterator[Closure]:
         found: list[Closure] = []
         for step in reaching_definitions(self, closure):
             if isinstance(step.value, Closure):
@@ -196,7 +197,7 @@ class ValueSourceAnalysis:
         yield from found
 
     def _returned(self, closure: Closure, call: Call) -> Iterator[Closure]:
-        """What functions of the project return, with what this call passes; None where one returns nothing."""
+        """The values that functions of the project return, in the environment of this call; None if one returns nothing."""
         resolver = self.project.resolver
         for name in self.project.names(closure.path, call.func):
             if name in _COPIES and call.args:
@@ -217,13 +218,13 @@ class ValueSourceAnalysis:
                 yield from (Closure(path, each, environment) for each in kept or [Constant(call.start, call.end, None)])
 
     def _receiver(self, closure: Closure, name: str) -> str:
-        """The class of the object whose method is called."""
+        """The class of the receiver."""
         owner = self.project.resolver.owner(name)
         known = closure.environment.receiver_class
         return known if known and owner in self.project.resolver.ancestry(known) else owner
 
     def _picked(self, holder: Closure, indices: tuple[Expression, ...]) -> Iterator[Closure]:
-        """The item of a display that a literal index or key picks, or that was set under a key; any of them without."""
+        """The item under a literal index or key, of a display or set later; all items if the index is unknown."""
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
         if isinstance(key, str) and key in given:
@@ -248,12 +249,12 @@ class ValueSourceAnalysis:
                 yield from self.list_items(each).excess
 
     def list_items(self, closure: Closure) -> BoundArguments:
-        """The items of a list or tuple, those that are added later among them, as spare arguments."""
+        """The items of a list or tuple, appended ones included, as excess arguments."""
         return list_items(self, closure)
 
 
 def _key(closure: Closure) -> tuple[object, ...]:
-    """References are made up for questions, too, so they are known by what they say; other expressions stay."""
+    """References are also made up for questions, so they are compared by value; other nodes by identity."""
     value = closure.value
     what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
     return (closure.path, what, id(closure.environment))

@@ -36,7 +36,7 @@ def deterministic_mode_enabled(project: Project, function: str) -> bool:
 
 def sets_flag(project: Project, program: Program, flag: str = DETERMINISTIC) -> bool:
     """Whether a program sets a flag to anything but a constant that is off, under whatever condition."""
-    return any(not is_off(touch.value) for touch in flag_writes_in(project, program, flag))
+    return any(not is_off(effect.value) for effect in flag_writes_in(project, program, flag))
 
 
 def only_warnings_enabled(project: Project, function: str) -> bool:
@@ -58,11 +58,11 @@ def programs_reaching(project: Project, function: str) -> tuple[Program, ...]:
 
 def flag_writes_in(project: Project, program: Program, what: str) -> Iterator[StateEffect]:
     """The writes of a flag or environment variable in a program's trace, in order."""
-    return (touch for touch in project.state_effects(program) if touch.what == what)
+    return (effect for effect in project.state_effects(program) if effect.what == what)
 
 
 def _only_warns(project: Project, program: Program) -> bool:
-    on = {touch.value for touch in flag_writes_in(project, program, DETERMINISTIC) if not is_off(touch.value)}
+    on = {effect.value for effect in flag_writes_in(project, program, DETERMINISTIC) if not is_off(effect.value)}
     return on == {WARN}
 
 
@@ -78,10 +78,10 @@ def first_accelerator_computation(project: Project, program: Program) -> tuple[i
 
     A computation is a call of a module, a matrix product, a backward pass or a trainer. None where there is none.
     """
-    placed = next((touch for touch in project.state_effects(program) if touch.kind == ACCELERATOR), None)
+    placed = next((effect for effect in project.state_effects(program) if effect.kind == ACCELERATOR), None)
     if placed is None:
         return None
-    backward = {touch.order for touch in project.state_effects(program) if touch.kind == BACKWARD}
+    backward = {effect.order for effect in project.state_effects(program) if effect.kind == BACKWARD}
     for order, trace_event in enumerate(program.run.trace_events[placed.order :], placed.order):
         if trace_event.event.kind == "call" and (
             order in backward or any(_is_computation(project, name) for name in trace_event.names)
@@ -104,7 +104,7 @@ _PROCESS_STARTERS = re.compile(
     r"torch\.distributed\.(run|launcher|launch)\.\w+|accelerate\.(notebook|debug)_launcher|"
     r"lightning_fabric\.\w+launch\w*"
 )
-# Their processes are new interpreters only by these ways of starting.
+# Processes of multiprocessing are new interpreters only with these start methods.
 _START_METHOD_SETTERS = re.compile(r"(torch\.)?multiprocessing\.(set_start_method|get_context)")
 _FRESH_START_METHODS = frozenset({"spawn", "forkserver"})
 _PYTHON = re.compile(r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|mpirun|srun|horovodrun)(\.exe)?(\s.*)?")

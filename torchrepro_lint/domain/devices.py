@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
-# The number of a process, which is the number of its GPU where something is moved to it.
+# The rank of a process, which is the index of its GPU where something is moved to it.
 _RANK = re.compile(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
-# What may be asked of CUDA by a program that does not use it.
+# Functions of CUDA that a program may call without using CUDA.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
 _HARMLESS_CALLS = _HARMLESS | {"seed", "seed_all", "is_bf16_supported", "get_device_name", "get_device_capability"}
 _DEVICE_QUERIES = re.compile(r"torch\.accelerator\.(is_\w+|current_\w+|device_count|manual_seed\w*)")
-# What has an accelerator work.
+# Methods that run something on an accelerator.
 _ACCELERATOR_WORK = re.compile(
     r"accelerate\.(\w+\.)*Accelerator\(\)\.(prepare\w*|backward)|ultralytics\.\w+\(\)\.(train|val|tune)"
 )

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 
 
-# What a call may touch by what it passes, by the word and by the beginnings of names.
+# Callees whose arguments decide the effect: by method name, and by prefix.
 _DEVICE_METHODS = frozenset({"cuda", "to", "backward"})
 _EFFECT_PREFIXES = ("torch.", "os.", "builtins.setattr", "accelerate.", "ultralytics.")
-# The names of what is called, and the word by which it is.
+# The resolved names of a callee, and the word by which it is called.
 _Callee: TypeAlias = tuple[tuple[str, ...], str]
 
 
@@ -45,15 +45,15 @@ class StateEffect(NamedTuple):
     """One effect of a trace event on state: a generator (``draw``, ``seed``), a ``flag``, an environment ``variable``,
     or the device (``accelerator``: something is put there; ``backward``: a backward pass).
 
-    ``what`` names the generator family, flag or variable. ``value`` is what a flag or variable is set to: ``OPEN``
-    where it is not one constant, None where a variable is removed; ``given`` is the expression. ``label`` is the public
+    ``what`` names the generator family, flag or variable. ``value`` is what a flag or variable is set to: ``UNKNOWN_VALUE``
+    where it is not one constant, None where a variable is removed; ``expression`` is what gives it. ``label`` is the public
     name of what draws or seeds. ``order`` is the index of the event in the trace.
     """
 
     kind: str
     what: str
     value: LiteralValue
-    given: Expression | None
+    expression: Expression | None
     label: str
     trace_event: TraceEvent
     order: int
@@ -81,7 +81,7 @@ def _state_effects_of(
                 continue
         for each in flag_settings_of(names, catalogue, trace_event.path, trace_event.event, trace_event.names):
             what = VARIABLE_EFFECT if each.what.isupper() else FLAG
-            yield StateEffect(what, each.what, each.value, each.given, "", trace_event, order)
+            yield StateEffect(what, each.what, each.value, each.expression, "", trace_event, order)
         if kind == "call" and isinstance(value, Call):
             if uses_accelerator(names, trace_event.path, value, trace_event.names):
                 yield StateEffect(ACCELERATOR, "", True, None, "", trace_event, order)
@@ -120,9 +120,9 @@ def generator_effects(effects: RngEffects) -> Iterator[StateEffect]:
 _RESTORING = re.compile(
     r"(?i)_*(un|re)set|_*(disable|deactivate|undo|restore|release|teardown|turn_off|switch_off|exit)(?![a-z])"
 )
-# What sets a flag without its name standing there.
+# Callees that set a flag which they do not name.
 _INDIRECT_SETTERS = frozenset({"setattr", "flags", "set_flags", "compile", "patch"})
-# What fills the environment, or any other dictionary.
+# Callees that write to the environment, or to any other dictionary.
 _DICTIONARY_WRITERS = frozenset({"putenv", "update", "setdefault", "__setitem__"})
 
 
@@ -137,8 +137,8 @@ class FlagWrite(NamedTuple):
 
 def flag_writes(names: Names, catalogue: Catalogue, path: str) -> Iterator[FlagWrite]:
     """The flag writes of a module, function by function, without branches that constant tests rule out."""
-    facts = names.modules.files[path]
-    for name, body in (("", facts.body), *((each.name, each.body) for each in facts.functions)):
+    tree = names.modules.files[path]
+    for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
         for event in names.events.of_body(body):
             if event.value is not None and event.kind in ("call", "set", "index"):
                 found = names.names(path, _subject_of(event))

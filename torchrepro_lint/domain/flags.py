@@ -45,7 +45,7 @@ MAX_AUTOTUNE = "max-autotune"
 INDUCTOR_DETERMINISTIC = "inductor-deterministic"
 WARN = "warn"
 
-# How people write them.
+# The flags as people write them.
 FLAG_WORDS = {
     DETERMINISTIC: "deterministic algorithms",
     CUDNN_DETERMINISTIC: "cudnn.deterministic",
@@ -58,7 +58,7 @@ FLAG_WORDS = {
     "worker-seeds": "seeds of loader workers",
 }
 
-# Attributes that are flags. All that inductor times begin alike.
+# Attributes that are flags; inductor's options for timing share a prefix.
 _ATTRIBUTES = {
     "torch.backends.cudnn.deterministic": CUDNN_DETERMINISTIC,
     "torch.backends.cudnn.benchmark": CUDNN_BENCHMARK,
@@ -83,7 +83,7 @@ _DEBUG_MODES: dict[LiteralValue, LiteralValue] = {
     "error": True,
 }
 
-# What the blocks and calls of cuDNN's flags leave out is false in the one, and left alone in the other.
+# The value of omitted arguments: ``flags`` sets them to false, ``set_flags`` leaves them as they are.
 _CUDNN_FLAGS: dict[str, LiteralValue] = {
     "torch.backends.cudnn.flags": False,
     "torch.backends.cudnn.set_flags": UNKNOWN_VALUE,
@@ -92,13 +92,13 @@ _CUDNN_SIGNATURE = Signature("", ("enabled", "benchmark"), ("deterministic",))
 
 
 class FlagSetting(NamedTuple):
-    """A flag, or an environment variable (in capitals), and the value that it is set to: a constant, else ``OPEN``;
-    ``given`` is the expression, if there is one.
+    """A flag, or an environment variable (in capitals), and the value that it is set to: a constant, else ``UNKNOWN_VALUE``;
+    ``expression`` is what gives it, if there is one.
     """
 
     what: str
     value: LiteralValue
-    given: Expression | None = None
+    expression: Expression | None = None
 
 
 def is_off(value: LiteralValue) -> bool:
@@ -195,7 +195,7 @@ def dictionary_items(names: Names, path: str, expression: Expression) -> Iterato
     """The literal keys of the dictionaries that an expression may be, each with its file and value."""
     for file, value in names.values(path, expression):
         match value:
-            case Collection(kind="dict", dictionary_items=pairs):
+            case Collection(kind="dict", items=pairs):
                 for key, item in zip(pairs[::2], pairs[1::2], strict=True):
                     if isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
                         yield key.value, file, item

@@ -89,16 +89,16 @@ class ProgramEffects(Traces):
         )
         self._settings = settings
         self._catalogue = catalogue
-        self._accelerator: dict[str, bool] = {}
-        self._accelerated: dict[Entry, bool] = {}
+        self._function_names_accelerator: dict[str, bool] = {}
+        self._runs_on_accelerator: dict[Entry, bool] = {}
         self._own_effects: dict[str, RngEffects] = {}
-        self._work: dict[tuple[str, ...], WorkerTrace] = {}
-        self._placed: dict[str, tuple[FlagWrite, ...]] = {}
-        self._switching: dict[int, tuple[StateEffect, ...]] = {}
-        # Which programs reach a function, or any of a file, and from what that is known.
+        self._worker_traces: dict[tuple[str, ...], WorkerTrace] = {}
+        self._flag_writes: dict[str, tuple[FlagWrite, ...]] = {}
+        self._state_effects_by_run: dict[int, tuple[StateEffect, ...]] = {}
+        # The programs that reach a function, or any function of a file, with the dependencies of the answer.
         self._reaching: dict[str, tuple[tuple[_ProgramReference, ...], int]] = {}
 
-    def _afresh(self) -> Self:
+    def _with_tracking(self) -> Self:
         """A project on the same database without answers of its own, so that all dependencies of an answer are
         recorded.
 
@@ -136,16 +136,16 @@ class ProgramEffects(Traces):
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run any code of a file."""
-        return self._programs(self._where(f"in {path}", lambda each: path in each.paths))
+        return self._resolve_references(self._programs_where(f"in {path}", lambda each: path in each.paths))
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
-        return self._programs(self._where(function, lambda each: function in each.functions))
+        return self._resolve_references(self._programs_where(function, lambda each: function in each.functions))
 
-    def _programs(self, places: tuple[_ProgramReference, ...]) -> tuple[Program, ...]:
+    def _resolve_references(self, places: tuple[_ProgramReference, ...]) -> tuple[Program, ...]:
         return tuple(self.programs_of(each.path)[each.number] for each in places)
 
-    def _where(self, what: str, wanted: Callable[[ProgramSummary], bool]) -> tuple[_ProgramReference, ...]:
+    def _programs_where(self, what: str, wanted: Callable[[ProgramSummary], bool]) -> tuple[_ProgramReference, ...]:
         """The programs whose summary satisfies a predicate; programs of other entry points are not traced for it."""
         reads = self.resolver.modules.reads
         if what not in self._reaching:
@@ -153,7 +153,7 @@ class ProgramEffects(Traces):
             found = tuple(
                 _ProgramReference(entries[0].path, number, each.accelerated)
                 for entries in self.entries_by_file
-                for number, each in enumerate(self._reached(entries))
+                for number, each in enumerate(self._program_summaries(entries))
                 if wanted(each)
             )
             self._reaching[what] = found, reads.dependencies
@@ -162,26 +162,26 @@ class ProgramEffects(Traces):
         reads.dependencies |= seen
         return found
 
-    def _reached(self, entries: tuple[Entry, ...]) -> tuple[ProgramSummary, ...]:
-        return self.database.reached.of(
-            entries, lambda: tuple(map(self._reached_by, self.programs_of(entries[0].path)))
-        )
+    def _program_summaries(self, entries: tuple[Entry, ...]) -> tuple[ProgramSummary, ...]:
+        return self.database.reached.of(entries, lambda: tuple(map(self._summarise, self.programs_of(entries[0].path))))
 
-    def _reached_by(self, program: Program) -> ProgramSummary:
+    def _summarise(self, program: Program) -> ProgramSummary:
         return program_summary(program.run.functions, accelerated=self.on_accelerator(program))
 
     # --- effects -----------------------------------------------------------------------------------------------------
 
     def _effects(self, run: Trace) -> RngEffects:
-        return RngEffects(run, self.resolver, self._catalogue, dict(self._settings.seeders), self.database.telling)
+        return RngEffects(
+            run, self.resolver, self._catalogue, dict(self._settings.seeders), self.database.callee_effects
+        )
 
     def worker_trace(self, functions: Sequence[str]) -> WorkerTrace:
         """The trace and effects of functions that a loader's workers run."""
         key = tuple(functions)
-        if key not in self._work:
+        if key not in self._worker_traces:
             run = self.trace_in_worker(key)
-            self._work[key] = WorkerTrace(run, self._effects(run))
-        return self._work[key]
+            self._worker_traces[key] = WorkerTrace(run, self._effects(run))
+        return self._worker_traces[key]
 
     def effects_in(self, function: str) -> RngEffects:
         """The effect summary of a function, or of a module's top level."""
@@ -191,15 +191,15 @@ class ProgramEffects(Traces):
 
     def flag_writes(self, path: str) -> tuple[FlagWrite, ...]:
         """The flag writes of a module, function by function, without branches that constant tests rule out."""
-        if path not in self._placed:
-            self._placed[path] = tuple(flag_writes(self.resolver, self._catalogue, path))
-        return self._placed[path]
+        if path not in self._flag_writes:
+            self._flag_writes[path] = tuple(flag_writes(self.resolver, self._catalogue, path))
+        return self._flag_writes[path]
 
     def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
         """The effects of a program on flags, environment variables and devices, in order."""
-        known = self._switching.get(id(program.run))
+        known = self._state_effects_by_run.get(id(program.run))
         if known is None:
-            known = self._switching[id(program.run)] = tuple(
+            known = self._state_effects_by_run[id(program.run)] = tuple(
                 state_effects(program.run, self.resolver, self._catalogue, self.revision_cache)
             )
         return known
@@ -247,20 +247,20 @@ class ProgramEffects(Traces):
 
     def on_accelerator(self, program: Program) -> bool:
         """Whether a program may run on an accelerator: whether anything that it reaches names one."""
-        if program.entry not in self._accelerated:
-            self._accelerated[program.entry] = any(
+        if program.entry not in self._runs_on_accelerator:
+            self._runs_on_accelerator[program.entry] = any(
                 self._names_accelerator(function) for function in sorted(program.run.functions)
             ) or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
-        return self._accelerated[program.entry]
+        return self._runs_on_accelerator[program.entry]
 
     def _names_accelerator(self, function: str) -> bool:
-        if function not in self._accelerator:
+        if function not in self._function_names_accelerator:
             if function.endswith(":"):
                 bodies = [self.files[function[:-1]].body]
             else:
                 bodies = [each.body for each in self.resolver.functions(function)]
-            self._accelerator[function] = any(names_accelerator(body) for body in bodies)
-        return self._accelerator[function]
+            self._function_names_accelerator[function] = any(names_accelerator(body) for body in bodies)
+        return self._function_names_accelerator[function]
 
     def may_use_accelerator(self, function: str) -> bool:
         """Whether a call in a function may run on an accelerator, under the ``device`` setting.
@@ -269,7 +269,7 @@ class ProgramEffects(Traces):
         """
         if self._settings.device != "auto":
             return self._settings.device != "cpu"
-        reached = self._where(function, lambda each: function in each.functions)
+        reached = self._programs_where(function, lambda each: function in each.functions)
         return not reached or any(each.accelerated for each in reached)
 
 

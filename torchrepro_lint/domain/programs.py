@@ -68,10 +68,10 @@ class Database(TraceTables):
         reads = self.names.modules.reads
         self.seeding: MemoTable[tuple[str, frozenset[str]], tuple[str, ...]] = MemoTable(reads)
         self.programs: MemoTable[tuple[Entry, ...], tuple[Program, ...]] = MemoTable(reads)
-        self.telling: CalleeEffectTable = MemoTable(reads)
-        # What of each program of such entries can be said without it.
+        self.callee_effects: CalleeEffectTable = MemoTable(reads)
+        # The summary of each program of such entry points, which outlives the program's trace.
         self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
 
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
-        yield from (self.seeding, self.programs, self.reached, self.telling)
+        yield from (self.seeding, self.programs, self.reached, self.callee_effects)

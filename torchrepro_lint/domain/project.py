@@ -61,7 +61,7 @@ class Project(LoaderQueries):
             self._seeding_files,
         )
         for entries in self.entries_by_file:
-            self._reached(entries)
+            self._program_summaries(entries)
         seeding = self._seeding_files
         for path in seeding.paths:
             self.resolver.modules.behind(path)
@@ -109,13 +109,13 @@ class Project(LoaderQueries):
 
     @property
     def _worker_seeds(self) -> tuple[WorkerSeedSpan, ...]:
-        return self.of_all("worker seeds", lambda: tuple(worker_seeds(self._afresh(), self._catalogue)))
+        return self.of_all("worker seeds", lambda: tuple(worker_seeds(self._with_tracking(), self._catalogue)))
 
     @property
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
         return self.of_all(
-            "worker functions", lambda: frozenset(each.function for each in worker_functions(self._afresh()))
+            "worker functions", lambda: frozenset(each.function for each in worker_functions(self._with_tracking()))
         )
 
     def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
@@ -157,7 +157,7 @@ class Context(NamedTuple):
     """The module under check and its project; ``path`` has slashes and is relative to the project's root."""
 
     path: str
-    facts: SyntaxTree
+    tree: SyntaxTree
     lines: Lines
     project: Project
     catalogue: Catalogue

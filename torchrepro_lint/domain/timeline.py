@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.trace import TraceEvent
 
 
-# The lanes, from left to right: the generators, then what decides how torch computes.
+# The lanes, from left to right: the generators, then the settings of torch.
 LANES = (
     ("torch", "torch's generators"),
     ("numpy", "NumPy's global generator"),
@@ -54,7 +54,7 @@ LANES = (
     ("device", "the device"),
 )
 
-# What may happen in a lane. A draw of many stands for those that the same statement of the entry file leads to.
+# The kinds of events. One draw stands for all that the same statement of the entry file leads to.
 KINDS = ("seed", "entropy", "draw", "set", "remove", "operation", "accelerator", "work", "backward")
 
 
@@ -121,10 +121,10 @@ class TimelineDiagnostics:
         self._context = context
         self._program = program
         project, self._effects = context.project, program.effects
-        self._enabled = sets_flag(project, program)
-        self._cudnn = self._enabled or sets_flag(project, program, CUDNN_DETERMINISTIC)
+        self._mode_enabled = sets_flag(project, program)
+        self._cudnn = self._mode_enabled or sets_flag(project, program, CUDNN_DETERMINISTIC)
         self._torch = release(context.catalogue.version)
-        self._work = first_accelerator_computation(project, program)
+        self._first_computation = first_accelerator_computation(project, program)
         self._on_cuda = device_of(context, program) == "cuda"
 
     def of(self, lane: str, kind: str, what: str, order: int, trace_event: TraceEvent) -> TimelineDiagnostic | None:
@@ -159,7 +159,7 @@ class TimelineDiagnostics:
                 yield TimelineDiagnostic(
                     family.key, _CODES[family.key], f"nothing seeds {family.owner}: {family.seeder}"
                 )
-        waiting = set() if self._enabled else set(self._waiting())
+        waiting = set() if self._mode_enabled else set(self._operations_needing_mode())
         if waiting:
             who = "1 operation waits" if len(waiting) == 1 else f"{len(waiting)} operations wait"
             yield TimelineDiagnostic("flags", "TRL203", f"{who} for torch.use_deterministic_algorithms(True)")
@@ -183,9 +183,9 @@ class TimelineDiagnostics:
         if row is None:
             return (
                 "TRL402",
-                "deterministic mode would stop here" if not self._enabled else "deterministic mode stops here",
+                "deterministic mode would stop here" if not self._mode_enabled else "deterministic mode stops here",
             )
-        if self._enabled or (self._cudnn and is_convolution(row)):
+        if self._mode_enabled or (self._cudnn and is_convolution(row)):
             return "", ""
         return "TRL203", "nothing asks for it"
 
@@ -198,39 +198,39 @@ class TimelineDiagnostics:
             return "", ""
         if what == CUDNN_BENCHMARK and not is_off(value):
             return "TRL201", "picks algorithms by timing them"
-        if what == CUDNN_DETERMINISTIC and is_off(value) and not self._enabled:
+        if what == CUDNN_DETERMINISTIC and is_off(value) and not self._mode_enabled:
             return "TRL202", "allows nondeterministic convolutions"
         if what == DETERMINISTIC and (is_off(value) or value == WARN):
             return "TRL204", "off" if is_off(value) else "only warns"
         if (
             what == MAX_AUTOTUNE
             and not is_off(value)
-            and not (self._enabled and self._torch >= _OVERRIDES_TIMING_SINCE)
+            and not (self._mode_enabled and self._torch >= _OVERRIDES_TIMING_SINCE)
         ):
             return "TRL206", "picks kernels by timing them"
         if what == CUBLAS_VARIABLE and self._needs_workspace():
             if value not in CUBLAS_VALUES:
                 return "TRL205", "not a value that torch accepts"
-            if self._work is not None and self._work[0] < order:
+            if self._first_computation is not None and self._first_computation[0] < order:
                 return "TRL205", "after work on CUDA has begun"
         return "", ""
 
     def _needs_workspace(self) -> bool:
-        return self._enabled and self._on_cuda and self._torch < CUBLAS_NOT_NEEDED_SINCE
+        return self._mode_enabled and self._on_cuda and self._torch < CUBLAS_NOT_NEEDED_SINCE
 
     def _workspaces(self) -> Iterator[bool]:
-        for touch in flag_writes_in(self._context.project, self._program, CUBLAS_VARIABLE):
-            yield touch.value is not None
+        for effect in flag_writes_in(self._context.project, self._program, CUBLAS_VARIABLE):
+            yield effect.value is not None
 
-    def _waiting(self) -> Iterator[str]:
+    def _operations_needing_mode(self) -> Iterator[str]:
         for each in operations_needing_mode(self._context, self._program):
             if not (self._cudnn and is_convolution(each.row)):
                 yield each.row.operation
 
 
-# Seeding the devices only stands in the lane of torch, too.
+# Seeds of the devices alone are in the lane of torch, too.
 _LANE_OF = {"torch-cuda": "torch", "environment": "own"}
-# What comes first where one call does several things.
+# The order of several effects of one call.
 _KIND_ORDER = ("set", "remove", "seed", "entropy", "accelerator", "operation", "draw", "work", "backward")
 
 
@@ -252,12 +252,12 @@ def timeline(context: Context, program: Program) -> Timeline:
     raw = sorted(
         _unplaced_events(context, program), key=lambda each: (each.order, _KIND_ORDER.index(each.kind), each.what)
     )
-    troubles = TimelineDiagnostics(context, program)
-    moments = tuple(_timeline_event(context, each, troubles) for each in raw)
-    lanes = tuple(Lane(key, title, _lane_state(troubles, key, moments)) for key, title in LANES)
+    diagnostics = TimelineDiagnostics(context, program)
+    moments = tuple(_timeline_event(context, each, diagnostics) for each in raw)
+    lanes = tuple(Lane(key, title, _lane_state(diagnostics, key, moments)) for key, title in LANES)
     entry, device = program.entry, device_of(context, program)
     return Timeline(
-        entry.path, entry.function, context.catalogue.version, device, lanes, moments, tuple(troubles.missing())
+        entry.path, entry.function, context.catalogue.version, device, lanes, moments, tuple(diagnostics.missing())
     )
 
 
@@ -271,15 +271,15 @@ def _unplaced_events(context: Context, program: Program) -> Iterator[_UnplacedEv
         seeded = [each.order for each in effects.seeds.get(family, ())]
         yield from _draw_events(program, family, draws, seeded)
     seen: set[str] = set()
-    for touch in context.project.state_effects(program):
-        if touch.kind in (ACCELERATOR, BACKWARD):
-            if touch.kind not in seen:
-                seen.add(touch.kind)
+    for effect in context.project.state_effects(program):
+        if effect.kind in (ACCELERATOR, BACKWARD):
+            if effect.kind not in seen:
+                seen.add(effect.kind)
                 yield _UnplacedEvent(
-                    touch.order, "device", touch.kind, "", _call_text(touch.trace_event), None, touch.trace_event
+                    effect.order, "device", effect.kind, "", _call_text(effect.trace_event), None, effect.trace_event
                 )
         else:
-            yield _flag_event(touch)
+            yield _flag_event(effect)
     work = first_accelerator_computation(context.project, program)
     if work is not None:
         yield _UnplacedEvent(work[0], "device", "work", "", _call_text(work[1]), None, work[1])
@@ -309,14 +309,14 @@ def _draw_events(program: Program, family: str, draws: Iterable[Draw], seeded: l
         yield _UnplacedEvent(first.order, lane, "draw", family, first.label, None, first.trace_event, 1 + len(more))
 
 
-def _flag_event(touch: StateEffect) -> _UnplacedEvent:
-    lane = "variables" if touch.kind == VARIABLE_EFFECT else "flags"
-    name = FLAG_WORDS.get(touch.what, touch.what)
-    if touch.value is None and lane == "variables":
-        return _UnplacedEvent(touch.order, lane, "remove", touch.what, f"{name} removed", None, touch.trace_event)
-    value = None if touch.value is UNKNOWN_VALUE else str(touch.value)
-    shown = describe(touch.given) if value is None and touch.given is not None else value or "?"
-    return _UnplacedEvent(touch.order, lane, "set", touch.what, f"{name} = {shown}", value, touch.trace_event)
+def _flag_event(effect: StateEffect) -> _UnplacedEvent:
+    lane = "variables" if effect.kind == VARIABLE_EFFECT else "flags"
+    name = FLAG_WORDS.get(effect.what, effect.what)
+    if effect.value is None and lane == "variables":
+        return _UnplacedEvent(effect.order, lane, "remove", effect.what, f"{name} removed", None, effect.trace_event)
+    value = None if effect.value is UNKNOWN_VALUE else str(effect.value)
+    shown = describe(effect.expression) if value is None and effect.expression is not None else value or "?"
+    return _UnplacedEvent(effect.order, lane, "set", effect.what, f"{name} = {shown}", value, effect.trace_event)
 
 
 def _operation_events(context: Context, program: Program) -> Iterator[_UnplacedEvent]:
@@ -342,12 +342,12 @@ def _call_text(trace_event: TraceEvent, label: str = "") -> str:
     return f"{label or describe(call.func)}({inside})"
 
 
-def _timeline_event(context: Context, raw: _UnplacedEvent, troubles: TimelineDiagnostics) -> TimelineEvent:
+def _timeline_event(context: Context, raw: _UnplacedEvent, diagnostics: TimelineDiagnostics) -> TimelineEvent:
     trace_event = raw.trace_event
     at = trace_event.event.value if trace_event.event.value is not None else trace_event.event.statement
     place = context.project.position(trace_event.path, at.start)
     way = call_path(context.project, trace_event, "")[:-1]
-    trouble = troubles.of(raw.lane, raw.kind, raw.what, raw.order, trace_event)
+    trouble = diagnostics.of(raw.lane, raw.kind, raw.what, raw.order, trace_event)
     return TimelineEvent(
         raw.lane, raw.kind, raw.what, raw.text, raw.value, tuple(_conditions(trace_event)), trace_event.path, place,
         raw.times, way, trouble,
@@ -360,8 +360,8 @@ def _conditions(trace_event: TraceEvent) -> Iterator[str]:
             yield f"{'if' if guard.kind == 'if' else 'unless'} {describe(guard.value)}"
 
 
-def _lane_state(troubles: TimelineDiagnostics, key: str, moments: tuple[TimelineEvent, ...]) -> str:
+def _lane_state(diagnostics: TimelineDiagnostics, key: str, moments: tuple[TimelineEvent, ...]) -> str:
     kinds = {moment.kind for moment in moments if moment.lane == key}
     if not kinds:
         return "untouched"
-    return troubles.state(key) if key in ("torch", "numpy", "python", "own") else "touched"
+    return diagnostics.state(key) if key in ("torch", "numpy", "python", "own") else "touched"

@@ -1,1 +1,16 @@
-"""engine."""
+"""The engine of a run: read, partition, schedule, check, fix, verify and write.
+
+- ``run``, ``run_with_states``, ``prepare``, ``report_on`` of ``run``: a whole run; the rules on one linked project
+- ``RunOutcome``, ``Diagnostic`` of ``diagnostic``: what a run found
+- ``read_tree``, ``ReadOptions`` of ``read_project``: all files of a project, parsed or from the cache
+- ``parse_bytes``, ``ParsedFile`` of ``reading``: one file, parsed
+- ``Partition``, ``check_tree`` of ``partition``: the connected components of a project, and the scheduler that checks them
+- ``make_checker``, ``check``, ``Checker``, ``CheckResult`` of ``checker``: the rules on one file
+- ``fix_tree``, ``FixResult`` of ``fixer``: the fix loop and fix verification
+- ``write_all``, ``write_atomically``, ``FileChange`` of ``writing``: atomic file writes
+- ``baseline``: known findings, and the comparison with them
+- ``Session`` of ``session``: findings file by file, for a plugin
+- ``find_error_sites`` of ``error_sites``: calls that may raise an error of torch
+- ``deadline`` of ``limits`` and ``cores`` of ``process_pool``: the time limit of a piece of work; the number of processes
+- ``store``: what is kept in the cache directory
+"""

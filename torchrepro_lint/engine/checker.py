@@ -94,7 +94,7 @@ def link_project(
     """
     from torchrepro_lint.domain.project import Project
 
-    facts = {path: reading.facts for path, reading in files.items() if reading.facts is not None}
+    facts = {path: parsed.facts for path, parsed in files.items() if parsed.facts is not None}
     lines: dict[str, Lines] = {}
 
     def position(path: str, offset: int) -> Position:
@@ -118,14 +118,14 @@ def link_project(
     )
 
 
-def check(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
+def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> CheckResult:
     """Run the rules on one file and drop suppressed findings."""
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
-    unfiltered = _run_rules(checker, rules, path, reading, project)
+    unfiltered = _run_rules(checker, rules, path, parsed, project)
     table = {rule.code: rule for rule in rules}
     floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
-    lines = reading.lines
+    lines = parsed.lines
     comments = suppressions(lines) if checker.honour_comments and unfiltered.findings else ()
     severe = [
         finding
@@ -133,7 +133,7 @@ def check(checker: Checker, path: str, reading: ParsedFile, project: Project) ->
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
     ]
     findings = [
-        finding._replace(fix=_fix_within_cell(reading, finding.fix) if finding.code in checker.fixable else None)
+        finding._replace(fix=_fix_within_cell(parsed, finding.fix) if finding.code in checker.fixable else None)
         for finding in severe
         if not any(
             one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
@@ -143,13 +143,13 @@ def check(checker: Checker, path: str, reading: ParsedFile, project: Project) ->
     return CheckResult(_sorted_unique(findings), unfiltered.errors, len(severe) - len(findings))
 
 
-def _fix_within_cell(reading: ParsedFile, fix: Fix | None) -> Fix | None:
+def _fix_within_cell(parsed: ParsedFile, fix: Fix | None) -> Fix | None:
     """The fix, if the file can take it: an edit of a notebook must stay in one cell."""
-    if fix is None or reading.source is None or reading.source.notebook is None:
+    if fix is None or parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.notebook import fit_to_cells
 
-    return fit_to_cells(reading.source.notebook, fix)
+    return fit_to_cells(parsed.source.notebook, fix)
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -158,20 +158,18 @@ def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _run_rules(
-    checker: Checker, rules: Sequence[Rule], path: str, reading: ParsedFile, project: Project
-) -> CheckResult:
+def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: ParsedFile, project: Project) -> CheckResult:
     """The findings of all rules; a rule that raises is an error, and the others go on."""
     from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
 
-    if reading.facts is None:
-        assert reading.problem is not None
-        place = Span(reading.problem.offset, reading.problem.offset)
-        found = Finding(SYNTAX_ERROR, place, reading.problem.message)
+    if parsed.facts is None:
+        assert parsed.problem is not None
+        place = Span(parsed.problem.offset, parsed.problem.offset)
+        found = Finding(SYNTAX_ERROR, place, parsed.problem.message)
         return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
     settings = checker.tree.root.settings
-    context = Context(path, reading.facts, reading.lines, project, checker.catalogue, settings)
+    context = Context(path, parsed.facts, parsed.lines, project, checker.catalogue, settings)
     findings: list[Finding] = []
     errors: list[str] = []
     too_deep = False

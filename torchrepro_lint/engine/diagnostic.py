@@ -1,4 +1,6 @@
-"""Diagnostics: findings as they are reported, with their file and with rows and columns for offsets; and the outcome of a run."""
+"""Diagnostics: findings as they are reported, with their file and with rows and columns for offsets; and the outcome of
+a run.
+"""
 
 from __future__ import annotations
 

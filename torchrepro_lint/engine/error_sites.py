@@ -56,23 +56,25 @@ def find_error_sites(
 
     ``advance`` is called after each file that was read.
     """
-    readings = read_tree(tree, advance)
-    return ErrorSites(tuple(tuple(sorted(_sites(tree, readings, one, frames))) for one in explained), readings.errors)
+    project_files = read_tree(tree, advance)
+    return ErrorSites(
+        tuple(tuple(sorted(_sites(tree, project_files, one, frames))) for one in explained), project_files.errors
+    )
 
 
 def _sites(
-    tree: ProjectTree, readings: ParsedProject, one: Explanation, frames: Sequence[Frame]
+    tree: ProjectTree, project_files: ParsedProject, one: Explanation, frames: Sequence[Frame]
 ) -> Iterator[ErrorSite]:
     checker = Checker(
         tree, (), frozenset(), (), catalogue.load(one.read_as), honour_comments=False, manifest=read_manifest(tree)
     )
-    parts = Partition(checker, readings.files, lasting=True)
+    parts = Partition(checker, project_files.files, lasting=True)
     for path, given in tree.given:
-        reading = readings.files.get(path)
-        if reading is None or reading.facts is None:
+        parsed = project_files.files.get(path)
+        if parsed is None or parsed.facts is None:
             continue
-        lines = reading.lines
-        context = Context(path, reading.facts, lines, parts.of(path), checker.catalogue, tree.root.settings)
+        lines = parsed.lines
+        context = Context(path, parsed.facts, lines, parts.of(path), checker.catalogue, tree.root.settings)
         rows = [frame.row for frame in frames if _is_in_file(frame, given.path)]
         for call, (name, sure) in _calls(context, one).items():
             start, end = lines.place(call.start), lines.place(call.end)

@@ -1,4 +1,5 @@
-"""The fix loop, which applies fixes until a fixed point, and fix verification: the file still parses and the finding is gone.
+"""The fix loop, which applies fixes until a fixed point, and fix verification: the file still parses and the finding is
+gone.
 
 Fixes that fail verification are dropped and reported, and the loop starts again without them.
 """
@@ -147,9 +148,9 @@ def _is_same_finding(one: Finding, other: Finding) -> bool:
 
 def _parses(files: Mapping[str, ParsedFile], path: str, fix: Fix, parser: str) -> bool:
     for file, edits in merge([(path, fix)]).edits.items():
-        reading = files[file]
-        assert reading.source is not None
-        if parse_decoded(with_edits(reading.source, edits), parser).problem is not None:
+        parsed = files[file]
+        assert parsed.source is not None
+        if parse_decoded(with_edits(parsed.source, edits), parser).problem is not None:
             return False
     return True
 
@@ -271,12 +272,12 @@ def _round(
     fresh: dict[str, ParsedFile] = {}
     texts: dict[str, tuple[int, int]] = {}
     for path, edits in merged.edits.items():
-        reading = state.files[path]
-        assert reading.source is not None
-        after = with_edits(reading.source, edits)
-        fresh[path], texts[path] = parse_decoded(after, options.parser), (hash(reading.source.text), hash(after.text))
+        parsed = state.files[path]
+        assert parsed.source is not None
+        after = with_edits(parsed.source, edits)
+        fresh[path], texts[path] = parse_decoded(after, options.parser), (hash(parsed.source.text), hash(after.text))
     fresh = names.for_all_names(fresh)
-    broken = {path for path, reading in fresh.items() if reading.problem is not None}
+    broken = {path for path, parsed in fresh.items() if parsed.problem is not None}
     if broken:
         return state, parse_failures(state.files, taken, broken, options.parser)
     codes = (*state.settled, *((path, one.code) for path, one in taken))

@@ -1,7 +1,8 @@
-"""The partition of a project into connected components of its import graph, and the scheduler that checks them in several processes.
+"""The partition of a project into connected components of its import graph, and the scheduler that checks them in
+several processes.
 
-Nothing that is said of a file in one component depends on a file of another. Components are distributed over processes by weight;
-all processes may share one that is too large for one of them.
+Nothing that is said of a file in one component depends on a file of another. Components are distributed over processes
+by weight; all processes may share one that is too large for one of them.
 """
 
 from __future__ import annotations
@@ -352,13 +353,13 @@ class _PartitionChecker:
         """Check one file."""
         from torchrepro_lint.dataflow.types.inference import type_inference
 
-        reading = self._partition.files[path]
+        parsed = self._partition.files[path]
         if self._limit:
             signal.setitimer(signal.ITIMER_REAL, self._limit)
         try:
             with deadline(len(self._partition.files)):
                 project = self._project_of(path)
-                found = check(self._checker, path, reading, project)
+                found = check(self._checker, path, parsed, project)
                 type_inference(project).rest()
                 return found
         except (DeadlineExceededError, MemoryError) as error:
@@ -375,9 +376,9 @@ class _PartitionChecker:
         return self._partition.single_file_project(path) if self._late >= _MAX_TIMEOUTS else self._partition.of(path)
 
 
-def unchecked(checker: Checker, death: WorkerFailure) -> CheckResult:
+def unchecked(checker: Checker, failure: WorkerFailure) -> CheckResult:
     """The result for a file whose check was not completed."""
     from torchrepro_lint.checks.rule import Finding
 
-    found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {death.reason}")
+    found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {failure.reason}")
     return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in checker.rules) else ())

@@ -88,7 +88,7 @@ class _ReadResult(NamedTuple):
 
     seen: FileSignature | None
     digest: str
-    reading: ParsedFile | None
+    parsed: ParsedFile | None
     packed: PackedFacts | None
     error: str = ""
 
@@ -210,11 +210,11 @@ class _Reader:
             if path in self._given:
                 self._errors[path] = f"{self._given[path].display}: cannot be read: {answer.error}"
             return
-        if answer.reading is None:  # its digest was known
+        if answer.parsed is None:  # its digest was known
             assert answer.seen is not None
             self._take_stored(path, answer.seen, answer.digest)
             return
-        self._found[path] = answer.reading
+        self._found[path] = answer.parsed
         self._digests[path] = answer.digest
         if answer.seen:
             self._seen[path] = (answer.seen, answer.digest)
@@ -250,10 +250,10 @@ def _read_guarded(known: frozenset[str] | None, parser: str, task: _ReadTask) ->
         with deadline():
             return _read(known, parser, task)
     except DeadlineExceededError as late:
-        death = WorkerFailure(late.reason)
+        failure = WorkerFailure(late.reason)
     except MemoryError:
-        death = WorkerFailure(OUT_OF_MEMORY)
-    return _failed(task, death)
+        failure = WorkerFailure(OUT_OF_MEMORY)
+    return _failed(task, failure)
 
 
 def _read(known: frozenset[str] | None, parser: str, task: _ReadTask) -> _ReadResult:
@@ -271,10 +271,10 @@ def _read(known: frozenset[str] | None, parser: str, task: _ReadTask) -> _ReadRe
     name = digest(data, notebook)
     if known is not None and name in known:
         return _ReadResult(seen, name, None, None)
-    reading = parse_bytes(data, notebook, parser)
-    stored = pack_facts(reading.facts) if known is not None and reading.facts else None
-    reading.page_out(facts=task.page_out)
-    return _ReadResult(seen, name, reading, stored)
+    parsed = parse_bytes(data, notebook, parser)
+    stored = pack_facts(parsed.facts) if known is not None and parsed.facts else None
+    parsed.page_out(facts=task.page_out)
+    return _ReadResult(seen, name, parsed, stored)
 
 
 def _import_parsers(parser: str) -> None:
@@ -285,15 +285,15 @@ def _import_parsers(parser: str) -> None:
         import torchrepro_lint.syntax.libcst_tree  # noqa: F401
 
 
-def _failed(task: _ReadTask, death: WorkerFailure) -> _ReadResult:
+def _failed(task: _ReadTask, failure: WorkerFailure) -> _ReadResult:
     """The result for a file whose analysis ended its worker: a problem of that file."""
-    message = f"cannot be analysed: {death.reason}"
+    message = f"cannot be analysed: {failure.reason}"
     try:
         source = decode(read_program(task.path) if task.data is None else task.data, is_notebook(task.path))
         problem = SourceProblem(message, 0, source.program) if isinstance(source, Source) else source
-        reading = ParsedFile(source if isinstance(source, Source) else None, None, problem)
+        parsed = ParsedFile(source if isinstance(source, Source) else None, None, problem)
     except OSError as error:
         return _ReadResult(None, "", None, None, error.strerror or str(error))
     except MemoryError:
-        reading = ParsedFile(None, None, SourceProblem(message, 0, ""))
-    return _ReadResult(None, "", reading, None)
+        parsed = ParsedFile(None, None, SourceProblem(message, 0, ""))
+    return _ReadResult(None, "", parsed, None)

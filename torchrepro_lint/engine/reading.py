@@ -1,4 +1,5 @@
-"""The parse query: the bytes of one file to its source and syntax tree (its facts), or to the problem that prevents this.
+"""The parse query: the bytes of one file to its source and syntax tree (its facts), or to the problem that prevents
+this.
 
 Files that have not changed since an earlier run are read lazily: text and facts are loaded when they are asked for.
 """
@@ -182,9 +183,9 @@ class StoredFile(ParsedFile):
 class _LazyFacts(LazyFacts):
     """Facts that are loaded when more than their summary is asked for."""
 
-    def __init__(self, summary: ModuleSummary, reading: StoredFile) -> None:
+    def __init__(self, summary: ModuleSummary, file: StoredFile) -> None:
         self.summary = summary
-        self._reading = reading
+        self._file = file
 
     @property
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -194,7 +195,7 @@ class _LazyFacts(LazyFacts):
         if name.startswith("__"):
             raise AttributeError(name)
         if "_facts" not in vars(self):
-            self._facts = self._reading.load()
+            self._facts = self._file.load()
         return getattr(self._facts, name)
 
     def evict(self) -> None:

@@ -76,34 +76,34 @@ def _run_tree(
     seen: dict[str, tuple[FileSignature, str]],
     baseline: Baseline | None,
 ) -> RunOutcome:
-    readings = read_tree(checker.tree, advance, options)
-    seen.update(readings.seen)
-    fixed = FixResult(readings.files, {}, (), ())
-    store = None if fix else _query_store(checker, readings, options)
+    project_files = read_tree(checker.tree, advance, options)
+    seen.update(project_files.seen)
+    fixed = FixResult(project_files.files, {}, (), ())
+    store = None if fix else _query_store(checker, project_files, options)
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
         reported = _not_in_baseline(checker, baseline) if baseline else None
-        fixed = fix_tree(checker, readings.files, unsafe, reported, options.jobs)
+        fixed = fix_tree(checker, project_files.files, unsafe, reported, options.jobs)
     partition = fixed.partition or Partition(checker, fixed.files, store)
     found = report_on(checker, partition, options.jobs)
     if store:
         store.forget_others(partition.paths)
     else:
-        readings.store()
+        project_files.store()
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
-    errors = (*readings.errors, *fixed.errors, *found.faults)
-    count = len(checker.tree.given) - len(readings.errors)
+    errors = (*project_files.errors, *fixed.errors, *found.faults)
+    count = len(checker.tree.given) - len(project_files.errors)
     return RunOutcome(found.diagnostics, count, changes, fixed.settled, (), errors)
 
 
-def _query_store(checker: Checker, readings: ParsedProject, options: ReadOptions) -> QueryStore | None:
+def _query_store(checker: Checker, project_files: ParsedProject, options: ReadOptions) -> QueryStore | None:
     """The query store of a project, if a cache is used."""
     cache = options.cache(checker.tree.root.path)
     if cache is None:
         return None
     from torchrepro_lint.engine.store.query_store import QueryStore
 
-    return QueryStore(checker, readings, cache)
+    return QueryStore(checker, project_files, cache)
 
 
 def _not_in_baseline(checker: Checker, baseline: Baseline) -> ReportFilter:
@@ -130,8 +130,8 @@ def report_on(checker: Checker, partition: Partition, jobs: int = 1) -> TreeRepo
     for path, given in checker.tree.given:
         if (checked := checks.get(path)) is None:
             continue
-        reading = files[path]
-        texts = (reading.lines, reading.written)
+        parsed = files[path]
+        texts = (parsed.lines, parsed.written)
         diagnostics += (
             diagnose(checker.tree.root.path, given, texts, one, rules[one.code], lambda path: files[path].lines)
             for one in checked.findings

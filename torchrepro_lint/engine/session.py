@@ -1,4 +1,4 @@
-"""A session: linked projects that stay in memory between the files of one process, for a plugin that asks file by file."""
+"""A session: linked projects that stay in memory while a plugin asks for the findings of one file after another."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Session:
             return None
         name, partition = relative_path(absolute, linked.tree.root.path), linked.partition
         if data is not None:
-            reading = parse_bytes(data, is_notebook(name), linked.tree.root.settings.parser)
-            partition = Partition(linked.checker, {**partition.files, name: reading}, lasting=True, before=partition)
+            parsed = parse_bytes(data, is_notebook(name), linked.tree.root.settings.parser)
+            partition = Partition(linked.checker, {**partition.files, name: parsed}, lasting=True, before=partition)
         return _file_findings(linked.checker, name, partition) if name in partition.files else None
 
     def _linked(self, absolute: str, data: bytes | None) -> _LinkedProject | None:
@@ -87,9 +87,9 @@ class Session:
                 return None
             known = _LinkedProject(trees[0], prepare(trees[0], honour_comments=False)[0], None)
         if known.partition is None and _may_have_findings(known.tree, data):
-            readings = read_tree(known.tree, options=_READ_OPTIONS)
-            readings.store()
-            known = known._replace(partition=Partition(known.checker, readings.files, lasting=True))
+            project_files = read_tree(known.tree, options=_READ_OPTIONS)
+            project_files.store()
+            known = known._replace(partition=Partition(known.checker, project_files.files, lasting=True))
         self._known[root.path] = known
         while len(self._known) > _MAX_PROJECTS:
             self._known.popitem(last=False)
@@ -97,8 +97,8 @@ class Session:
 
 
 def _file_findings(checker: Checker, name: str, partition: Partition) -> FileFindings:
-    reading = partition.files[name]
-    checked, lines = check(checker, name, reading, partition.of(name)), reading.lines
+    parsed = partition.files[name]
+    checked, lines = check(checker, name, parsed, partition.of(name)), parsed.lines
     comments = suppressions(lines, noqa=False) if checked.findings else ()
     names = {rule.code: rule.name for rule in checker.rules}
     visible = (

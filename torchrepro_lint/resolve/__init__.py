@@ -1,1 +1,15 @@
-"""resolve."""
+"""Name resolution across the files of a program: imports, symbols, class hierarchy, points-to, call graph, escapes.
+
+- ``ProgramIndex`` of ``program_index``: names, call sites and the call graph of a project; the lowest layer of ``Project``.
+- ``IndexTables`` of ``program_index``: its memo tables, which outlive a change of the files.
+- ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
+- ``Values`` of ``values``: the expressions that a value comes from.
+- ``ClassHierarchy`` of ``class_hierarchy``: definitions, base classes, subclasses and methods.
+- ``CallGraph`` of ``call_graph``: the calls of a function, and the arguments that they pass for a parameter.
+- ``CallSiteIndex``, ``mentions``, ``words_in`` of ``call_sites``: call sites by callee, and the files that may call a function.
+- ``ImportResolver`` of ``imports``: the file that an import loads, and what a name of a module stands for.
+- ``ModuleTree`` of ``search_path``: the modules of a project, and the folders in which imports find them.
+- ``Definitions``, ``EventCache`` of ``symbols``: the symbols of a file, and the events of its functions.
+- ``Registries``, ``dataclass_fields`` of ``registries``: tables that decorators fill, and the fields of dataclasses.
+- ``Options`` of ``cli_options``: the command-line options that a project declares.
+"""

@@ -1,4 +1,7 @@
-"""Who calls a function of the project, and what is passed for a parameter."""
+"""The call graph: which calls run a function of the project, and the arguments that they pass for a parameter.
+
+It is demand driven: calls are found by the word that they call, and a file is looked into when one of its words is asked for.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.symbols import EventCache
 
 
-# The calls of a project are numbered: the number of the file, that of the word, then that of the call among those by the
-# word in the file, so that other calls that come or go change none.
+# A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that
+# come or go leave it unchanged.
 _PER_WORD = 10_000_000
 _PER_FILE = 10_000_000 * _PER_WORD
-# The places of calls in a file are numbered likewise: the number of the body, then that of the call in it; or through all.
+# A call's place in its file is the number of its body and its place in that body.
 _PER_BODY = 1_000_000
 
 
@@ -53,8 +56,8 @@ class _NumberedCall(FrozenRecord, frozen=True):
 
 
 class _BodyCalls(NamedTuple):
-    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` says how many are in
-    each of the bodies, of which the first is the top level.
+    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` has the number of calls in
+    each body, the top level first.
     """
 
     calls: tuple[Call, ...]
@@ -63,16 +66,16 @@ class _BodyCalls(NamedTuple):
 
 
 class _PartialIndex(NamedTuple):
-    """The files that give functions to ``partial``: by the functions, and those that give a variable or an attribute, which
-    may hold any function that is named somewhere without being called.
+    """The files that pass a function to ``partial``, by function, and those that pass a variable or an attribute, which may hold
+    any address-taken function.
     """
 
     known: dict[str, list[int]]
-    untold: list[int]
+    unknown: list[int]
 
 
 class CallGraph:
-    """The calls of a project, found by the word that they call; a file is walked when one of its words is asked for."""
+    """The call graph of a project; results are memoised for its life."""
 
     def __init__(self, names: NameResolution, events: EventCache, memo: TablingSolver) -> None:
         self._names = names
@@ -107,13 +110,13 @@ class CallGraph:
         self._values.replace(path, old.values, new.values)
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self._given.invalidate(changed)
         self._values.invalidate(changed)
         self._through.invalidate(changed)
 
     def calls(self, word: str) -> bool:
-        """Whether any call calls by that word."""
+        """Whether any call in the project calls something by this word."""
         return bool(self._having(word) or self._having(f"<super>.{word}"))
 
     def paths(self, words: Iterable[str]) -> set[str]:
@@ -121,7 +124,7 @@ class CallGraph:
         return {self._paths[number] for word in words for number in self._having(word)}
 
     def _by_word(self, word: str) -> Iterator[int]:
-        """The numbers of all calls by a word (see ``called_word``), in the order of files and text."""
+        """The numbers of all calls by a word (see ``callee_identifier``), in the order of files and text."""
         for number in self._having(word):
             yield from self._in(number, word)
 
@@ -158,14 +161,14 @@ class CallGraph:
 
     @property
     def answers(self) -> CallTargetTable:
-        """What calls run, as far as it is known."""
+        """The call targets that are known, as a durable table."""
         return CallTargetTable(self, self._memo)
 
     def _look_for(self, number: int, word: str) -> Iterator[_NumberedCall]:
         """The calls of a file by a word, of the bodies that may hold any."""
         facts = self._names.modules.files[self._paths[number]]
         bodies = self._bodies.setdefault(number, {})
-        for each in facts.calling(word):
+        for each in facts.bodies_calling(word):
             if each not in bodies:
                 bodies[each] = self._walk(facts, each)
             calls, words, _ = bodies[each]
@@ -214,9 +217,9 @@ class CallGraph:
     def passed(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:
-        """What each call passes for a parameter: the calling file and the expression, None where it is left out.
+        """The arguments for a parameter: the calling file and the expression, None where a call leaves it out.
 
-        Nothing where no call is seen; a call with ``*`` or ``**``, which may pass anything, passes nothing that is known.
+        A call with ``*`` or ``**`` may pass anything and gives nothing.
         """
         yield from self.passed_by_name(name, function, param, position)
         index = position - takes_receiver(function)
@@ -224,22 +227,22 @@ class CallGraph:
             yield from _bind_argument(path, call, param, index)
         for path, call in self._partials(name):
             rest = call._replace(args=call.args[1:])
-            # What a partial leaves out is given later.
+            # The arguments that a partial leaves out come later.
             yield from (each for each in _bind_argument(path, rest, param, index) if each[1] is not None)
 
     def passed_by_name(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterator[tuple[str, Expression | None]]:
-        """The same of those calls that name the function."""
+        """The same for the calls that name the function."""
         for path, call in self.of(name, function):
             yield from _bind_argument(path, call, param, position - self.is_bound(path, call.func, function))
 
     def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
-        """The calls of a class."""
+        """The calls that construct an object of a class."""
         return map(self._call, self._in_order(self._numbers(owner.rpartition(".")[2].rpartition(":")[2], owner)))
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
-        """Whether the first parameter of a method is none of the arguments of a call of what an expression gives."""
+        """Whether a call of ``func`` passes the receiver implicitly, so that its arguments start at the second parameter."""
         if not takes_receiver(function):
             return False
         match func:
@@ -249,18 +252,18 @@ class CallGraph:
         return True
 
     def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
-        """The calls of parameters that a function, or its class, is passed for."""
+        """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
         if not (self._values.names(name) or any(map(self._values.has, self._words(name, function)))):
             return iter(())
         return map(self._call, self._in_order(_calls_running(self._through.runs(), name)))
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
-        """The calls of ``functools.partial`` that give a function some of its arguments."""
+        """The calls of ``functools.partial`` that bind some arguments of a function."""
         self._names.modules.reads.record_word("partials", "")
         index = self._given.of((), lambda: self._index_given(self._having("partial")))
         found = {number for file in index.known.get(name, ()) for number in _calls_running(self._given_by(file), name)}
-        if index.untold and self._values.names(name):
-            untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.untold)))
+        if index.unknown and self._values.names(name):
+            untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.unknown)))
             found.update(_calls_running(untold, name))
         yield from map(self._call, self._in_order(found))
 
@@ -276,26 +279,26 @@ class CallGraph:
                         yield f"{target} {number:020}"
 
     def _index_given(self, files: Iterable[int]) -> _PartialIndex:
-        """What files give to ``partial``, as far as can be told without a look inside."""
+        """The functions that files pass to ``partial``, by their summaries."""
         index = _PartialIndex({}, [])
         for file in files:
             for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), early_cutoff=True):  # type: ignore[misc]
                 if name:
                     index.known.setdefault(name, []).append(file)
                 else:
-                    index.untold.append(file)
+                    index.unknown.append(file)
         return index
 
     def _outlined(self, file: int) -> Iterator[str]:
-        """What a file gives to ``partial``; an empty word for what only a look inside would tell."""
+        """The functions that a file passes to ``partial``; an empty word where its summary does not tell."""
         path = self._paths[file]
         for each in self._names.modules.files[path].summary.partials:
             found = self._names.names_from_summary(path, *each)
             yield from ("",) if found is None else found
 
     def has_unknown_callers(self, name: str, function: Function) -> bool:
-        """Whether calls may run a function that are not seen to: it is handed on as a value, or decorated, or something of
-        its name is called that can not be told.
+        """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has
+        its name.
         """
         if function.decorators or self.is_address_taken(name):
             return True
@@ -308,17 +311,18 @@ class CallGraph:
         )
 
     def is_address_taken(self, name: str, *, count_stored: bool = True) -> bool:
-        """Whether a function, or for a constructor its class or an heir, is named anywhere without being called; with
-        ``kept`` false, but to be kept in an attribute, from where ``names`` follows it.
+        """Whether a function's address is taken: it, or for a constructor its class or a subclass, is named without being called.
+
+        Without ``count_stored``, storing it in an attribute does not count, since ``names`` follows attributes.
         """
         function = next(iter(self._names.functions(name)), None)
         words = [] if function is None else self._words(name, function)
         return function is not None and self._values.any(name, function, words, count_stored=count_stored)
 
     def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
-        """The calls that run a function: by its own name, for a constructor by its class's or an heir's.
+        """The calls that run a function: by its own name, for a constructor by the name of its class or a subclass.
 
-        Which they are is a question like any other, since an answer may lead back to it: see ``memo``.
+        They are solved as equations, since resolving a call may lead back to the same question: see ``TablingSolver``.
         """
         found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
         if function.owner:
@@ -326,7 +330,7 @@ class CallGraph:
         return map(self._call, self._in_order(found))
 
     def _supers(self, name: str, owner: str) -> Iterator[int]:
-        """The calls of a method by ``super()``: such a call is in a class that inherits from the method's."""
+        """The calls of a method by ``super()``, which are in subclasses of the method's class."""
         word = f"<super>.{name.rpartition('.')[2]}"
         having = self._having(word)
         if not self._names.in_isolation:
@@ -336,7 +340,7 @@ class CallGraph:
             yield from _calls_running(self._runs_in(word, number), name)
 
     def _numbers(self, word: str, name: str) -> Iterator[int]:
-        """The calls by a word that run ``name``. All calls by the word are looked at once, for whatever they run."""
+        """The calls by a word that run ``name``; all calls by the word are resolved together."""
         return _calls_running(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
 
     def _runs_by(self, word: str) -> Iterator[str]:
@@ -344,7 +348,7 @@ class CallGraph:
             yield from self._runs_in(word, file)
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
-        """What the calls by a word in one file run: when the file changes, only they are worked out again."""
+        """The functions that the calls by a word in one file run; an edit of the file recomputes only these."""
         if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
         return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)), early_cutoff=True)
@@ -368,7 +372,7 @@ class CallGraph:
 
 
 def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
-    """What a call passes for a parameter, by its name or its place; see ``Callers.passed``."""
+    """The argument of a call for a parameter, by its name or position; see ``CallGraph.passed``."""
     keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
     plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
     if keyword is not None:
@@ -380,7 +384,7 @@ def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[
 
 
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
-    """The numbers of the calls that run ``name``; ``runs`` is sorted."""
+    """The numbers of the calls that run ``name``; ``runs`` are sorted texts of ``encode_target``."""
     start = f"{name} "
     for at in range(bisect_left(runs, start), len(runs)):
         if not runs[at].startswith(start):

@@ -1,6 +1,6 @@
-"""The calls of a project by what they enter.
+"""Call sites by callee, and the may-call prefilter: the files that may call a function from outside, and by which words.
 
-Which files of a project may call something, and by which words, as far as can be told with few looks inside.
+The prefilter reads summaries and looks into few files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CallPlace(FrozenRecord, frozen=True):
-    """A call of a file: its function (the name in the file), and its offsets."""
+    """The place of a call site: its function (the name in the file) and its offsets."""
 
     function: str
     start: int
@@ -35,8 +35,8 @@ class CallPlace(FrozenRecord, frozen=True):
 
 
 class FileCalls(NamedTuple):
-    """The calls of a file by the functions of the project that they enter, those of which nothing is known by their last
-    words, the words of its methods, and the names of the project that are called.
+    """The call sites of a file: by the functions of the project that they enter, and unresolved ones by their last words; also the
+    words of the file's methods, and the names of the project that it calls.
     """
 
     by_target: Mapping[str, Sequence[CallPlace]]
@@ -46,7 +46,7 @@ class FileCalls(NamedTuple):
 
 
 class CallSiteIndex:
-    """Those of all files, each with its file; ``methods`` says how many methods have a word."""
+    """The call sites of all files; ``methods`` counts the methods that have a word."""
 
     def __init__(self) -> None:
         self._named: InvertedIndex[None] = InvertedIndex()
@@ -56,7 +56,7 @@ class CallSiteIndex:
         self._known: dict[str, FileCalls] = {}
 
     def update(self, files: Sequence[tuple[str, FileCalls]]) -> None:
-        """Take over what there is now, of the same files each time; what is the same object is not looked into."""
+        """Replace the call sites of files, the same files each time; an identical object is skipped."""
         for path, calls in files:
             before = self._known.get(path)
             if before is not calls:
@@ -68,28 +68,28 @@ class CallSiteIndex:
         self._named.update((path, dict.fromkeys(each.named, ())) for path, each in files)
 
     def files_calling(self, name: str) -> Iterator[str]:
-        """The files that call what has a name, sorted."""
+        """The files that call a name, sorted."""
         return (path for path, _ in self._named.of(name))
 
 
 def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
-    """The files, sorted, that may construct classes from outside, or classes of the project that inherit from them."""
+    """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
     heirs = {heir for name in classes for heir in names.subclasses(name)}
     words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
     return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in heirs)}))
 
 
 class Mentions(NamedTuple):
-    """The files, sorted, that may call something, and the words of what it may be, across files."""
+    """The files, sorted, that may call a function, and the words that may stand for it."""
 
     paths: tuple[str, ...]
     words: frozenset[str]
 
 
 def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
-    """What may call something from outside with one of these last words.
+    """The files that may call a function from outside with one of these last words.
 
-    Those are files that mention such a word, and files that call a variable or function that may hold or return what has it.
+    They mention such a word, or call a variable or function that may hold or return such a function.
     """
     summaries = dict(names.modules.summaries())
     words = set(wanted)
@@ -107,7 +107,7 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
 
 
 def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
-    """These words, and those of what may hold or return what has one of them, across files."""
+    """These words, and those of the variables and functions that may hold or return such a function, across files."""
     summaries = [summary for _, summary in names.modules.summaries()]
     words = _holding(summaries, set(wanted))
     words |= _aliases(names, words)
@@ -116,13 +116,13 @@ def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
 
 
 def mentioned_words(before: ModuleSummary, after: ModuleSummary) -> set[str]:
-    """The words of which files mention another set, or that stand for others, when one that said ``before`` says ``after``."""
+    """The words whose mentions or aliases differ between two summaries of a file."""
     changed = _parts(before) ^ _parts(after)
     return {word for part in changed for word in part[1:]}
 
 
 def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
-    """What files mention, each with its sort."""
+    """The words that a file mentions, each with its role."""
     found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
     found |= {("value", word) for word in summary.values}
     found |= {("import", name, name.partition(".")[0], name.rpartition(".")[2]) for name in summary.imports}
@@ -131,9 +131,7 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
 
 
 def words_in(facts: SyntaxTree, words: frozenset[str]) -> frozenset[str]:
-    """The words by which a file may call what such words stand for: those of its variables and attributes that may hold
-    it, too.
-    """
+    """The words by which a file may call such a function, including its variables and attributes that may hold one."""
     summary = facts.summary
     imported = (name.rpartition(".")[2] for name in summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
@@ -151,7 +149,7 @@ def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Itera
 
 
 def _may_hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:
-    """The words of variables, parameters, attributes, functions and imported names, each with those of what it may be."""
+    """The words of variables, parameters, attributes, functions and imported names, each with the words of its values."""
     for name, values in facts.assigned.items():
         yield name.rpartition(".")[2].lstrip(":"), _value_words(value for _, value in values)
     for function in facts.functions:
@@ -176,7 +174,7 @@ def _mentions(summary: ModuleSummary, words: set[str]) -> bool:
 
 
 def _calls(names: Names, path: str, summary: ModuleSummary, words: set[str]) -> bool:
-    """Whether a file may call such a variable, or call what it gets out of one: ``LOADERS["train"](...)``."""
+    """Whether a file may call such a variable, or an element of one: ``LOADERS["train"](...)``."""
     called = words.intersection(summary.calls)
     if "" in summary.calls:
         called |= words.intersection(summary.values)
@@ -184,7 +182,7 @@ def _calls(names: Names, path: str, summary: ModuleSummary, words: set[str]) -> 
 
 
 def _sees(names: Names, path: str, word: str) -> bool:
-    """Whether a top-level variable of that name can be meant in a file: its own, or one of a module that it imports."""
+    """Whether a top-level variable of that name is visible in a file: its own, or one of a module that it imports."""
     files, summary = names.modules.files, names.modules.files[path].summary
     if summary.stars or any(word == each for each, _ in summary.exports):
         return True
@@ -195,11 +193,11 @@ def _sees(names: Names, path: str, word: str) -> bool:
 
 
 def _aliases(names: Names, words: Iterable[str]) -> set[str]:
-    """The words under which modules import what has another name: ``from torch.utils.data import DataLoader as Batches``."""
+    """The words under which modules import a name: ``from torch.utils.data import DataLoader as Batches``."""
     aliases = names.modules.aliases
     return {alias for word in words for alias in aliases.get(word, ())}
 
 
 def _holding(summaries: Iterable[ModuleSummary], words: set[str]) -> set[str]:
-    """The words of the top-level variables and functions that may hold or return what has one of the words."""
+    """The words of the top-level variables and functions that may hold or return a function with one of the words."""
     return _transitive_words([each for summary in summaries for each in summary.holds], words)

@@ -20,14 +20,14 @@ from torchrepro_lint.syntax.nodes import Class, Expression, Function, SimpleStat
 from torchrepro_lint.syntax.summary import is_property
 from torchrepro_lint.syntax.visitor import instance_assignments, statements
 
-# Of so many classes it stays what their methods assign.
+# The most classes whose instance attributes are kept.
 _MAX_CLASSES = 1_000
-# So many classes above one are known, nearest first.
+# The most bases of a class that are followed, nearest first.
 _MAX_ANCESTORS = 200
 
 
 class ClassHierarchy(ABC):
-    """The definitions of a project, and the inheritance between its classes; answers are remembered for its life."""
+    """The definitions of a project, and the inheritance between its classes; results are memoised for its life."""
 
     def __init__(self, modules: ImportResolver, torch: str) -> None:
         self.modules = modules
@@ -37,9 +37,9 @@ class ClassHierarchy(ABC):
             None if modules.reads.early_cutoff else _MAX_CLASSES
         )
         self._memo = TablingSolver(modules.reads)
-        # Answers that owe nothing to a cut.
+        # Ancestries that do not depend on a broken cycle.
         self._ancestries: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
-        # Likewise, worked out apart.
+        # The bases of classes, computed in isolation (see ``Memo``).
         self.above: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
 
     @abstractmethod
@@ -70,7 +70,7 @@ class ClassHierarchy(ABC):
         return self._definitions.is_in_summary(name)
 
     def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
-        """``names`` of a reference, as far as what every file is asked anyway tells; None where it takes a look inside."""
+        """``names`` of a reference by the summaries of files alone; None where that takes more."""
         found: set[str] = set()
         for root in roots:
             for name in self.modules.resolve(path, root):
@@ -93,7 +93,7 @@ class ClassHierarchy(ABC):
             yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
-        """What a variable of the project is assigned, as ``Facts.assigned`` has it."""
+        """The assignments of a variable of the project, as ``SyntaxTree.assigned`` has them."""
         return self._definitions.assigned(variable) or ()
 
     def parameter(self, name: str) -> Parameter | None:
@@ -120,7 +120,7 @@ class ClassHierarchy(ABC):
 
     @cached_property
     def events(self) -> EventCache:
-        """What happens in each body of the project."""
+        """The events of each body of the project."""
         return EventCache(self._definitions, self.property_words, self._torch)
 
     def return_expressions(self, name: str) -> Iterator[Expression]:
@@ -156,11 +156,11 @@ class ClassHierarchy(ABC):
         return tuple(sorted(order, key=lambda each: ":" not in each))
 
     def subclass_words(self, name: str) -> list[str]:
-        """The short names of the classes of the project that inherit from a class of it."""
+        """The short names of the subclasses of a class of the project."""
         return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self.subclasses(name)})
 
     def subclasses(self, name: str) -> list[str]:
-        """The classes of the project that inherit from a class of it."""
+        """The subclasses of a class of the project, direct or not."""
         return [] if self.in_isolation else self._heirs.get(name, [])
 
     @cached_property
@@ -174,7 +174,7 @@ class ClassHierarchy(ABC):
         return found
 
     def methods(self, owner: str, word: str) -> tuple[str, ...]:
-        """The function that ``owner().word`` runs: one of the project, else dotted names of outside bases.
+        """Method resolution: the function that ``owner().word`` runs, one of the project or dotted names of outside bases.
 
         ``Net.<super>`` as the owner starts above ``Net``.
         """
@@ -190,7 +190,7 @@ class ClassHierarchy(ABC):
         return tuple(outside)
 
     def _call_methods(self, owner: str) -> tuple[str, ...]:
-        """What calling an instance runs: ``__call__``, or a module's ``forward``."""
+        """The methods that calling an instance runs: ``__call__``, or a module's ``forward``."""
         for word in ("__call__", "forward"):
             own = tuple(name for name in self.methods(owner, word) if self.functions(name))
             if own:
@@ -219,7 +219,7 @@ class ClassHierarchy(ABC):
                 seen.update(word for word, _ in definition.methods)
 
     def instance_attributes(self, owner: str) -> Mapping[str, Sequence[tuple[str, str, Expression]]]:
-        """What the methods of a class assign to ``self``: word → (how, method, value)."""
+        """The attribute store of a class, what its methods assign to ``self``: word → (how, method, value)."""
         self.modules.reads.record_read(path_of(owner))
         known: dict[str, list[tuple[str, str, Expression]]] | None = self._attributes.get(owner)
         if known is None:
@@ -233,7 +233,7 @@ class ClassHierarchy(ABC):
         return known
 
     def attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
-        """What the objects of a class are assigned to an attribute, in its methods and in its body, with the files."""
+        """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
         for each in self.ancestry(owner):
             if ":" in each:
                 path = path_of(each)

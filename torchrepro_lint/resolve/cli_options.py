@@ -1,4 +1,4 @@
-"""The command-line options that a project declares with argparse, click or absl."""
+"""Command-line options: those that a project declares with argparse, click or absl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Options:
-    """All options of a project, by word; a file is looked into when one of its options is asked for."""
+    """The options of a project, by word; a file is looked into when one of its options is asked for."""
 
     def __init__(self, files: Mapping[str, SyntaxTree]) -> None:
         self._files = files
@@ -25,7 +25,7 @@ class Options:
                 self._paths.setdefault(word, []).append(path)
 
     def forget(self, path: str) -> None:
-        """A file has changed, which declares options by the same words as before."""
+        """Drop the options of a changed file, which declares the same words as before."""
         self._declared.pop(path, None)
 
     def named(self, word: str) -> list[Option]:

@@ -1,4 +1,7 @@
-"""Name resolution and the call graph as the modules that they are made of see them: the questions that these ask of the whole."""
+"""Protocols of name resolution and the call graph, for the modules that both are made of.
+
+A part sees the whole only through these, so that no import leads back.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NumberedCalls(Protocol):
-    """The calls of a project, in the numbers that remembered answers have: what ``callers`` answers."""
+    """The numbered calls of a project, as ``CallGraph`` has them."""
 
     def first(self, number: int, word: str) -> int:
         """The number of the first call of a file by a word."""
@@ -39,26 +42,26 @@ class NumberedCalls(Protocol):
         ...
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
-        """Whether the first parameter of a method is none of the arguments of a call of what an expression gives."""
+        """Whether a call of ``func`` passes the receiver implicitly."""
         ...
 
 
 class Constructions(Protocol):
-    """The calls of classes."""
+    """Constructor calls, as ``CallGraph`` has them."""
 
     def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
-        """The calls of a class."""
+        """The calls that construct an object of a class."""
         ...
 
 
 class NameResolution(Protocol):
-    """What ``names`` answers."""
+    """Name resolution, as ``Names`` has it."""
 
     modules: ImportResolver
 
     @property
     def call_graph(self) -> Constructions:
-        """Who calls which function of the project."""
+        """The constructor calls of the project."""
         ...
 
     @property
@@ -71,15 +74,15 @@ class NameResolution(Protocol):
         ...
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
-        """What an expression may stand for."""
+        """The names that an expression may stand for."""
         ...
 
     def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The same as far as it can be told without a look inside."""
+        """The same for a reference, by summaries alone; None where they do not tell."""
         ...
 
     def receiver(self, path: str, func: Expression) -> Iterator[str]:
-        """What the method that an expression gives is looked up in."""
+        """The names of the receiver of a method."""
         ...
 
     def functions(self, name: str) -> tuple[Function, ...]:
@@ -91,7 +94,7 @@ class NameResolution(Protocol):
         ...
 
     def methods(self, owner: str, word: str) -> tuple[str, ...]:
-        """The methods of a class, or of its bases, that a word stands for."""
+        """The methods of a class, or of its bases, with a name."""
         ...
 
     def ancestry(self, name: str) -> tuple[str, ...]:
@@ -99,11 +102,11 @@ class NameResolution(Protocol):
         ...
 
     def subclass_words(self, name: str) -> list[str]:
-        """The short names of the classes of the project that inherit from a class of it."""
+        """The short names of the subclasses of a class of the project."""
         ...
 
     def subclasses(self, name: str) -> list[str]:
-        """The classes of the project that inherit from a class of it."""
+        """The subclasses of a class of the project."""
         ...
 
     def parameter(self, name: str) -> Parameter | None:
@@ -111,5 +114,5 @@ class NameResolution(Protocol):
         ...
 
     def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
-        """What a variable is assigned, and how."""
+        """The assignments of a variable, each with its kind."""
         ...

@@ -1,8 +1,7 @@
-"""Functions that are named without being called: whoever gets such a value may call it.
+"""Higher-order calls and escapes: address-taken functions, and the calls of parameters that functions are passed for.
 
-What calls run, as a table that can be carried from one run to the next (see ``answers_json``).
-
-Calls of functions through the parameters that they are passed for: ``run(step)``, and in ``def run(do)`` the call ``do(batch)``.
+A function escapes (its address is taken) where it is named without being called: whoever gets the value may call it. In
+``run(step)`` with ``def run(do)``, the call ``do(batch)`` runs ``step``.
 """
 
 from __future__ import annotations
@@ -36,46 +35,48 @@ _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
 class AddressTaken:
-    """Answers for the functions of a project; a file is walked when a word that it names as a value is asked for."""
+    """The address-taken functions of a project; a file is looked into when a word that it names as a value is asked for."""
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
         self._known: MemoTable[tuple[str, bool], bool] = MemoTable(names.modules.reads)
         self._named: MemoTable[tuple[str, bool], dict[str, tuple[Ref, ...]]] = MemoTable(names.modules.reads)
-        # The files, sorted, that name something by a word without calling it.
+        # The files, sorted, that name a value by a word without calling it.
         self._paths: dict[str, list[str]] = {}
         for path in sorted(names.modules.files):
             for word in names.modules.summary(path).values:
                 self._paths.setdefault(word, []).append(path)
 
     def any(self, name: str, function: Function, words: list[str], *, count_stored: bool) -> bool:
-        """Whether a function is named as a value by one of these words; ``count_stored`` counts what is kept in an attribute."""
+        """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
         return self._known.of((name, count_stored), lambda: self._any(name, function, words, count_stored))
 
     def _any(self, name: str, function: Function, words: list[str], count_stored: bool) -> bool:
         return any(
-            self._is_value(word, name, function, count_stored) for word in words if word != "__init__" and self.has(word)
+            self._is_value(word, name, function, count_stored)
+            for word in words
+            if word != "__init__" and self.has(word)
         )
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
-        """A file has changed, which named the words ``before``."""
+        """Replace the value words of a changed file."""
         for word in set(before) - set(after):
             self._paths[word].remove(path)
         for word in set(after) - set(before):
             insort(self._paths.setdefault(word, []), path)
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self._known.invalidate(changed)
         self._named.invalidate(changed)
 
     def names(self, name: str) -> bool:
-        """Whether anything that has the last word of a function is named as a value; a lambda is one where it stands."""
+        """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
         word = name.rpartition(".")[2].rpartition(":")[2]
         return self.has(word) or "<" in word
 
     def has(self, word: str) -> bool:
-        """Whether anything is named so."""
+        """Whether any value is named by a word."""
         return bool(self._having(word))
 
     def _having(self, word: str) -> Sequence[str]:
@@ -90,10 +91,12 @@ class AddressTaken:
         )
 
     def _named_in(self, path: str, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
-        return self._named.of((path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored))
+        return self._named.of(
+            (path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored)
+        )
 
     def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
-        """Whether a reference is one to a function: a method's may be of any object, unless that is of another class."""
+        """Whether a reference may be to a function; to a method, unless the object is known to be of an unrelated class."""
         if not function.owner or not each.path:
             return name in self._names.names(path, each)
         owner = f"{path_of(name)}{function.owner}"
@@ -105,10 +108,10 @@ class AddressTaken:
 
 
 def _value_references(facts: SyntaxTree, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
-    """The references in a file by their last words, but for those that are called, compared or assigned to.
+    """The references in a file by their last words, without those that are called, compared or assigned to.
 
-    Without what is ``count_stored``, those are left out, too, that are kept in an attribute, in a variable that is only called, or before
-    something takes their place.
+    Without ``count_stored``, values are also left out that are stored in an attribute or in a variable that is only called, or saved
+    before a reassignment.
     """
     found: dict[str, list[Ref]] = {}
     called = frozenset[str]() if count_stored else _only_called(facts)
@@ -127,13 +130,13 @@ def _value_references(facts: SyntaxTree, count_stored: bool) -> dict[str, tuple[
 
 
 def _reassigned_attributes(statement: Statement) -> Iterator[str]:
-    """``net.run = wrapped``: who keeps ``net.run`` before that calls it when the other is called."""
+    """``net.run = wrapped``: code that saved ``net.run`` before calls it when ``wrapped`` is called."""
     targets = statement.targets if isinstance(statement, Assign) else ()
     yield from (target.path[-1] for target in targets if isinstance(target, Ref) and target.path)
 
 
 def _only_called(facts: SyntaxTree) -> frozenset[str]:
-    """The local variables of a file that are assigned, and otherwise called: who calls them is found by their names."""
+    """The local variables of a file that are only assigned and called: their calls are found by name."""
     held, read = set[str](), list[Ref]()
     for body in bodies(facts):
         for statement in statements(body):
@@ -162,7 +165,7 @@ def _evaluated(
 
 
 def _chooses(value: Expression) -> bool:
-    """Whether a value is a name, or one of several by a test."""
+    """Whether a value is a reference, or a conditional expression of references."""
     match value:
         case Operation(op="if", operands=(_, one, other)):
             return _chooses(one) and _chooses(other)
@@ -186,20 +189,20 @@ def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
 
 QUESTION = "calls"
 _BETWEEN = "\n"
-# Before the word of calls that are asked what their parameters are given, and not what is of that name.
+# The prefix of memo keys for calls of parameters.
 _PARAMETER_CALL = "<through>."
 
 
 def parameter_call_key(word: str) -> str:
-    """The word of the question what calls of parameters run that have a word for their name."""
+    """The memo key for the targets of calls of parameters with this name."""
     return f"{_PARAMETER_CALL}{word}"
 
 
 class CallTargetTable:
-    """By file and word: the functions that calls by the word run in the file, each with the number of the call among those; by the
-    word of ``through`` those that parameters of that name run there.
+    """Call targets as a durable memo table: by file and word, the functions that the calls by the word run, each with the call's place
+    among them; by ``parameter_call_key``, those that calls of parameters run.
 
-    A memo has these answers, in which the calls of the project are numbered as they came.
+    The solver's entries number the calls of the project in the order of this process, so they are converted.
     """
 
     def __init__(self, callers: NumberedCalls, memo: TablingSolver) -> None:
@@ -207,7 +210,7 @@ class CallTargetTable:
         self._memo = memo
 
     def entries(self) -> list[tuple[str, tuple[tuple[str, int], ...], int]]:
-        """What has been answered, and from what, but for answers that lead back to themselves."""
+        """The entries that are not on a cycle: key, targets and dependencies."""
         found = []
         for key, answer, seen in self._memo.answers():
             if type(key) is tuple and key[0] == QUESTION and len(key) == 3:
@@ -218,7 +221,7 @@ class CallTargetTable:
         return found
 
     def restore(self, key: str, answer: tuple[tuple[str, int], ...], seen: int) -> None:
-        """Take over what ``known`` gave of a project in the same state."""
+        """Restore an entry of a project in the same state."""
         path, _, word = key.rpartition(_BETWEEN)
         file = self._callers.number(path)
         first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
@@ -228,7 +231,7 @@ class CallTargetTable:
 
 
 def encode_target(target: str, number: int) -> str:
-    """A function that call ``number`` runs, as the memo has it."""
+    """A function that call ``number`` runs, as a text of the solver's sets."""
     return f"{target} {number:020}"
 
 
@@ -241,10 +244,9 @@ _QUESTION = "through"
 
 
 class HigherOrderCalls:
-    """The calls of the project's parameters, by what is passed for these where their functions are called by name.
+    """The calls of parameters and their targets: the arguments that are passed where the parameters' functions are called by name.
 
-    What is passed on from one parameter to another is not followed, nor a method that gets its object where it is called, nor a
-    partial, which leaves out what it has.
+    Not followed are arguments that are forwarded from one parameter to another, unbound methods, and partials.
     """
 
     def __init__(self, names: NameResolution, callers: NumberedCalls, memo: TablingSolver) -> None:
@@ -254,11 +256,11 @@ class HigherOrderCalls:
         self._files: MemoTable[tuple[()], tuple[int, ...]] = MemoTable(names.modules.reads)
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self._files.invalidate(changed)
 
     def runs(self) -> tuple[str, ...]:
-        """What these calls run, sorted: see ``call_answers.run``."""
+        """The targets of these calls, sorted: see ``encode_target``."""
         return self._memo.solve(
             _QUESTION, lambda: chain.from_iterable(map(self._in_file, self._files.of((), self._having)))
         )
@@ -267,15 +269,17 @@ class HigherOrderCalls:
         """The numbers of the files in which parameters are called."""
         self._names.modules.reads.record_word(_QUESTION, "")
         summary = self._names.modules.summary
-        return tuple(self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).through)
+        return tuple(
+            self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).called_parameters
+        )
 
     def _in_file(self, file: int) -> Iterator[str]:
-        roots = self._names.modules.summary(self._callers.path(file)).through
+        roots = self._names.modules.summary(self._callers.path(file)).called_parameters
         for word in sorted(set(map(_word, roots))):
             yield from self._runs_in(file, word)
 
     def _runs_in(self, file: int, word: str) -> tuple[str, ...]:
-        """What the calls of the parameters of a name run in one file: when the file changes, only they are worked out again."""
+        """The targets of calls of parameters with a name in one file; an edit of the file recomputes only these."""
         if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
         return self._memo.solve(
@@ -284,7 +288,7 @@ class HigherOrderCalls:
 
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)
-        for root in self._names.modules.files[path].summary.through:
+        for root in self._names.modules.files[path].summary.called_parameters:
             targets = tuple(self._passed(path, root)) if _word(root) == word else ()
             for number, call in self._callers.numbered_calls(file, word) if targets else ():
                 if _is_call_of(call, root):

@@ -1,7 +1,7 @@
-"""What an expression may stand for, as names: through variables, attributes, calls, and the classes of a project.
+"""Points-to analysis by name: what an expression may stand for, through variables, attributes, calls and classes.
 
-A call's result is its name with ``()`` (``torch.Generator()``, ``src/model.py:Net()``), an element is ``[]``. Where
-several values are possible all are named; what can't be known gives no name at all.
+A call's result is its name with ``()`` (``torch.Generator()``, ``src/model.py:Net()``), an element is ``[]``. All possible
+values are named; an unknown value has no name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     takes_receiver,
 )
 
-# What runs the module that it is given as it is.
+# Wrappers that run the module that they get unchanged.
 MODULE_WRAPPERS = frozenset(
     {
         "torch.compile",
@@ -65,32 +65,35 @@ _FLUENT = frozenset(
 )
 
 
-# A variable that is given more values than that may be anything.
+# A variable with more values may be anything.
 _MAX_VALUES = 100
-# Modules that are passed to be looked into tell what is meant where they have no more names than that.
+# ``getattr`` on modules with more names in total stands for nothing.
 _MAX_NAMES = 100
 
-# So often a change is followed from answer to answer.
+# Early cutoff gives up after this many rounds.
 _MAX_ROUNDS = 10
 
-# What stands for no name.
+# Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
 _RESULTS = ("()", "[]", ".<super>")
 
-# The word for an attribute of an outside module that is looked up by a name which is not known.
+# The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
 
 
 class Names(Values):
-    """Answers for all modules of a project; answers are remembered for the life of the project."""
+    """Name resolution of a project: points-to sets, on top of value sources and the class hierarchy.
 
-    # --- changes ---------------------------------------------------------------------------------------------------
+    Results are memoised for the life of the project; ``replace`` invalidates those that a changed file affects.
+    """
+
+    # --- invalidation ----------------------------------------------------------------------------------------------
 
     def replace(self, path: str, facts: SyntaxTree) -> int | None:
-        """Take over what a changed file says; returns the bits of what has changed, None where it may concern all files.
+        """Replace the tree of a changed file; returns the bits of what has changed, None where that may affect all files.
 
-        For names that keep what they were worked out from. Remembered answers that the change does not touch stay.
+        It needs tables that record dependencies. Results that do not depend on the change stay.
         """
         old = self.modules.files[path]
         if not _is_local_change(path, old, facts):
@@ -104,7 +107,7 @@ class Names(Values):
             return self._reconsidered(changed) if same else None
 
     def _reconsidered(self, changed: int) -> int | None:
-        """What has changed, with the firm answers that are others now; None where that comes to no end."""
+        """The changed bits, with those of early-cutoff results that came out different; None where that does not converge."""
         for _ in range(_MAX_ROUNDS):
             more = self._memo.revalidate()
             if not more:
@@ -114,17 +117,17 @@ class Names(Values):
         return None
 
     def settle(self) -> None:
-        """Work out what ``replace`` compares."""
+        """Compute what ``replace`` compares."""
         _ = self._heirs, self.registry.tables
 
     def _tables(self) -> bool:
-        """Whether decorators fill tables."""
+        """Whether the project has registries."""
         return any(self.modules.summary(path).tables for path in self.modules.files)
 
     def _forget(self, path: str, old: SyntaxTree, facts: SyntaxTree) -> int:
         reads, before, after = self.modules.reads, old.summary, facts.summary
         changed = reads.bits[path]
-        callers, options = self.call_graph, self.options  # made of what was there before
+        callers, options = self.call_graph, self.options  # built from the old files
         for kind in ("calls", "values", "keywords"):
             for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
@@ -163,11 +166,11 @@ class Names(Values):
                     return (".".join((root, *words)),)
             elif root[0] == ":" and not words:
                 return self._values(path + root)
-        # What says the same stands for the same, wherever it is in the file.
+        # Equal references stand for the same, wherever they are in the file.
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
     def _names(self, path: str, expression: Expression) -> Iterable[str]:
-        self.modules.reads.record_read(path)  # what is remembered by identity goes with its file
+        self.modules.reads.record_read(path)  # the key is an identity in this file
         match expression:
             case Ref(roots=roots, path=words):
                 return self._referred(path, roots, words)
@@ -186,7 +189,7 @@ class Names(Values):
         return ()
 
     def names_of(self, path: str, reference: Ref) -> tuple[str, ...]:
-        """``names`` of a reference that is made up for the question, and so must not be remembered by identity."""
+        """``names`` of a reference that the caller constructed; its identity must not become a memo key."""
         return tuple(sorted(set(self._names(path, reference))))
 
     def _referred(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
@@ -196,7 +199,7 @@ class Names(Values):
         ]
 
     def receiver(self, path: str, func: Expression) -> Iterator[str]:
-        """What the method ``func`` is read from; for a function of a module, the module."""
+        """The names of the receiver of the method ``func``; for a function of a module, the module."""
         match func:
             case Ref(roots=roots, path=words) if words:
                 for root in roots:
@@ -208,18 +211,18 @@ class Names(Values):
     # --- variables and attributes ------------------------------------------------------------------------------------
 
     def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-        """What attributes read one after the other from a name may stand for."""
+        """The names that a chain of attributes of a name may stand for, sorted."""
         return tuple(sorted(set(self._follow(name, words))))
 
     def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The values of a name, with attributes read from them one after the other."""
+        """The names that a chain of attributes of a name may stand for."""
         found = self._values(name)
         for word in words:
             found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
         return found
 
     def _values(self, name: str) -> tuple[str, ...]:
-        """What a name stands for: itself, or for a variable or parameter what it is given."""
+        """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
         if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
             return (name,)
@@ -242,7 +245,7 @@ class Names(Values):
             yield from self._dangling(name)
 
     def _dangling(self, name: str) -> Iterator[str]:
-        """``a.py:x.y.z`` that an import left together: the longest known beginning, then attributes."""
+        """``a.py:x.y.z`` as an import left it: resolve the longest known prefix, then attributes."""
         head, _, tail = name.rpartition(".")
         if head and "<locals>" not in tail and split_name(head)[2]:
             yield from self._follow(head, (tail,))
@@ -257,7 +260,7 @@ class Names(Values):
             yield from self.names(path, param.default)
 
     def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
-        """An instance of what an annotation names; of a union or ``Optional``, of each."""
+        """Instances of the classes that an annotation names, including the members of a union or ``Optional``."""
         match annotation:
             case Operation(op="|", operands=operands):
                 for operand in operands:
@@ -292,7 +295,7 @@ class Names(Values):
         return tuple(sorted({value for name in names for value in self._values(name)}))
 
     def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
-        """A method, or what ``self.word`` is assigned anywhere in the class and its bases."""
+        """A method, or the values that the class and its bases assign to ``self.word``."""
         if owner.endswith(".<super>"):
             return self.methods(owner, word)
         found: set[str] = set()
@@ -317,7 +320,7 @@ class Names(Values):
     # --- calls and elements ------------------------------------------------------------------------------------------
 
     def _results(self, path: str, call: Call) -> Iterator[str]:
-        """What a call may return."""
+        """The names that a call may return."""
         if isinstance(call.func, Ref) and call.func.path[-1:] == ("get",) and call.args:
             table = call.func._replace(path=call.func.path[:-1])
             for file, display in self.displays(path, table):
@@ -327,7 +330,7 @@ class Names(Values):
             yield from self._result(path, call, name)
 
     def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
-        """What a call may return where what is called has this name."""
+        """The names that a call may return where the callee has this name."""
         if call.args and (name in _TRANSPARENT or self._only_wraps(name)):
             yield from self.names(path, call.args[0].value)
         elif self.classes(name) or name.endswith(".<super>"):
@@ -346,13 +349,13 @@ class Names(Values):
                 yield from self._returns(method)
 
     def _only_wraps(self, name: str) -> bool:
-        """Whether a class of the project inherits how it runs a module from one that stands for that module."""
+        """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
         if not self.classes(name) or _TRANSPARENT.isdisjoint(self.ancestry(name)):
             return False
         return not self._call_methods(name)
 
     def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
-        """What a name is looked up in; of a parameter, the modules that are passed for it, unless they have very many names."""
+        """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
         if owners := self.names(path, value):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
@@ -361,8 +364,8 @@ class Names(Values):
         return tuple(modules) if few else ()
 
     def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
-        """``getattr(module, key)`` and ``module.__dict__[key]``: what a literal key, or the option's default or choices,
-        names; else everything in the module.
+        """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
+        choices, names; else everything in the module.
         """
         words = self._texts(path, key)
         for owner in owners:
@@ -380,7 +383,7 @@ class Names(Values):
                 yield from self.modules.resolve(path, word)
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
-        """An element of a display (the one that a literal key picks, else any), or ``name[]``."""
+        """An element of a display (the one under a literal key, else any), or ``name[]``."""
         if isinstance(value, Ref) and value.path[-1:] == ("__dict__",) and len(index) == 1:
             owner = value._replace(path=value.path[:-1])
             yield from self._looked_up(path, self.names_of(path, owner), index[0])
@@ -398,8 +401,8 @@ class Names(Values):
 
 
 def _is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
-    """Whether a change of a file leaves alone what is asked of all files together: the places in which modules are found,
-    the words of options and properties, and the tables that decorators fill.
+    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
+    and properties, and the registries.
     """
     fields = ("options", "properties", "tables")
     same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)

@@ -211,7 +211,16 @@ class IndexTables:
 
 def _says_what_there_is(summary: ModuleSummary) -> ModuleSummary:
     """A summary without what says nothing of classes, decorators and tables."""
-    return summary._replace(calls=(), values=(), inner=(), keywords=(), partials=(), through=(), holds=(), acts=False)
+    return summary._replace(
+        calls=(),
+        values=(),
+        inner=(),
+        keywords=(),
+        partials=(),
+        called_parameters=(),
+        holds=(),
+        calls_at_top_level=False,
+    )
 
 
 _Answer = TypeVar("_Answer")

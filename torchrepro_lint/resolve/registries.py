@@ -1,6 +1,7 @@
-"""Tables that decorators fill: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere.
+"""Registries and dataclass fields: definitions that decorators change.
 
-The fields of dataclasses, in the order in which their constructors take them.
+A registry is a table that a decorator fills: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere. The
+fields of a dataclass come in the order in which its constructor takes them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Registries:
-    """What the decorators of a project put into its tables."""
+    """The registries of a project."""
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
@@ -36,11 +37,11 @@ class Registries:
         self.decorated: MemoTable[str, tuple[tuple[str, str, str], ...]] = MemoTable(names.modules.reads)
 
     def fills(self, table: str) -> bool:
-        """Whether decorators may put anything into a variable, so that it pays to find out under which words."""
+        """Whether a variable is a registry."""
         return table in self._fillers
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
-        """The functions and classes in a table (a variable's name), those under ``words`` where any are known."""
+        """The functions and classes in a registry (a variable's name): those under ``words``, else all."""
         if self._names.in_isolation:
             return
         entered = [
@@ -50,26 +51,26 @@ class Registries:
         yield from picked or (name for _, name in entered)
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self.decorated.invalidate(changed)
 
     def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
-        """Forget what is decorated; returns what was known of it."""
+        """Drop the entries of all registries and return them."""
         known: dict[str, list[tuple[str, str]]] | None = vars(self).pop("_decorated", None)
         return known
 
     def is_still(self, decorated: dict[str, list[tuple[str, str]]]) -> bool:
-        """Whether what is decorated is what it was."""
+        """Whether the entries of all registries are these."""
         return decorated == self._decorated
 
     @cached_property
     def tables(self) -> frozenset[str]:
-        """The variables that decorators fill."""
+        """The variables that are registries."""
         return frozenset(self._fillers) if self._decorated else frozenset()
 
     @cached_property
     def _fillers(self) -> dict[str, list[str]]:
-        """For each table the decorators that store their function in it."""
+        """For each registry the decorators that store their function in it."""
         found: dict[str, list[str]] = {}
         for path, facts in sorted(self._names.modules.files.items()):
             for table, function in facts.summary.tables:
@@ -78,7 +79,7 @@ class Registries:
 
     @cached_property
     def _decorated(self) -> dict[str, list[tuple[str, str]]]:
-        """For each function that decorates others: the key, and what is decorated."""
+        """For each such decorator the keys and names of the definitions that it decorates."""
         with self._names.isolated():
             return self._find_decorated()
 
@@ -93,7 +94,7 @@ class Registries:
         return found
 
     def _find_in(self, path: str, registers: set[str]) -> Iterator[tuple[str, str, str]]:
-        """What a file has decorated with any of ``registers``: by which, under which key, and its name."""
+        """The definitions of a file that any of ``registers`` decorates: the decorator, the key and the name."""
         facts = self._names.modules.files[path]
         if not self._may_decorate(path, facts, registers):
             return
@@ -109,7 +110,7 @@ class Registries:
                     )
 
     def _may_decorate(self, path: str, facts: SyntaxTree, registers: set[str]) -> bool:
-        """Whether a file may have a decorator that is one of ``registers``, as far as can be told without a look inside."""
+        """Whether a file may use one of ``registers`` as a decorator, by its summary."""
         seen = (self._names.names_from_summary(path, roots, words) for roots, words in facts.summary.decorators)
         return any(found is None or not registers.isdisjoint(found) for found in seen)
 
@@ -121,7 +122,7 @@ def _key(decorator: Expression) -> str:
 
 
 def dataclass_fields(names: NameResolution, owner: str) -> list[str]:
-    """The variables that are fields of a class (``a.py:Options.rows``), those of its bases first; none of what is no dataclass."""
+    """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
 
@@ -136,7 +137,7 @@ def _own(names: NameResolution, owner: str) -> Iterator[str]:
 
 
 def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
-    """Whether a constructor takes a field: not what is the class's own, nor what is made in another way."""
+    """Whether the constructor takes a field: not a ``ClassVar``, nor one with ``init=False``."""
     declared = statement.annotation.value if isinstance(statement.annotation, Subscript) else statement.annotation
     if declared is None or "typing.ClassVar" in names.names(path, declared):
         return False
@@ -147,7 +148,7 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
 
 
 def passed_for_field(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
-    """What the calls of the project that make objects of a class pass for a field, each with the calling file."""
+    """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
     words = list(dict.fromkeys(each.rpartition(".")[2] for each in dataclass_fields(names, owner)))
     if word not in words or any(":" in each for each in names.methods(owner, "__init__")):
         return

@@ -235,7 +235,7 @@ class ModuleTree:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self.stems = _stems(files)
-        self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.guarded}
+        self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.has_main_guard}
         self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
         self._files = frozenset(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
@@ -347,12 +347,12 @@ class ModuleTree:
 
 def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     """What a file decides of where modules are found."""
-    return facts.summary.guarded, is_command(facts.summary), entries_of(path, facts)
+    return facts.summary.has_main_guard, is_command(facts.summary), entries_of(path, facts)
 
 
 def is_command(summary: ModuleSummary) -> bool:
     """Whether a file is a script that takes arguments, or says itself that it may be one."""
-    return summary.guarded or (summary.acts and "argparse" in summary.imports)
+    return summary.has_main_guard or (summary.calls_at_top_level and "argparse" in summary.imports)
 
 
 def _stems(files: Iterable[str]) -> dict[str, str]:

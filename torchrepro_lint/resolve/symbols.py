@@ -1,8 +1,6 @@
-"""Which definitions of a function are in force: in one block, the last one.
+"""Symbols: the functions, classes and variables that files define, by full name, and the events of their bodies.
 
-What the files of a project define, by full name; a file is looked into when one of its names is asked for.
-
-The events of the bodies of a project, each worked out once.
+Of several definitions of a function in one block the last is in effect. A file is looked into when one of its names is asked for.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from torchrepro_lint.syntax.visitor import blocks
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
-    """The functions of a file but for those that a later ``def`` of the same block replaces.
+    """The functions of a file without those that a later ``def`` in the same block redefines.
 
-    Decorated ones are all kept: a property's setter, an overload, a registered variant add to the first.
+    Decorated ones all stay: a property's setter, an overload or a registered variant adds to the first.
     """
     counts: dict[str, int] = {}
     for function in facts.functions:
@@ -43,7 +41,7 @@ def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
 
 
 def _redefined(facts: SyntaxTree, names: set[str]) -> frozenset[int]:
-    """The offsets of the ``def`` statements that are followed by another of their name in their block."""
+    """The offsets of ``def`` statements that a later one of the same name and block redefines."""
     found: set[int] = set()
     queue = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
     while queue:
@@ -78,7 +76,7 @@ _NOTHING = _Table({}, {}, {})
 
 
 class Definitions:
-    """Look-ups of ``path:name``; a name that a project does not define gives nothing."""
+    """The symbols of a project by ``path:name``; an unknown name gives nothing."""
 
     def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
         self._files = files
@@ -97,7 +95,7 @@ class Definitions:
         return self._files[path]
 
     def functions(self, name: str) -> tuple[Function, ...]:
-        """The definitions of a function that are in force."""
+        """The definitions of a function that are in effect."""
         path, colon, own = name.rpartition(":")
         return self._table(path).functions.get(own, ()) if colon else ()
 
@@ -129,7 +127,7 @@ class Definitions:
         return own in table.functions or own in table.classes
 
     def is_in_summary(self, name: str) -> bool:
-        """Whether a name is known to be a class, or a function outside classes and functions, without a look inside."""
+        """Whether a name is a class, or a function at the top level, by its file's summary."""
         path, colon, own = name.rpartition(":")
         return bool(colon) and own in self._outline(path)
 
@@ -139,12 +137,12 @@ class Definitions:
         return self._outline(path).get(own, ()) if colon else ()
 
     def forget(self, path: str) -> None:
-        """A file has changed."""
+        """Drop the tables of a changed file."""
         self._tables.pop(path, None)
         self._outlines.pop(path, None)
 
     def _outline(self, path: str) -> dict[str, tuple[Expression, ...]]:
-        """The functions and classes of a file that its summary tells of, without a look inside; classes with their bases."""
+        """The functions and classes in a file's summary; classes with their bases."""
         if self._keeps:
             self.reads.record_read(path)
         outline = self._outlines.get(path)
@@ -184,7 +182,7 @@ _MAX_BODIES = 5_000
 
 
 class EventCache:
-    """The events of functions and modules, for a target torch; ``properties`` are the words whose reading runs code."""
+    """The events of functions and modules, for a target torch; reading one of the ``properties`` runs code."""
 
     def __init__(self, definitions: Definitions, properties: frozenset[str], torch: str) -> None:
         self._definitions = definitions
@@ -196,9 +194,9 @@ class EventCache:
         self._mutations: dict[str, MutationSites] = {}
 
     def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
-        """The events of a function (of all its definitions), or of a module (``path:``), started where ``main`` says so.
+        """The events of a function (of all its definitions), or of a module (``path:``), with ``main`` as ``__main__``.
 
-        Of a property, those of reading it: what sets or deletes it is another definition of that name.
+        A property has the events of its getter: a setter or deleter is another definition of that name.
         """
         if name.endswith(":"):
             return self.of_body(self._definitions.top_level(name), main=main)
@@ -209,7 +207,7 @@ class EventCache:
         return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
 
     def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
-        """The events of one body of the facts; a function's module may be the one that is started."""
+        """The events of one body."""
         key = (id(body), main)
         found: tuple[Event, ...] | None = self._known.get(key)
         if found is None:
@@ -217,7 +215,7 @@ class EventCache:
         return found
 
     def added(self, path: str, ref: Ref) -> Iterator[Expression]:
-        """What the statements of a file add to a list that a variable or an attribute holds: items, or lists of items."""
+        """The items, or lists of items, that a file adds to a list in a variable or an attribute."""
         if path not in self._mutations:
             self._mutations[path] = mutation_sites(self._definitions.facts(path))
         for root in ref.roots:
@@ -226,7 +224,7 @@ class EventCache:
                     yield change.value
 
     def forget(self, path: str, facts: SyntaxTree) -> None:
-        """A file has changed, which had these facts."""
+        """Drop the events of a changed file, which had this tree."""
         self._mutations.pop(path, None)
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):

@@ -1,6 +1,6 @@
 """Value sources: the expressions that a variable, an attribute, a parameter or a call's result may come from.
 
-They are found through assignments, through what calls pass, and through what functions return.
+They are followed through assignments, arguments and returns: the middle layer of ``Names``, without an environment.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from torchrepro_lint.syntax.nodes import (
     takes_receiver,
 )
 
-# A value is followed through so many variables and calls; what is left then stands for itself.
+# A value is followed through at most this many variables and calls; what is left then stands for itself.
 _MAX_STEPS = 100
 
 
 class Values(ClassHierarchy):
-    """The class hierarchy of a project, and the expressions that its values come from."""
+    """The value sources of a project, on top of its class hierarchy."""
 
     def __init__(self, modules: ImportResolver, torch: str) -> None:
         super().__init__(modules, torch)
@@ -45,25 +45,25 @@ class Values(ClassHierarchy):
 
     @abstractmethod
     def receiver(self, path: str, func: Expression) -> Iterator[str]:
-        """What the method ``func`` is read from; for a function of a module, the module."""
+        """The names of the receiver of the method ``func``; for a function of a module, the module."""
 
     @abstractmethod
     def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The values of a name, with attributes read from them one after the other."""
+        """The names that a chain of attributes of a name may stand for."""
 
     @abstractmethod
     def _values(self, name: str) -> tuple[str, ...]:
-        """What a name stands for: itself, or for a variable or parameter what it is given."""
+        """The points-to set of a name: itself, or for a variable or parameter its values."""
 
     def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
-        """The expressions that an expression stands for, with their files: a variable's values, else itself.
+        """The sources of an expression, each with its file: a variable's values, else the expression itself.
 
-        A parameter that nothing is passed for stands for itself, and so does whatever is not followed.
+        A parameter without arguments stands for itself, and so does every expression that is not followed.
         """
         return self._worked_out(path, expression, calls=False)
 
     def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
-        """``values``, and for a call of a function of the project what that function returns."""
+        """``values``, and for a call of a function of the project the expressions that it returns."""
         return self._worked_out(path, expression, calls=True)
 
     def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterable[tuple[str, Expression]]:
@@ -71,19 +71,19 @@ class Values(ClassHierarchy):
             return ((path, expression),)
         if self._memo.busy:
             return self._work_out(path, expression, calls=calls)
-        # References are made up for questions, too, so they are known by what they say; calls stay as long as the facts.
+        # Callers construct references, so the key is their content; calls live as long as their file's tree.
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
         found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
         return found or ((path, expression),)
 
     def _elsewhere(self, path: str, expression: Expression, *, calls: bool) -> tuple[tuple[str, Expression], ...]:
-        """What an expression stands for; nothing where that is itself."""
+        """The sources of an expression; nothing where it stands for itself."""
         self.modules.reads.record_read(path)
         found = tuple(self._work_out(path, expression, calls=calls))
         return () if len(found) == 1 and found[0][1] is expression else found
 
     def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
-        """Each variable and each call is followed once, however many ways lead to it."""
+        """Follow each variable and each call once, however many paths lead to it."""
         queue = [(path, expression)]
         seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()
         while queue:
@@ -105,7 +105,7 @@ class Values(ClassHierarchy):
                 yield file, value
 
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
-        """What the functions of the project that a call runs return."""
+        """The return expressions of the functions of the project that a call runs."""
         for name in self.names(path, call.func):
             if ":" in name and not self.is_generator(name):
                 yield from ((path_of(name), value) for value in self.return_expressions(name))
@@ -129,14 +129,14 @@ class Values(ClassHierarchy):
                         yield from self.attribute_values(owner_instance[:-2], words[0])
 
     def passed(self, name: str) -> list[tuple[str, Expression]]:
-        """What the calls of the project pass for a parameter, the default where they leave it out; see ``values``."""
+        """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
         found = self.parameter(name)
         return list(self._passed(path_of(name), *found)) if found is not None else []
 
     def _passed(self, path: str, function: Function, param: Param, position: int) -> Iterator[tuple[str, Expression]]:
-        """What the calls of the project pass for a parameter, the default where they leave it out.
+        """The arguments that calls pass for a parameter, its default where they leave it out.
 
-        Nothing where no call is seen, or where one passes what cannot be told (``*args``, ``**kwargs``).
+        Nothing where no call is seen, or where one passes ``*args`` or ``**kwargs``.
         """
         if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
             return
@@ -147,7 +147,7 @@ class Values(ClassHierarchy):
                 yield path, param.default
 
     def default(self, path: str, expression: Expression) -> Expression | None:
-        """The default of the parameter that an expression is: the likeliest value where no call is seen."""
+        """The default of the parameter that an expression names: the likeliest value where no call is seen."""
         if isinstance(expression, Ref) and not expression.path:
             for root in expression.roots:
                 if parameter := self._definitions.parameter(f"{path}{root}"):
@@ -156,12 +156,12 @@ class Values(ClassHierarchy):
 
     @cached_property
     def call_graph(self) -> CallGraph:
-        """Who calls which function of the project."""
+        """The call graph of the project."""
         with self.modules.reads.untracked():
             return CallGraph(self, self.events, self._memo)
 
     def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
-        """What a variable, or an attribute of one, may stand for by what the calls of the project pass for parameters."""
+        """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
         found: set[str] = set()
         for file, value in self.values(path, reference._replace(path=())):
             names = self.names(file, value)
@@ -178,7 +178,7 @@ class Values(ClassHierarchy):
         return tuple(sorted(found))
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
-        """What ``options.make`` may stand for by what dataclasses are given where they are called."""
+        """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
         holder = reference._replace(path=())
         for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
             owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
@@ -187,11 +187,11 @@ class Values(ClassHierarchy):
                     yield from self.names(file, value)
 
     def returns(self, name: str) -> tuple[str, ...]:
-        """What a function of the project may return."""
+        """The names that a function of the project may return."""
         return self._returns(name)
 
     def _returns(self, name: str) -> tuple[str, ...]:
-        """What a function of the project returns; a generator gives its elements no names."""
+        """The names that a function of the project may return; a generator's elements have none."""
         return self._memo.solve(("returns", name), lambda: self._returned(name))
 
     def _returned(self, name: str) -> Iterator[str]:
@@ -203,13 +203,13 @@ class Values(ClassHierarchy):
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
 
     def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
-        """The literal displays that an expression may be, with their files: itself, or what its variable is assigned."""
+        """The literal displays that an expression may be, each with its file: itself, or the values of its variable."""
         for file, found in self.values(path, value):
             if isinstance(found, Collection):
                 yield file, found
 
     def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[str]:
-        """What a display of a file gives for an index, which is an expression of ``home``."""
+        """The elements of a display of a file under an index, which is an expression of ``home``."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
             items = [item for item in display.items if item is not None]
@@ -225,7 +225,7 @@ class Values(ClassHierarchy):
             yield from self.names(path, item)
 
     def _of_row(self, path: str, name: str, value: Subscript) -> list[tuple[str, Expression]]:
-        """What a variable gets of the rows that a table holds: ``config, net = KINDS[args.kind]``."""
+        """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
         place = self._place(path, name[len(path) :], value)
         if place is None or len(value.indices) != 1:
             return []
@@ -241,13 +241,13 @@ class Values(ClassHierarchy):
         return found
 
     def _place(self, path: str, root: str, value: Expression) -> int | None:
-        """The position of a variable where a value is taken apart."""
+        """The position of a variable where a value is destructured."""
         functions = self.functions(path + root.rpartition(".<locals>.")[0])
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
         return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
 
     def destructured_names(self, path: str, value: Expression) -> tuple[str, ...]:
-        """The objects of the project that a variable gets of what a function returns: ``net, step = build()``."""
+        """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         found: set[str] = set()
         for root in roots:
@@ -269,13 +269,13 @@ class Values(ClassHierarchy):
                     yield from (each for each in names if ":" in each and self.classes(each.removesuffix("()")))
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
-        """What decorators have put into a table of the project, under a key where that is known."""
+        """The entries of a registry of the project, under a key where that is known."""
         for name in self._registries(path, value):
             if self.registry.fills(name):
                 yield from self.registry.entries(name, () if key is None else self._texts(path, key))
 
     def _registries(self, path: str, value: Expression) -> Iterator[str]:
-        """The variables that an expression names, as far as they may be filled by decorators."""
+        """The variables that an expression names, as candidates for registries."""
         if isinstance(value, Ref):
             for root in value.roots:
                 for name in self.modules.resolve(path, root):
@@ -284,17 +284,17 @@ class Values(ClassHierarchy):
 
     @cached_property
     def registry(self) -> Registries:
-        """What decorators of the project put into its tables."""
+        """The registries of the project: tables that decorators fill."""
         return Registries(self)
 
     def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
-        """The texts that an expression may be, where literals or an option's literals tell."""
+        """The strings that an expression may be, from literals and from the literals of options."""
         if isinstance(key, Constant):
             return (key.value,) if isinstance(key.value, str) else ()
         return self._memo.solve(("texts", path, id(key)), lambda: self._find_texts(path, key, 0))
 
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
-        self.modules.reads.record_read(path)  # what is remembered by identity goes with its file
+        self.modules.reads.record_read(path)  # the key is an identity in this file
         found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()

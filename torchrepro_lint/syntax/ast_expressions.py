@@ -3,7 +3,7 @@
 ``ast`` keeps no parentheses; where a span depends on them (arguments, tuples, generator expressions) they are read from the text.
 """
 
-# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+# ruff: noqa: ARG001  # all functions of a table have the same parameters
 
 from __future__ import annotations
 
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.ast_strings import Columns
 
 
-# the functions of a table take what the table's callers hand them
-
-
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
     func = resolve_super(scope, lowering.convert(scope, node.func))
     tree, at = lowering.tree, func.end
@@ -66,7 +63,7 @@ def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int)
 def arguments(
     lowering: Lowering, scope: Scope, args: list[ast.expr], keywords: list[ast.keyword], before: int
 ) -> tuple[Arg, ...]:
-    """The records of the arguments of a call or class, whose parenthesis opens before ``before``."""
+    """The arguments of a call or class, whose parenthesis opens before ``before``."""
     text, span, convert = lowering.tree.text, lowering.tree.span, lowering.convert
     found: list[Arg] = []
     for node in _in_order(args, keywords) if keywords else args:
@@ -87,18 +84,15 @@ def arguments(
     return tuple(found)
 
 
-# Their records may begin after what their nodes begin with.
+# Nodes whose span in ``ast`` includes their parentheses.
 _PARENTHESISED = frozenset({ast.Tuple, ast.GeneratorExp})
 
 
 def _in_order(args: Sequence[Any], keywords: Sequence[Any]) -> Sequence[Any]:
-    """Arguments as written: ``*args`` may follow a keyword."""
+    """Arguments in the order of the text: ``*args`` may follow a keyword."""
     if args and type(args[-1]) is ast.Starred:
         return sorted((*args, *keywords), key=lambda node: (node.lineno, node.col_offset))
     return (*args, *keywords)
-
-
-# the functions of a table take what the table's callers hand them
 
 
 def tuple_(lowering: Lowering, scope: Scope, node: ast.Tuple, start: int, end: int) -> Expression:
@@ -134,18 +128,18 @@ def dict_(lowering: Lowering, scope: Scope, node: ast.Dict, start: int, end: int
     return Collection(start, end, "dict", tuple(items))
 
 
-_comprehended = comprehension("generator", "elt")
+_lower_generator = comprehension("generator", "elt")
 
 
 def generator_(lowering: Lowering, scope: Scope, node: ast.GeneratorExp, start: int, end: int) -> Expression:
     last = node.generators[-1]
-    record = _comprehended(lowering, scope, node, start, end)
+    record = _lower_generator(lowering, scope, node, start, end)
     start, end = _within(lowering, [last.ifs[-1] if last.ifs else last.iter], start, end)
     return record._replace(start=start, end=end)
 
 
 def enclosed(lowering: Lowering, node: ast.Tuple, start: int, end: int) -> bool:
-    """Whether a tuple has parentheses, which then are in its span."""
+    """Whether a tuple has parentheses, which are then in its span."""
     tree = lowering.tree
     if tree.text[start] != "(" or tree.text[end - 1] != ")":
         return False
@@ -153,14 +147,14 @@ def enclosed(lowering: Lowering, node: ast.Tuple, start: int, end: int) -> bool:
 
 
 def _within(lowering: Lowering, last: Sequence[ast.expr], start: int, end: int) -> tuple[int, int]:
-    """The span between parentheses that hold something, of which ``last`` is the last node, or nothing."""
+    """The span inside parentheses; ``last`` is the last node in them, if any."""
     text = lowering.tree.text
     start = skip(text, start + 1)
     return (start, end_of_trailers(text, lowering.tree.span(last[0])[1], end - 1)) if last else (start, start)
 
 
 def deleted(lowering: Lowering, scope: Scope, node: ast.Delete, end: int) -> Expression:
-    """What ``del`` deletes, a tuple if there are several, or a comma."""
+    """The operand of ``del``: a tuple if there are several targets, or a comma."""
     tree, targets = lowering.tree, node.targets
     if len(targets) == 1 and end_of_parentheses(tree.text, tree.span(targets[0])[1]) >= end:
         return lowering.convert(scope, targets[0])
@@ -173,7 +167,7 @@ def unary(lowering: Lowering, scope: Scope, node: ast.UnaryOp, start: int, end: 
 
 
 def binary(lowering: Lowering, scope: Scope, node: ast.BinOp, start: int, end: int) -> Expression:
-    """A chain that leans left is walked down, not recursed into."""
+    """A binary operation; a left-leaning chain is handled without recursion."""
     chain = [node]
     while type(left := chain[-1].left) is ast.BinOp:
         chain.append(left)
@@ -187,7 +181,7 @@ def binary(lowering: Lowering, scope: Scope, node: ast.BinOp, start: int, end: i
 
 
 def boolean(lowering: Lowering, scope: Scope, node: ast.BoolOp, start: int, end: int) -> Expression:
-    """``a and b and c`` is ``(a and b) and c``."""
+    """A boolean operation: ``a and b and c`` is lowered as ``(a and b) and c``."""
     tree, sign = lowering.tree, SIGNS[type(node.op)]
     if len(node.values) > MAX_CHAIN_LENGTH:
         raise UnreliableTree
@@ -232,13 +226,13 @@ SIGNS: dict[type, str] = {
 }
 
 
-# Shorter texts are most often keys and names, which many files have alike.
-_WORD = 40
+# Strings shorter than this are interned: most are keys and names that many files share.
+_INTERNED_LENGTH = 40
 _BLANKS = frozenset(" \t\f\r\n")
 
 
 def fast_converter(lowering: Lowering, columns: Columns) -> Convert:
-    """What converts the nodes of a text whose columns are code points: the commonest at once, the others by the table."""
+    """A fast converter for a text whose columns are code points: it inlines names, and uses the table for other nodes."""
     starts, numbers = columns.starts, columns.numbers
 
     def convert(scope: Scope, node: ast.expr) -> Expression:
@@ -307,7 +301,7 @@ def _constant(lowering: Lowering, scope: Scope, node: ast.Constant, start: int, 
     value = node.value
     kind = type(value)
     if kind is str and end - start == len(value) + 2 <= MAX_TEXT_LENGTH:  # type: ignore[arg-type]  # narrowed by exact type
-        text = intern(value) if len(value) < _WORD else value  # type: ignore[arg-type]
+        text = intern(value) if len(value) < _INTERNED_LENGTH else value  # type: ignore[arg-type]
         return Constant(start, end, text)  # type: ignore[arg-type]
     if isinstance(value, (str, bytes)):
         return string(lowering, scope, value, start, end)
@@ -331,12 +325,12 @@ def _yield(lowering: Lowering, scope: Scope, node: ast.Yield | ast.YieldFrom, st
 
 
 def _starred(lowering: Lowering, scope: Scope, node: ast.Starred, start: int, end: int) -> Expression:
-    """In a place where no parser's grammar has a word for it: ``x = *y``."""
+    """A star where the grammar has no name for it: ``x = *y``."""
     return Operation(start, end, "?", ())
 
 
 def other(lowering: Lowering, scope: Scope, node: ast.AST, start: int, end: int) -> Expression:
-    """No node that is known here: syntax of a later Python."""
+    """An unknown node: syntax of a later Python."""
     raise UnreliableTree
 
 

@@ -22,17 +22,17 @@ from torchrepro_lint.syntax.tokens import FStringPart, ReplacementField, StringL
 # The line ends of the Python tokenizer.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
-# A longer text has too many offsets to make a number for each beforehand.
-_MOST = 1 << 22
+# For a longer text no table of all offsets is made.
+_MAX_TABLE = 1 << 22
 
 ToSpan: TypeAlias = Callable[[Any], tuple[int, int]]
 
 
 class Columns:
-    """Where the lines of a text begin, and the spans of its nodes.
+    """The offsets of a text's lines, and the spans of its ``ast`` nodes.
 
-    ``starts`` has the offsets of the lines, which count from 1; ``base`` is added to all: where the text stands in a longer
-    one. ``narrow`` says that every column of the text is a code point. ``numbers`` has each offset at its place.
+    ``starts`` has the offsets of the lines, counted from 1; ``base``, the offset of the text in a longer one, is added to all.
+    ``narrow`` says that every byte column is a code point. ``numbers`` has each offset as an interned integer.
     """
 
     __slots__ = ("narrow", "numbers", "span", "starts")
@@ -44,12 +44,12 @@ class Columns:
         # The first entry stands for a line 0.
         starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
         most = base + len(text) + 1
-        own = [*range(most + 1)] if SHARED_LIMIT <= most < _MOST else range(most + 1)
+        own = [*range(most + 1)] if SHARED_LIMIT <= most < _MAX_TABLE else range(most + 1)
         self.numbers: Sequence[int] = shared_numbers() if most < SHARED_LIMIT else own
         self.span = _narrow(starts, self.numbers) if self.narrow else _wide(starts, self.numbers, lines)
 
 
-# These are no methods: an object that holds its own method stays in memory until garbage is collected.
+# Functions, not methods: an object that stores its own method is a reference cycle.
 def _narrow(starts: list[int], numbers: Sequence[int]) -> ToSpan:
     def span(node: Any) -> tuple[int, int]:
         return (
@@ -89,21 +89,21 @@ def _columns(line: str) -> Iterator[int]:
 
 
 class _Movable(Protocol):
-    """A tree whose nodes may be told to stand elsewhere in its text."""
+    """A tree whose nodes can be moved to another part of its text."""
 
     columns: Columns
 
     def stand(self, columns: Columns) -> None:
-        """From now on the nodes are those of a part of the text with these columns."""
+        """Use these columns from now on: those of the part of the text that the nodes belong to."""
         ...
 
     def converter(self, lowering: Lowering) -> Convert:
-        """What converts expressions that stand there."""
+        """The function that converts expressions with the current columns."""
         ...
 
 
 def string(lowering: Lowering, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
-    """The strings side by side that make up a span; ``value`` is that of them all, None where one is an f-string."""
+    """Lower the adjacent strings of a span; ``value`` is their joint value, None where one is an f-string."""
     if value is not None and _is_plain(lowering.tree.text, value, start, end):
         return _constant(value, start, end)
     found = list(string_literals(lowering.tree.text, start, end))
@@ -111,7 +111,7 @@ def string(lowering: Lowering, scope: Scope, value: str | bytes | None, start: i
         return _constant(value, start, end)
     if value is None and len(found) > MAX_CHAIN_LENGTH:
         raise UnreliableTree
-    records = [_piece(lowering, scope, piece) for piece in found]
+    records = [_literal(lowering, scope, piece) for piece in found]
     whole = records.pop()
     for piece, made in zip(reversed(found[:-1]), reversed(records), strict=True):
         whole = concatenated_strings(made, whole, piece.start, end)
@@ -119,7 +119,7 @@ def string(lowering: Lowering, scope: Scope, value: str | bytes | None, start: i
 
 
 def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
-    """Whether a span is one string without escapes: all else is longer than its value by more than the quotes."""
+    """Whether a span is one string without escapes: any other is longer than its value by more than the quotes."""
     longer = end - start - len(value)
     if longer == (2 if isinstance(value, str) else 3):
         return True
@@ -132,29 +132,31 @@ def _constant(value: str | bytes, start: int, end: int) -> Expression:
     return Operation(start, end, "f", ()) if end - start > MAX_TEXT_LENGTH else Constant(start, end, value)
 
 
-def _piece(lowering: Lowering, scope: Scope, piece: StringLiteral) -> Expression:
+def _literal(lowering: Lowering, scope: Scope, piece: StringLiteral) -> Expression:
     start, end, parts = piece
     if parts is not None:
-        return Operation(start, end, "f", tuple(_parts(lowering, scope, parts, start)))
+        return Operation(start, end, "f", tuple(_fstring_operands(lowering, scope, parts, start)))
     if end - start > MAX_TEXT_LENGTH:
         return Operation(start, end, "f", ())
     return Constant(start, end, ipython.literal(lowering.tree.text[start:end]))
 
 
-def _parts(lowering: Lowering, scope: Scope, parts: tuple[FStringPart, ...], start: int) -> Iterator[Expression]:
+def _fstring_operands(
+    lowering: Lowering, scope: Scope, parts: tuple[FStringPart, ...], start: int
+) -> Iterator[Expression]:
     for part in parts:
         if isinstance(part, str):
             yield Constant(start, start, part)
         else:
-            yield _value(lowering, scope, part)
-            yield from _parts(lowering, scope, part.format, start)
+            yield _field_expression(lowering, scope, part)
+            yield from _fstring_operands(lowering, scope, part.format, start)
 
 
-def _value(lowering: Lowering, scope: Scope, field: ReplacementField) -> Expression:
-    """What stands in braces, parsed again: before Python 3.12 the tree does not say where it stands."""
+def _field_expression(lowering: Lowering, scope: Scope, field: ReplacementField) -> Expression:
+    """Parse and lower the expression of a replacement field: before Python 3.12 ``ast`` does not say where it stands."""
     source = lowering.tree.text[field.start : field.end]
     node, columns = _parsed(f"({source}\n)", field.start - 1)
-    if columns.span(node)[0] < field.start:  # a tuple, which the parentheses became part of
+    if columns.span(node)[0] < field.start:  # a tuple, whose span includes the parentheses
         stripped = source.strip()
         node, columns = _parsed(stripped, field.end - len(source.lstrip()))
     tree = cast("_Movable", lowering.tree)
@@ -169,7 +171,7 @@ def _value(lowering: Lowering, scope: Scope, field: ReplacementField) -> Express
 
 
 def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
-    """An expression that stands at an offset, and where its nodes do."""
+    """Parse an expression that stands at an offset; returns its node and columns."""
     try:
         return ipython.parse(source, "eval").body, Columns(source, base)
     except ipython.PARSER_ERRORS as error:

@@ -30,7 +30,7 @@ def _delete(lowering: Lowering, scope: Scope, node: ast.Delete, start: int, end:
 
 
 def _pass(*_: object) -> None:
-    """Says nothing."""
+    """No statement: scopes are built from ``global`` and ``nonlocal`` elsewhere."""
 
 
 _STATEMENTS: Mapping[type, ToStatement] = {
@@ -58,7 +58,7 @@ class AstTree(ParserTree):
         self.walrus = ":=" in text
 
     def stand(self, columns: Columns) -> None:
-        """From now on the nodes are those of the text, or a part of it, with these columns."""
+        """Use these columns from now on: those of the whole text, or of a part of it."""
         self.columns, self.span = columns, columns.span
 
     def converter(self, lowering: Lowering) -> Convert:
@@ -70,7 +70,7 @@ class AstTree(ParserTree):
 
     def extent(self, statement: Node) -> tuple[int, int]:
         span = self.span(statement)
-        if self.text[span[1] - 1] == ";":  # that of the last line of a block
+        if self.text[span[1] - 1] == ";":  # of the last line of a block
             return span[0], self.extent(self._last(statement))[1]
         return span
 
@@ -198,5 +198,5 @@ _AUGMENTED: dict[type, str] = {
     ast.BitAnd: "&=",
 }
 
-# What holds statements: they are looked at on their own.
+# Nodes that contain statements, which are visited on their own.
 _BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)

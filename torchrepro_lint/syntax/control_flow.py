@@ -33,16 +33,16 @@ from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier,
 
 
 class PrecedingStatement(FrozenRecord, frozen=True):
-    """A statement; ``certain`` says that it has run whenever the place is reached."""
+    """A statement that may have run before a place; ``dominates`` says that it has run whenever the place is reached: it is a dominator."""
 
     statement: Statement
-    certain: bool
+    dominates: bool
 
 
 def preceding_statements(body: tuple[Statement, ...], offset: int) -> Sequence[PrecedingStatement]:
-    """The statements of a body that may have run before the one at ``offset``, in the order of the text.
+    """The dominators of the statement at ``offset`` in a body, and those that may have run before it, in the order of the text.
 
-    Of the branches around the place only its own counts; of a loop around it all may have run, in an earlier round. A
+    Of the branches around the place only its own counts; of a loop around it everything may have run, in an earlier iteration. A
     statement around the place comes before its blocks: its header has run.
     """
     found: list[PrecedingStatement] = []
@@ -70,20 +70,20 @@ def _add_before(body: tuple[Statement, ...], offset: int, found: list[PrecedingS
                 found += (PrecedingStatement(each, False) for each in statements(block) if each.end <= offset)
 
 
-def _add_inside(inner: tuple[tuple[Statement, ...], ...], certain: bool, found: list[PrecedingStatement]) -> None:
-    """What a statement that is over may have run in its blocks."""
+def _add_inside(inner: tuple[tuple[Statement, ...], ...], dominates: bool, found: list[PrecedingStatement]) -> None:
+    """The statements inside a finished statement; only those in ``with`` blocks are certain to have run."""
     for block in inner:
         for each in block:
-            found.append(PrecedingStatement(each, certain))
-            _add_inside(blocks(each), certain and isinstance(each, With), found)
+            found.append(PrecedingStatement(each, dominates))
+            _add_inside(blocks(each), dominates and isinstance(each, With), found)
 
 
 class BlockPosition(NamedTuple):
-    """A statement in its block; ``around`` is the statement whose block that is, None for the body of the function."""
+    """The position of a statement in its block; ``parent`` is the statement whose block that is, None for the body of the function."""
 
     block: tuple[Statement, ...]
     at: int
-    around: Statement | None
+    parent: Statement | None
 
     @property
     def statement(self) -> Statement:
@@ -96,7 +96,7 @@ class BlockPosition(NamedTuple):
 
 
 class ControlFlowPosition(NamedTuple):
-    """A function of a file (None: its top level) and the spots that lead to a statement in it, outermost first."""
+    """A control-flow position: the function around a statement (None at the top level) and its blocks, outermost first (``spots``)."""
 
     function: Function | None
     spots: tuple[BlockPosition, ...]
@@ -107,20 +107,20 @@ class ControlFlowPosition(NamedTuple):
 
     @property
     def before(self) -> Iterator[Statement]:
-        """The statements of the function that have run before, in order: those of the blocks around, without their own."""
+        """The statements that precede it in the blocks around it, in order, each without what is nested in it."""
         for spot in self.spots:
             yield from spot.before
 
 
 def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition | None:
-    """The function and the spots of the innermost statement at an offset; None in a class body or a lambda's file part."""
+    """The control-flow position of the innermost statement at an offset; None where no statement stands."""
     function = function_at(facts, offset)
     spots = tuple(_spots(function.body if function else facts.body, offset, None))
     return ControlFlowPosition(function, spots) if spots else None
 
 
 def function_at(facts: SyntaxTree, offset: int) -> Function | None:
-    """The innermost ``def`` whose body holds an offset."""
+    """The innermost function (no lambda) whose body contains an offset."""
     around = [
         each
         for each in facts.functions
@@ -130,12 +130,12 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
 
 
 def in_loop(level: ControlFlowPosition) -> bool:
-    """Whether a statement is run more than once each time that its function is, as far as blocks tell."""
-    return any(isinstance(spot.around, Loop) for spot in level.spots)
+    """Whether a position is inside a loop of its function."""
+    return any(isinstance(spot.parent, Loop) for spot in level.spots)
 
 
 def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[str]:
-    """The words that comprehensions around an offset in the innermost statement bind: a variable outside is not seen there."""
+    """The names bound by the comprehensions around an offset; they shadow the variables outside."""
     return frozenset(
         last_identifier(target)
         for expression in expressions(level.spots[-1].statement)
@@ -147,7 +147,7 @@ def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[st
 
 
 def is_elif(text: str, statement: Statement) -> bool:
-    """Whether nothing can be written before a statement, since it is an ``elif``."""
+    """Whether a statement is an ``elif``, so that no statement can be inserted before it."""
     return isinstance(statement, If) and text.startswith("elif", statement.start)
 
 
@@ -162,8 +162,8 @@ def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -
 
 
 class StaticContext(NamedTuple):
-    """What a body runs in: whether its module is the one that is started, the target torch (empty: not known), and the
-    words of properties, whose reading runs code.
+    """What is known statically of a run: whether the module is the main module, the target torch release (empty: unknown), and
+    the names of properties, whose reading runs code.
     """
 
     main: bool = False
@@ -171,25 +171,25 @@ class StaticContext(NamedTuple):
     properties: frozenset[str] = frozenset()
 
 
-def constant_truth(test: Expression, setting: StaticContext) -> bool | None:
-    """Whether a test is always true or always false; None where that is not known."""
+def constant_truth(test: Expression, context: StaticContext) -> bool | None:
+    """The constant value of a test; None where it is not known statically."""
     match test:
         case Constant(value=value):
             return bool(value)
         case Operation(op="not", operands=(operand,)):
-            truth = constant_truth(operand, setting)
+            truth = constant_truth(operand, context)
             return None if truth is None else not truth
         case Ref(roots=roots, path=path):
             return False if (*roots, *path)[-1].rpartition(".")[2] == "TYPE_CHECKING" else None
         case Operation(op="and" | "or" as op, operands=operands):
-            truths = [constant_truth(operand, setting) for operand in operands]
+            truths = [constant_truth(operand, context) for operand in operands]
             decisive = op == "or"
             if decisive in truths:
                 return decisive
             return None if None in truths else not decisive
-        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS and setting.torch:
-            return _version_test(op, left, right, setting.torch)
-    return setting.main if is_main_test(test) else None
+        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS and context.torch:
+            return _version_test(op, left, right, context.torch)
+    return context.main if is_main_test(test) else None
 
 
 def is_main_test(test: Expression) -> bool:
@@ -213,7 +213,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 def _version_test(op: str, left: Expression, right: Expression, target: str) -> bool | None:
     """A comparison of ``torch.__version__`` with a literal, plain or inside ``version.parse`` and the like.
 
-    The target is a minor release: a bound inside it (``>= "2.1.2"`` for 2.1) is not decided.
+    The target is a minor release; a bound inside it (``>= "2.1.2"`` for 2.1) is undecided.
     """
     if _is_torch_version(left) and (bound := _literal_version(right)):
         compare = _COMPARISONS[op]

@@ -31,8 +31,9 @@ from torchrepro_lint.syntax.visitor import expressions, statements, subexpressio
 
 
 class Assignment(FrozenRecord, frozen=True):
-    """A statement that binds a variable, and to what. An element is a ``Subscript``: with its place in an unpacking, and
-    without indices for any of them, as in a loop.
+    """A definition (as in reaching definitions): a statement that binds a variable, and the value.
+
+    An element is a ``Subscript``: with its index in a destructuring, without indices for any element, as in a loop.
     """
 
     statement: Statement
@@ -43,52 +44,52 @@ Assignments: TypeAlias = dict[str, list[Assignment]]
 
 
 def assignments(facts: SyntaxTree) -> Assignments:
-    """What all variables of a file are given, by name (``:f.<locals>.x``), in the order of the text."""
+    """The definitions of all variables of a file, by name (``:f.<locals>.x``), in the order of the text."""
     found: Assignments = {}
     for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
         for statement in statements(body):
-            for name, value in _bindings(statement):
+            for name, value in _definitions_in(statement):
                 found.setdefault(name, []).append(Assignment(statement, value))
     return found
 
 
 def attribute_stores(facts: SyntaxTree) -> Iterator[tuple[Ref, Expression]]:
-    """What is set as an attribute of an object other than ``self``: the object, with the attribute, and what it gets."""
+    """The stores to attributes of objects other than ``self``: the target, and the value."""
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
                 for target in statement.targets:
-                    if isinstance(target, Ref) and target.path and not _is_own(target):
+                    if isinstance(target, Ref) and target.path and not _is_self_attribute(target):
                         yield target, statement.value
 
 
-def _is_own(target: Ref) -> bool:
+def _is_self_attribute(target: Ref) -> bool:
     """``self.x``, but not ``self.x.y``."""
     return len(target.path) == 1 and any(root.endswith(".self") for root in target.roots)
 
 
-def _bindings(statement: Statement) -> Iterator[tuple[str, Expression]]:
+def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
     match statement:
         case Assign(targets=targets, value=value, op="=" | ":") if value is not None:
             for target in targets:
-                yield from _bound(target, value)
+                yield from _destructured(target, value)
         case Loop(target=target, source=source) if target is not None:
-            yield from _bound(target, _any_of(source))
+            yield from _destructured(target, _any_element(source))
         case With(items=items):
             for entered, name in items:
                 if name is not None:
-                    yield from _bound(name, entered)
+                    yield from _destructured(name, entered)
     for expression in expressions(statement):
         for each in subexpressions(expression):
             if isinstance(each, Comprehension):
                 for clause in each.clauses:
-                    yield from _bound(clause.target, _any_of(clause.source))
+                    yield from _destructured(clause.target, _any_element(clause.source))
             elif isinstance(each, Operation) and each.op == ":=":
-                yield from _bound(each.operands[0], each.operands[1])
+                yield from _destructured(each.operands[0], each.operands[1])
 
 
-def _bound(target: Expression, value: Expression) -> Iterator[tuple[str, Expression]]:
-    """The variables that a target binds, each with its part of the value."""
+def _destructured(target: Expression, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """Destructuring: the variables that a target binds, each with its part of the value."""
     match target:
         case Ref(roots=roots, path=()):
             yield from ((root, value) for root in roots)
@@ -98,18 +99,20 @@ def _bound(target: Expression, value: Expression) -> Iterator[tuple[str, Express
             for index, item in enumerate(items):
                 if item is not None and not _is_starred(item):
                     picked = value.items[index] if whole and isinstance(value, Collection) else None
-                    yield from _bound(item, picked or (_any_of(value) if starred else _part(value, index)))
+                    yield from _destructured(
+                        item, picked or (_any_element(value) if starred else _element(value, index))
+                    )
 
 
 def _is_starred(item: Expression | None) -> bool:
     return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
-def _part(value: Expression, index: int) -> Expression:
+def _element(value: Expression, index: int) -> Expression:
     return Subscript(value.start, value.end, value, (Constant(value.end, value.end, index),), value.end)
 
 
-def _any_of(value: Expression) -> Expression:
+def _any_element(value: Expression) -> Expression:
     return Subscript(value.start, value.end, value, (), value.end)
 
 
@@ -124,8 +127,8 @@ _METHODS = {
 
 
 class ContainerUpdate(NamedTuple):
-    """``kind`` is ``set``, ``default`` or ``drop`` of a ``key`` (None: not known), ``merge`` of what ``args`` are as those of
-    ``dict``; of a list ``add`` of one item, or ``join`` of the items of another.
+    """An in-place update of a dictionary: ``set``, ``default`` or ``drop`` of a ``key`` (None: unknown), or ``merge`` of ``args``,
+    which are as those of ``dict``; of a list: ``add`` of one item, or ``join`` of the items of another.
     """
 
     kind: str
@@ -135,29 +138,29 @@ class ContainerUpdate(NamedTuple):
 
 
 class MutationSite(NamedTuple):
-    """A change, and the statement that makes it."""
+    """An in-place update, and the statement that makes it."""
 
     statement: Statement
     change: ContainerUpdate
 
 
-# By the holder: a name of the file (``:f.<locals>.x``) and the attributes read from it.
+# By the container: a name of the file (``:f.<locals>.x``) and the attributes read from it.
 MutationSites: TypeAlias = dict[tuple[str, tuple[str, ...]], list[MutationSite]]
 
 
 def mutation_sites(facts: SyntaxTree) -> MutationSites:
-    """The mutations in a file, in the order of the text."""
+    """The in-place updates in a file, in the order of the text."""
     found: MutationSites = {}
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
-            for holder, change in _changes(statement):
-                for root in holder.roots:
-                    found.setdefault((root, holder.path), []).append(MutationSite(statement, change))
+            for container, change in _updates(statement):
+                for root in container.roots:
+                    found.setdefault((root, container.path), []).append(MutationSite(statement, change))
     return found
 
 
-def _changes(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
-    """What a statement does itself, without its blocks."""
+def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
+    """The in-place updates of a statement, without those of its blocks."""
     if isinstance(statement, Assign) and statement.value is not None:
         for target in statement.targets:
             if isinstance(target, Subscript) and isinstance(target.value, Ref):
@@ -176,20 +179,20 @@ def _changes(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
     for expression in expressions(statement):
         for part in subexpressions(expression):
             if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
-                yield from _by_method(part, part.func)
+                yield from _updates_by_method(part, part.func)
 
 
-def _by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:
+def _updates_by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:
     kind = _METHODS.get(func.path[-1])
-    holder = func._replace(path=func.path[:-1])
+    container = func._replace(path=func.path[:-1])
     if kind == "merge":
-        yield holder, ContainerUpdate("merge", None, None, call.args)
+        yield container, ContainerUpdate("merge", None, None, call.args)
     elif kind in ("add", "join") and call.args:
-        yield holder, ContainerUpdate(kind, None, call.args[-1].value)
+        yield container, ContainerUpdate(kind, None, call.args[-1].value)
     elif kind in ("default", "drop") and call.args:
         value = call.args[1].value if len(call.args) > 1 else None
         if kind == "drop" or value is not None:
-            yield holder, ContainerUpdate(kind, _key((call.args[0].value,)), value)
+            yield container, ContainerUpdate(kind, _key((call.args[0].value,)), value)
 
 
 def _key(indices: tuple[Expression, ...]) -> str | None:
@@ -200,7 +203,7 @@ def _key(indices: tuple[Expression, ...]) -> str | None:
 
 
 def header_targets(statement: Statement) -> tuple[Expression, ...]:
-    """What the head of a loop or of a ``with`` assigns to."""
+    """The assignment targets in the header of a loop or a ``with``."""
     match statement:
         case Loop(target=target) if target is not None:
             return (target,)
@@ -210,7 +213,7 @@ def header_targets(statement: Statement) -> tuple[Expression, ...]:
 
 
 def stored_places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
-    """The attributes and items that an assignment changes, each with its part of the value."""
+    """The attributes and elements that an assignment stores to (places), each with its part of the value."""
     match target:
         case Subscript():
             yield target, value
@@ -226,19 +229,19 @@ def stored_places(target: Expression, value: Expression | None) -> Iterator[tupl
 
 
 def unpacking_index(body: Iterable[Statement], root: str, value: Expression) -> int | None:
-    """The position at which a variable stands where a body takes a value apart: 0 for ``net`` in ``net, step = build()``.
+    """The index of a variable where a body destructures a value: 0 for ``net`` in ``net, step = build()``.
 
     None where the variable gets the value in another way, or stands behind a star.
     """
     for statement in statements(tuple(body)):
         if isinstance(statement, Assign) and statement.value is value:
             for target in statement.targets:
-                if isinstance(target, Collection) and (found := _among(target, root)) is not None:
+                if isinstance(target, Collection) and (found := _index_in(target, root)) is not None:
                     return found
     return None
 
 
-def _among(target: Collection, root: str) -> int | None:
+def _index_in(target: Collection, root: str) -> int | None:
     for index, item in enumerate(target.items):
         if isinstance(item, Operation):
             return None

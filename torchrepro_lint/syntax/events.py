@@ -33,9 +33,9 @@ from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier,
 
 
 class Guard(FrozenRecord, frozen=True):
-    """What surrounds an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
+    """A guard on the path condition of an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
 
-    ``certain`` says that whatever comes after the ``if`` has been in this branch: the other one raises or leaves.
+    ``certain`` says that all code after the ``if`` has run through this branch, since the other one raises or leaves.
     """
 
     kind: str
@@ -44,10 +44,10 @@ class Guard(FrozenRecord, frozen=True):
 
 
 class Event(FrozenRecord, frozen=True):
-    """One thing that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
+    """An event that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
     ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
 
-    ``statement`` is the innermost statement that it happens in. ``given`` is None where it is an unknown part of a value.
+    ``statement`` is the innermost statement around it. ``given`` is None where it is an unknown part of a value.
     """
 
     kind: str
@@ -59,25 +59,23 @@ class Event(FrozenRecord, frozen=True):
 
 
 def event_key(event: Event) -> tuple[str, int]:
-    """What tells an event from the others of a project, as long as its facts stay. The event itself does not: it may be worked
-    out more than once.
-    """
+    """The identity of an event while its syntax tree stays in memory. The event object itself may be computed more than once."""
     return event.kind, id(event.statement if event.value is None else event.value)
 
 
-def events(body: tuple[Statement, ...], setting: StaticContext) -> tuple[Event, ...]:
-    """The events of a body. Branches that a constant test rules out are not there."""
-    watching = _EventExtractor(setting)
-    watching.body(body, ())
-    return tuple(watching.found)
+def events(body: tuple[Statement, ...], context: StaticContext) -> tuple[Event, ...]:
+    """The events of a body in evaluation order, without branches that a constant test rules out."""
+    extractor = _EventExtractor(context)
+    extractor.body(body, ())
+    return tuple(extractor.found)
 
 
 class _EventExtractor:
-    """Goes over bodies and notes what happens; a list of its own, since every expression of a project comes by here."""
+    """Walks bodies and collects their events in a list: generators would cost too much for every expression of a project."""
 
-    def __init__(self, setting: StaticContext) -> None:
-        self._setting = setting
-        self._properties = setting.properties
+    def __init__(self, context: StaticContext) -> None:
+        self._context = context
+        self._properties = context.properties
         self.found: list[Event] = []
 
     def _note(
@@ -92,16 +90,16 @@ class _EventExtractor:
         self.found.append(Event(kind, value, statement, guards, modules, given))
 
     def body(self, body: tuple[Statement, ...], guards: tuple[Guard, ...]) -> None:
-        """What happens in a body that stands in these guards."""
+        """Collect the events of a body under these guards."""
         for statement in body:
             kind = type(statement)
             if kind is Import:
-                self._note("import", None, statement, guards, tuple(_loaded(statement)))  # type: ignore[arg-type]
+                self._note("import", None, statement, guards, tuple(_loaded_modules(statement)))  # type: ignore[arg-type]
                 continue
             if isinstance(statement, Assign):
                 self._assign(statement, guards)
                 continue
-            inner = self._own(statement, guards)
+            inner = self._header(statement, guards)
             if isinstance(statement, SimpleStatement) and statement.kind in ("return", "raise", "break", "continue"):
                 return  # what follows in this block never runs
             if isinstance(statement, Loop) and statement.target is not None:
@@ -110,8 +108,8 @@ class _EventExtractor:
             if kind is not ExpressionStatement and kind is not SimpleStatement:
                 self._blocks(statement, inner)
 
-    def _own(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-        """What a statement does itself; returns the guards that what is inside it stands in."""
+    def _header(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """Collect the events of a statement without its blocks; returns the guards of its blocks."""
         targets = [id(each) for each in header_targets(statement)]
         inner = guards
         for expression in expressions(statement):
@@ -128,17 +126,17 @@ class _EventExtractor:
         value = statement.value
         if value is not None:
             self._expression(value, statement, guards)
-        # Nothing happens to a mere variable: most targets are one.
+        # Most targets are plain variables, which have no events.
         targets = [target for target in statement.targets if type(target) is not Ref or target.path]
         for target in targets:
-            look = self._target if statement.op in ("=", ":") else self._expression
-            look(target, statement, guards)
+            visit = self._target if statement.op in ("=", ":") else self._expression
+            visit(target, statement, guards)
         for target in targets if value is not None else ():
             for place, given in stored_places(target, value):
                 self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
-        """What evaluating a target runs: of ``table[key]`` the table and the key, but no look-up."""
+        """The events of evaluating a target: of ``table[key]`` those of the table and the key, but no look-up."""
         if isinstance(target, Subscript):
             for each in (target.value, *target.indices):
                 self._expression(each, statement, guards)
@@ -152,7 +150,7 @@ class _EventExtractor:
     def _blocks(self, statement: Statement, guards: tuple[Guard, ...]) -> None:
         match statement:
             case If(test=test, body=then, orelse=orelse):
-                truth = constant_truth(test, self._setting)
+                truth = constant_truth(test, self._context)
                 if truth is not False:
                     self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
                 if truth is not True and orelse:
@@ -210,23 +208,25 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
     return False
 
 
-def _loaded(statement: Import) -> Iterator[str]:
-    """The modules that an import may run: those named, and names that may be submodules."""
+def _loaded_modules(statement: Import) -> Iterator[str]:
+    """The modules that an import may load: those named, and bound names that may be submodules."""
     yield from statement.modules
     yield from (name for _, name in statement.names)
 
 
-_ALONG = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed"))
-# Those of other libraries, by their last words: progress bars and parts of a sequence.
-_BARS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
+_ITERATION_WRAPPERS = frozenset(
+    f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")
+)
+# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
+_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
 
 
 def _iterated(source: Expression) -> Iterator[Expression]:
-    """What iterating an expression iterates: it, and what ``enumerate`` and its like go along."""
+    """The values that iterating an expression iterates: itself, and the arguments of ``enumerate`` and the like."""
     yield source
     match source:
-        case Call(func=Ref(roots=roots, path=()), args=args) if not _ALONG.isdisjoint(roots):
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
             for arg in args:
                 yield from _iterated(arg.value)
-        case Call(func=func, args=(first, *_)) if last_identifier(func) in _BARS and not first.star:
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
             yield from _iterated(first.value)

@@ -223,7 +223,7 @@ class LazySyntaxTree:
         """The variables, each to be read when it is asked for."""
         return _LazyDefinitionTable(self._stored)
 
-    def calling(self, word: str) -> Sequence[int]:
+    def bodies_calling(self, word: str) -> Sequence[int]:
         """See ``Facts``."""
         found: Sequence[int] = self._stored.callers.get(word, ())
         return found

@@ -1,6 +1,6 @@
 """Lowering of the expressions of libcst: one function per node type, in a table."""
 
-# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+# ruff: noqa: ARG001  # all functions of a table have the same parameters
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def unary(lowering: Lowering, scope: Scope, node: cst.UnaryOperation, start: int
 
 
 def binary(lowering: Lowering, scope: Scope, node: Any, start: int, end: int) -> Expression:
-    """Binary and boolean operations; a chain that leans left is walked down, not recursed into."""
+    """Binary and boolean operations; a left-leaning chain is handled without recursion."""
     chain = [node]
     while type(chain[-1].left) is type(node):
         chain.append(chain[-1].left)
     value = lowering.convert(scope, chain[-1].left)
     for link in reversed(chain):
         right = lowering.convert(scope, link.right)
-        value = Operation(*offsets_of(lowering).inner(link), SIGNS[type(link.operator)], (value, right))
+        value = Operation(*spans_of(lowering).inner(link), SIGNS[type(link.operator)], (value, right))
     return value
 
 
-def offsets_of(lowering: Lowering) -> NodeSpans:
-    offsets: NodeSpans = lowering.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
-    return offsets
+def spans_of(lowering: Lowering) -> NodeSpans:
+    spans: NodeSpans = lowering.tree.offsets  # type: ignore[attr-defined]  # only a LibcstTree has these nodes
+    return spans
 
 
 SIGNS: dict[type, str] = {
@@ -105,7 +105,7 @@ def _attribute(lowering: Lowering, scope: Scope, node: cst.Attribute, start: int
     while type(base) is cst.Attribute:
         path.append(base.attr.value)
         base = base.value
-    base_end = offsets_of(lowering).outer(node.value)[1]
+    base_end = spans_of(lowering).outer(node.value)[1]
     if type(base) is cst.Name and base.value not in _NAMED_CONSTANTS:
         return Ref(start, end, scope.resolve(base.value), tuple(reversed(path)), base_end)
     return Attribute(start, end, lowering.convert(scope, node.value), node.attr.value, base_end)
@@ -113,14 +113,14 @@ def _attribute(lowering: Lowering, scope: Scope, node: cst.Attribute, start: int
 
 def _call(lowering: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
     func = resolve_super(scope, lowering.convert(scope, node.func))
-    open_ = after_opening(lowering.tree.text, offsets_of(lowering).outer(node.func)[1])
+    open_ = after_opening(lowering.tree.text, spans_of(lowering).outer(node.func)[1])
     return Call(start, end, func, tuple(arguments(lowering, scope, node.args)), open_)
 
 
 def arguments(lowering: Lowering, scope: Scope, args: Any) -> Iterator[Arg]:
-    """The records of the arguments of a call or of a class's bases."""
+    """The arguments of a call, or the bases and keywords of a class."""
     for arg in args:
-        start, end = offsets_of(lowering).outer(arg.value)
+        start, end = spans_of(lowering).outer(arg.value)
         keyword = arg.keyword.value if arg.keyword else None
         yield Arg(start, end, keyword, arg.star, lowering.convert(scope, arg.value))
 
@@ -128,7 +128,7 @@ def arguments(lowering: Lowering, scope: Scope, args: Any) -> Iterator[Arg]:
 def _subscript(lowering: Lowering, scope: Scope, node: cst.Subscript, start: int, end: int) -> Expression:
     value = lowering.convert(scope, node.value)
     index = tuple(_index(lowering, scope, element.slice) for element in node.slice)
-    return Subscript(start, end, value, index, offsets_of(lowering).outer(node.value)[1])
+    return Subscript(start, end, value, index, spans_of(lowering).outer(node.value)[1])
 
 
 def _index(lowering: Lowering, scope: Scope, node: cst.BaseSlice) -> Expression:
@@ -136,11 +136,11 @@ def _index(lowering: Lowering, scope: Scope, node: cst.BaseSlice) -> Expression:
         value = lowering.convert(scope, node.value)
         if not node.star:
             return value
-        start, end = offsets_of(lowering).outer(node.value)
+        start, end = spans_of(lowering).outer(node.value)
         return Operation(lowering.tree.text.rindex("*", 0, start), end, "*", (value,))
     assert isinstance(node, cst.Slice)
     bounds = [lowering.convert(scope, bound) if bound else None for bound in (node.lower, node.upper, node.step)]
-    start, end = offsets_of(lowering).inner(node)
+    start, end = spans_of(lowering).inner(node)
     nothing = Constant(start, start, None)
     return Operation(start, end, ":", tuple(bound or nothing for bound in bounds))
 
@@ -199,7 +199,7 @@ def _collection(lowering: Lowering, scope: Scope, node: Any, start: int, end: in
     for element in node.elements:
         value = lowering.convert(scope, element.value)
         if isinstance(element, cst.StarredElement):
-            value = Operation(*offsets_of(lowering).inner(element), "*", (value,))
+            value = Operation(*spans_of(lowering).inner(element), "*", (value,))
         items.append(value)
     return Collection(start, end, _KINDS[type(node)], tuple(items))
 

@@ -19,11 +19,11 @@ from torchrepro_lint.source.text import Lines
 
 
 class LostSource(Exception):  # noqa: N818  no error of ours
-    """libcst does not give back the text that it has read, so that nobody can say where things stand."""
+    """libcst does not reproduce the text that it has parsed, so positions are unknown."""
 
 
 class NodeSpans:
-    """The spans of the nodes of one module, by identity; the tree must outlive this."""
+    """The spans of the nodes of one module, by identity; the tree must outlive this object."""
 
     __slots__ = ("_inner", "_outer")
 
@@ -46,12 +46,16 @@ class NodeSpans:
 
 
 class _Span:
-    """Notes the number of tokens before and after a node: a context manager without a generator's cost."""
+    """Records the number of tokens before and after a node: a context manager without a generator's cost."""
 
     __slots__ = ("end_node", "node", "start", "start_node", "state")
 
     def __init__(
-        self, state: _State, node: libcst.CSTNode, start_node: libcst.CSTNode | None, end_node: libcst.CSTNode | None
+        self,
+        state: _CountingState,
+        node: libcst.CSTNode,
+        start_node: libcst.CSTNode | None,
+        end_node: libcst.CSTNode | None,
     ) -> None:
         self.state = state
         self.node = node
@@ -71,8 +75,8 @@ class _Span:
         inner[id(self.node)] = (start, end)
 
 
-class _Nothing:
-    """A context manager for nodes whose span nobody asked for."""
+class _NoSpan:
+    """A context manager for nodes whose span is not wanted."""
 
     __slots__ = ()
 
@@ -81,10 +85,10 @@ class _Nothing:
     def __exit__(self, *_: object) -> None: ...
 
 
-_NOTHING = _Nothing()
+_NO_SPAN = _NoSpan()
 
 
-# Where a compound statement ends is where its last block, clause or statement ends, so these are recorded with it.
+# A compound statement ends where its last block, clause or statement ends, so these are recorded, too.
 _ENDS = frozenset(
     {
         libcst.IndentedBlock,
@@ -101,12 +105,12 @@ _ENDS = frozenset(
     }
 )
 
-# Wanted types for which libcst records no syntactic position: all that they write is theirs.
+# Wanted types for which libcst records no syntactic position: their span is all that they generate.
 _UNRECORDED = frozenset({libcst.Slice})
 
 
-class _State(CodegenState):
-    """A code generation that notes token counts."""
+class _CountingState(CodegenState):
+    """A code generation that records token counts."""
 
     def __init__(self, default_indent: str, default_newline: str, wanted: Container[type]) -> None:
         super().__init__(default_indent, default_newline)
@@ -131,14 +135,14 @@ class _State(CodegenState):
         *,
         start_node: libcst.CSTNode | None = None,
         end_node: libcst.CSTNode | None = None,
-    ) -> _Span | _Nothing:
+    ) -> _Span | _NoSpan:
         kind = type(node)
         if kind in self.wanted or kind in _ENDS:
             return _Span(self, node, start_node, end_node)
-        return _NOTHING
+        return _NO_SPAN
 
 
-# What libcst may leave out, so that a text of the same length may be another.
+# Characters that libcst may leave out, so that an equal length does not prove an equal text.
 _LOST = frozenset("\f\\")
 
 
@@ -147,19 +151,19 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans
 
     Raises ``Unplaced`` where the tree does not hold all of it.
     """
-    state = _State(tree.default_indent, tree.default_newline, wanted)
+    state = _CountingState(tree.default_indent, tree.default_newline, wanted)
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
     ends = [0, *accumulate(map(len, state.tokens))]
     if ends[-1] != len(text) or (not _LOST.isdisjoint(text) and "".join(state.tokens) != text):
-        # It may spell newlines otherwise, leave out a byte order mark, or the blanks and form feeds before a statement; but a
-        # backslash and newline before a statement are lost, and it may be taken into the function above (libcst 1.9).
+        # libcst may change newlines, drop a byte order mark, or drop blanks and form feeds before a statement. But it loses a
+        # backslash and newline before a statement, and may move that statement into the function above (libcst 1.9).
         if tree.code.split() == text.lstrip("\ufeff").split():
             return by_provider(tree, text)
         # Blanks after the conversion in an f-string (Python 3.12) are lost, too.
         if "".join(tree.code.split()) == "".join(text.lstrip("\ufeff").split()):
-            return _by_letters(tree, text)
+            return _by_visible_offsets(tree, text)
         raise LostSource
-    ends.append(ends[-1])  # the newline that libcst takes back at the end of a file without one
+    ends.append(ends[-1])  # the newline that libcst removes at the end of a file without one
 
     def convert(spans: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
         return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}
@@ -167,13 +171,13 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans
     return NodeSpans(convert(state.inner), convert(state.outer))
 
 
-def _by_letters(tree: libcst.Module, text: str) -> NodeSpans:
-    """The same spans where blanks are lost within lines: by how many letters that are no blanks stand before."""
+def _by_visible_offsets(tree: libcst.Module, text: str) -> NodeSpans:
+    """The same spans where blanks inside lines are lost: positions are matched by the count of non-blank characters before them."""
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
     wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
     lines = Lines(tree.code)
-    written, given = _letters(text), _letters(tree.code)
+    written, given = _visible_offsets(text), _visible_offsets(tree.code)
 
     def span(range_: Any) -> tuple[int, int]:
         first, last = (
@@ -189,13 +193,13 @@ def _by_letters(tree: libcst.Module, text: str) -> NodeSpans:
     return NodeSpans(convert(wrapper.resolve(PositionProvider)), convert(outer))
 
 
-def _letters(text: str) -> list[int]:
-    """The offsets of all that is no blank, and no byte order mark before it."""
+def _visible_offsets(text: str) -> list[int]:
+    """The offsets of all non-blank characters, without a byte order mark at the start."""
     return [at for at, letter in enumerate(text) if not letter.isspace() and (at or letter != "\ufeff")]
 
 
 def by_provider(tree: libcst.Module, text: str) -> NodeSpans:
-    """The same spans from libcst's public providers: slow, and the yardstick of the tests."""
+    """The same spans from libcst's public providers: slow; the reference in the tests."""
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
     wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
@@ -213,7 +217,7 @@ def by_provider(tree: libcst.Module, text: str) -> NodeSpans:
 
 
 def _lost(code: str, text: str) -> dict[int, int]:
-    """By row how many blanks and form feeds before the first token libcst does not give back; less than none are its own."""
+    """By row, how many blanks and form feeds before the first token libcst loses; a negative number counts those that it adds."""
     if "\f" not in text:
         return {}
     written, given = Lines(text), Lines(code)

@@ -27,12 +27,12 @@ from torchrepro_lint.syntax.tokens import has_unnormalised_names
 
 _STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
 
-# Whose spans are asked for; everything else goes unrecorded.
+# Node types whose spans are recorded.
 LOCATED: frozenset[type] = frozenset({*EXPRESSIONS, *_STATEMENTS, cst.Slice, cst.StarredElement})
 
 
 class LibcstTree(ParserTree):
-    """A text as libcst reads it. Raises what ``libcst.parse_module`` raises."""
+    """A text as libcst parses it. Raises what ``libcst.parse_module`` raises."""
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
@@ -47,7 +47,7 @@ class LibcstTree(ParserTree):
         self.offsets = locate(self.module, text, LOCATED)
         self.span = self.offsets.inner
         if not text.isascii() and has_unnormalised_names(text):
-            _rename(self.module)
+            _normalise_names(self.module)
 
     def body(self, block: Node | None) -> Sequence[Node]:
         if isinstance(block, (cst.Else, cst.Finally)):
@@ -77,7 +77,7 @@ class LibcstTree(ParserTree):
             if self.module.get_docstring(clean=False) is None:
                 return 0
         except ipython.PARSER_ERRORS:
-            pass  # a string that Python does not take: with a NUL in it
+            pass  # a string that Python refuses: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
     def word(self, target: Node) -> str | None:
@@ -161,14 +161,14 @@ class LibcstTree(ParserTree):
 
 
 def reason(error: cst.ParserSyntaxError) -> str:
-    """The parser's message, without the place that it repeats."""
+    """The parser's message, without the position that it repeats."""
     message = re.sub(r"\s+", " ", error.message).strip()
     message = re.sub(r"^parser error: error at \d+:\d+: ", "", message)
     return message.removeprefix("parser error: ") or "invalid syntax"
 
 
-def _rename(module: cst.Module) -> None:
-    """Call all names as Python does; where they stand is known already."""
+def _normalise_names(module: cst.Module) -> None:
+    """Normalise all names as Python does; their spans are known already."""
     stack: list[cst.CSTNode] = [module]
     while stack:
         node = stack.pop()
@@ -211,5 +211,5 @@ _AUGMENTED: dict[type, str] = {
 
 _CLAUSES = (cst.MatchCase, cst.ExceptHandler, cst.ExceptStarHandler)
 
-# What holds statements: they are looked at on their own.
+# Nodes that contain statements, which are visited on their own.
 _BLOCKS = (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.Finally, *_CLAUSES)

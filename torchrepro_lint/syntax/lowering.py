@@ -30,11 +30,11 @@ _DOTTED = re.compile(r"[\w.]+")
 
 
 class TreeLowering:
-    """The state of one walk. A function's body is walked where the function is defined."""
+    """Lowers one parser's tree in one walk. A function's body is walked where the function is defined."""
 
     def __init__(self, tree: ParserTree) -> None:
         self.tree = tree
-        # The record of an expression, whose names are resolved in the scope.
+        # Converts an expression, with its names resolved in a scope.
         self.convert = tree.converter(self)
         self.functions: list[Function] = []
         self.classes: list[Class] = []
@@ -42,14 +42,14 @@ class TreeLowering:
         self.generators: set[str] = set()
         self.stars: list[str] = []
 
-    def facts(self) -> SyntaxTree:
-        """The facts of the whole tree; to be asked once."""
+    def lower(self) -> SyntaxTree:
+        """The syntax tree of the whole text; to be called once."""
         try:
-            return self._facts()
+            return self._lower()
         finally:
-            del self.convert  # it holds this object, which would stay until garbage is collected
+            del self.convert  # a reference cycle: it would keep this object until garbage is collected
 
-    def _facts(self) -> SyntaxTree:
+    def _lower(self) -> SyntaxTree:
         tree, scope = self.tree, Scope("module", ":", None)
         bind_body(tree, scope, tree.module)
         if "global" in tree.text and _GLOBAL.search(tree.text):
@@ -67,7 +67,7 @@ class TreeLowering:
         )
 
     def body(self, scope: Scope, block: Node | None) -> tuple[Statement, ...]:
-        """The statements of a module, suite or clause; documentation strings and ``pass`` are left out."""
+        """The statements of a module, suite or clause, without docstrings and ``pass``."""
         tree = self.tree
         converters = tree.statements
         found: list[Statement] = []
@@ -80,7 +80,7 @@ class TreeLowering:
         return tuple(found)
 
     def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
-        """Note what the plain names of a target are assigned; what is unpacked gets elements of the value."""
+        """Record a definition of the plain names of a target; a destructured name gets elements of the value."""
         word = self.tree.word(target)
         if word is not None:
             self.assigned.setdefault(scope.variable(word), []).append((how, value))
@@ -96,7 +96,7 @@ class TreeLowering:
         params = self._params(scope, node)
         annotation = tree.returns(node)
         returns = None if annotation is None else self.annotation(scope, annotation)
-        inner = _enter(scope, name, params)
+        inner = _function_scope(scope, name, params)
         bind_body(tree, inner, node.body)
         body = self.body(inner, node.body)
         owner = scope.name[:-1] if scope.kind == "class" else None
@@ -108,7 +108,7 @@ class TreeLowering:
         """Record a lambda; returns its name."""
         name = scope.own(scope.numbered("<lambda>"))
         params = self._params(scope, node)
-        value = self.convert(_enter(scope, name, params), node.body)
+        value = self.convert(_function_scope(scope, name, params), node.body)
         body: tuple[Statement, ...] = (SimpleStatement(value.start, value.end, "return", (value,)),)
         self.functions.append(Function(start, end, name, params, (), body, None, False, None))
         return name
@@ -129,7 +129,7 @@ class TreeLowering:
         return (*decorators, *(base.value for base in bases)), body
 
     def annotation(self, scope: Scope, node: Node) -> Expression:
-        """An annotation; one in quotes is read as the expression that it quotes, all at the quotes' span."""
+        """Lower an annotation; one in quotes is read as the expression that it quotes, all with the span of the string."""
         quoted = self.tree.quoted(node)
         if quoted is None or not _DOTTED.fullmatch(quoted):
             return self.convert(scope, node)
@@ -148,7 +148,7 @@ class TreeLowering:
         return tuple(found)
 
 
-def _enter(scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
+def _function_scope(scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
     inner = Scope("function", f"{name}.<locals>.", scope)
     for param in params:
         inner.bind(param.name)

@@ -1,6 +1,6 @@
 """Lowering rules by node type, for the expressions and statements that both parsers' trees give in the same way."""
 
-# ruff: noqa: ARG001  # the functions of a table take what the table's callers hand them
+# ruff: noqa: ARG001  # all functions of a table have the same parameters
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.scope_builder import Lowering, Node, ToExpression, ToStatement, bind_target
 from torchrepro_lint.syntax.scopes import Scope, import_bindings
 
-# Longer texts are prose or data: no rule reads them, and they would fill the memory.
+# Longer strings are prose or data: no rule reads them, and they would fill the memory.
 MAX_TEXT_LENGTH = 1000
-# A longer chain of operations is nested too deeply for what comes after: about where libcst's tree gives up, too.
+# A longer chain of operations is nested too deeply for the analyses; libcst gives up at about the same length.
 MAX_CHAIN_LENGTH = 450
 
 
-# Python writes a number of so many bits in digits, however few it is told to write at most.
-_MOST_BITS = 2000
+# Integers of more bits may exceed the limit that Python sets on decimal digits.
+_MAX_BITS = 2000
 
 
 def resolve_super(scope: Scope, func: Expression) -> Expression:
-    """What a call calls: ``super`` is that of the class around it."""
+    """The callee of a call, with ``super`` resolved to that of the enclosing class."""
     if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
         return func._replace(roots=(f"{owner}<super>",))
     return func
@@ -55,8 +55,8 @@ def unary_operation(operator: str, value: Expression, start: int, end: int) -> E
 
 
 def number_literal(value: complex | None, start: int, end: int) -> Expression:
-    """A literal number; one that Python would not write down in digits, or does not read (None), is not known."""
-    if value is None or (type(value) is int and value.bit_length() > _MOST_BITS):
+    """A number literal; one too long to be printed in digits, or that Python refuses (None), is unknown."""
+    if value is None or (type(value) is int and value.bit_length() > _MAX_BITS):
         return Operation(start, end, "?", ())
     return Constant(start, end, value)
 
@@ -70,7 +70,7 @@ def is_documentation(expression: Expression) -> bool:
 
 
 def concatenated_strings(left: Expression, right: Expression, start: int, end: int) -> Expression:
-    """Adjacent strings."""
+    """The concatenation of adjacent strings."""
     match left, right:
         case Constant(value=str(one)), Constant(value=str(other)):
             return Constant(start, end, one + other)
@@ -110,10 +110,10 @@ def _lambda(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) 
 
 
 def comprehension(kind: str, *fields: str) -> ToExpression:
-    """A comprehension with these elements."""
+    """The rule for a comprehension whose elements are in these fields of the node."""
 
     def convert(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
-        """The first source is evaluated outside; everything else sees the targets."""
+        """The first source is evaluated in the outer scope; everything else sees the targets."""
         prefix = scope.name if scope.name.endswith("<locals>.") else f"{scope.name}<locals>."
         inner = Scope("comprehension", f"{prefix}{scope.numbered('<comp>')}.", scope)
         clauses: list[Clause] = []
@@ -131,7 +131,7 @@ def comprehension(kind: str, *fields: str) -> ToExpression:
     return convert
 
 
-# By the names of the parsers' node types.
+# By the names of the node types.
 EXPRESSIONS: Mapping[str, ToExpression] = {
     "Compare": _comparison,
     "Comparison": _comparison,
@@ -145,7 +145,7 @@ EXPRESSIONS: Mapping[str, ToExpression] = {
 }
 
 
-def _do(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
+def _expression_statement(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement | None:
     value = lowering.convert(scope, node.value)
     return None if is_documentation(value) else ExpressionStatement(start, end, value)
 
@@ -154,19 +154,19 @@ def _assign(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) 
     value = lowering.convert(scope, node.value)
     targets = lowering.tree.targets(node)
     for target in targets:
-        _pair(lowering, scope, target, value)
+        _record_definitions(lowering, scope, target, value)
     converted = tuple([lowering.convert(scope, target) for target in targets])
     return Assign(start, end, converted, value, "=", None)
 
 
-def _pair(lowering: Lowering, scope: Scope, target: Node, value: Expression) -> None:
-    """Note assignments; ``a, b = f(), g()`` gives each name its own value."""
+def _record_definitions(lowering: Lowering, scope: Scope, target: Node, value: Expression) -> None:
+    """Record the definitions of an assignment; in ``a, b = f(), g()`` each name gets its own value."""
     if type(value) is Collection and value.kind in ("tuple", "list"):
         elements = list(lowering.tree.elements(target))
         if elements and len(elements) == len(value.items) and not any(starred for _, starred in elements):
             for (element, _), item in zip(elements, value.items, strict=True):
                 assert item is not None
-                _pair(lowering, scope, element, item)
+                _record_definitions(lowering, scope, element, item)
             return
     lowering.assign(scope, target, "=", value)
 
@@ -196,7 +196,7 @@ def _import(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) 
 
 
 def _if(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
-    """A chain of ``elif`` nests in the other branch, built from its end: 3,000 of them are no recursion."""
+    """A chain of ``elif`` nests in ``orelse``; it is built from its end, without recursion, since it may have thousands of links."""
     tree = lowering.tree
     chain = [node]
     rest = tree.body(node.orelse)
@@ -276,7 +276,7 @@ def _alias(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -
     return Assign(start, end, (target,), value, "=", None)
 
 
-def _leave(kind: str, *fields: str) -> ToStatement:
+def _simple_statement(kind: str, *fields: str) -> ToStatement:
     def convert(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
         parts = [part for field in fields if (part := getattr(node, field)) is not None]
         values = tuple([lowering.convert(scope, part) for part in parts])
@@ -285,9 +285,9 @@ def _leave(kind: str, *fields: str) -> ToStatement:
     return convert
 
 
-# By the names of the parsers' node types; where they differ, both stand here. ``del`` is each tree's own affair.
+# By the names of the parsers' node types; where the parsers' names differ, both are listed. ``ast`` has its own rule for ``del``.
 STATEMENTS: Mapping[str, Callable[..., Statement | None]] = {
-    "Expr": _do,
+    "Expr": _expression_statement,
     "Assign": _assign,
     "AnnAssign": _annotated,
     "AugAssign": _augmented,
@@ -306,10 +306,10 @@ STATEMENTS: Mapping[str, Callable[..., Statement | None]] = {
     "AsyncFunctionDef": _function,
     "ClassDef": _class,
     "TypeAlias": _alias,
-    "Return": _leave("return", "value"),
-    "Raise": _leave("raise", "exc"),
-    "Assert": _leave("assert", "test", "msg"),
-    "Del": _leave("del", "target"),
-    "Break": _leave("break"),
-    "Continue": _leave("continue"),
+    "Return": _simple_statement("return", "value"),
+    "Raise": _simple_statement("raise", "exc"),
+    "Assert": _simple_statement("assert", "test", "msg"),
+    "Del": _simple_statement("del", "target"),
+    "Break": _simple_statement("break"),
+    "Continue": _simple_statement("continue"),
 }

@@ -314,12 +314,12 @@ class ModuleSummary(NamedTuple):
     ``calls`` are the identifiers by which something is called (see ``visitor.callee_identifier``); ``values`` the last
     identifiers of what is named without being called; ``inner`` the attributes from which others are read, or that belong to what is
     no name; ``keywords`` those of arguments, and the literal string keys of dictionaries; ``decorators`` the roots and paths of
-    decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``through`` the parameters
+    decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``called_parameters`` the parameters
     that are called (higher-order calls), as they are named in the file; ``options`` the command-line options that are declared;
     ``entered`` what ``with`` statements enter, with ``()`` where it is called; ``properties`` the methods that run when they are
     read; ``tables`` the variables in which a function stores its parameter, each with the outermost such function.
     ``holds`` maps top-level variables and functions to the identifiers of their possible values (see ``visitor.value_identifiers``).
-    ``guarded`` says that there is an ``if __name__ == "__main__":`` block, ``acts`` that a top-level statement calls something.
+    ``has_main_guard`` says that there is an ``if __name__ == "__main__":`` block, ``calls_at_top_level`` that a top-level statement calls something.
     ``functions`` are the functions outside classes and functions, ``classes`` all classes, in the order of the file, with their bases.
     """
 
@@ -332,14 +332,14 @@ class ModuleSummary(NamedTuple):
     keywords: tuple[str, ...]
     decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    through: tuple[str, ...]
+    called_parameters: tuple[str, ...]
     options: tuple[str, ...]
     entered: tuple[str, ...]
     properties: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
     holds: tuple[tuple[str, tuple[str, ...]], ...]
-    guarded: bool
-    acts: bool
+    has_main_guard: bool
+    calls_at_top_level: bool
     functions: tuple[str, ...]
     classes: tuple[tuple[str, tuple[Expression, ...]], ...]
 
@@ -369,7 +369,7 @@ class SyntaxTree(NamedTuple):
         """As ``Summary`` has them."""
         return self.summary.exports
 
-    def calling(self, _word: str) -> Sequence[int | None]:
+    def bodies_calling(self, _word: str) -> Sequence[int | None]:
         """The bodies that may call something by an identifier (see ``visitor.callee_identifier``): 0 is the top level, others are the
         numbers of functions plus one; None where single bodies are not indexed, as here. A ``LazySyntaxTree`` has the index.
         """

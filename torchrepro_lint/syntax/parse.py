@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import libcst
 
 
-# libcst's parser is recursive and dies of a signal at some 3,000 levels; Python itself stops at 200.
-_DEEPEST = 400
-# A chain of method calls or operators nests as deeply as it is long, and libcst takes quadratic time over it.
-_LONGEST_CHAIN = 500
-# The first link stands apart: a pattern that begins with a letter is searched for many times faster.
+# libcst's parser is recursive and crashes at about 3,000 levels; Python itself stops at 200.
+_MAX_DEPTH = 400
+# A chain of method calls or operators nests as deeply as it is long, and libcst needs quadratic time for it.
+_MAX_CHAIN = 500
+# The first link is written out: a search for a pattern that begins with a literal is many times faster.
 _METHOD = r"\.\w+\([^()\n]*\)\s*"
-_METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_LONGEST_CHAIN - 1}}}")
-_OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_LONGEST_CHAIN}}}")
+_METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
+_OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
 _BRACKET = re.compile(r"[\[({]|[\])}]")
-# What hides brackets: comments, and strings, of which one that is not closed hides what follows. Each takes linear time.
+# Comments and strings, in which brackets do not count; an unclosed string extends to the end. Each matches in linear time.
 _HIDDEN = (
     r"#[^\r\n]*"
     r"|\"{3}(?s:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}(?s:\\.|[^\\])*?(?:'{3}|\Z)"
@@ -38,7 +38,7 @@ _REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{_HIDDEN}")
 _OPENING = frozenset("[({")
 
 
-# What separates expressions, and what joins their parts.
+# Tokens that separate expressions, and tokens that join their parts.
 _PIECE = re.compile(
     rf"(?P<hidden>{_HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
     r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
@@ -57,13 +57,13 @@ def long_chain(text: str) -> TooDeep | None:
     starts = [match.start() for match in (_methods(text), _operators(text)) if match is not None]
     if not starts:
         return None
-    return TooDeep(f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", min(starts))
+    return TooDeep(f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", min(starts))
 
 
 def long_expression(text: str) -> TooDeep | None:
     """The first expression with too many operators, words or brackets in a row, over however many lines.
 
-    libcst's parser takes quadratic time over it or dies of a signal. For texts that Python's own parser has not taken.
+    libcst's parser needs quadratic time for it, or crashes. For texts that Python's own parser has refused.
     """
     links = [0]
     for piece in _PIECE.finditer(text):
@@ -79,28 +79,26 @@ def long_expression(text: str) -> TooDeep | None:
                 links[-1] = 0
             case "ends" if len(links) == 1:
                 links[-1] = 0
-        if links[-1] > _LONGEST_CHAIN:
-            return TooDeep(
-                f"nested too deeply to analyse: a chain of more than {_LONGEST_CHAIN} operations", piece.start()
-            )
+        if links[-1] > _MAX_CHAIN:
+            return TooDeep(f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", piece.start())
     return None
 
 
 def _methods(text: str) -> re.Match[str] | None:
-    return _METHODS.search(text) if text.count(")") >= _LONGEST_CHAIN else None
+    return _METHODS.search(text) if text.count(")") >= _MAX_CHAIN else None
 
 
 def _operators(text: str) -> re.Match[str] | None:
-    """Each link takes two characters at least, so only long lines are looked at."""
+    """Each link takes at least two characters, so only long lines are searched."""
     longest = max(map(len, text.split("\n")))
-    return _OPERATORS.search(text) if longest >= 2 * _LONGEST_CHAIN else None
+    return _OPERATORS.search(text) if longest >= 2 * _MAX_CHAIN else None
 
 
 def deep_brackets(text: str) -> TooDeep | None:
-    """The first bracket with too many open ones around it; a cheap upper bound first."""
+    """The first bracket inside too many open brackets; a cheap upper bound is tried first."""
     if _deepest(_BRACKET, text) is None or (offset := _deepest(_REAL_BRACKET, text)) is None:
         return None
-    return TooDeep(f"nested too deeply to analyse: more than {_DEEPEST} open brackets", offset)
+    return TooDeep(f"nested too deeply to analyse: more than {_MAX_DEPTH} open brackets", offset)
 
 
 def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
@@ -108,7 +106,7 @@ def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
     for match in pattern.finditer(text):
         if match[0] in _OPENING:
             depth += 1
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return match.start()
         elif len(match[0]) == 1 and match[0] in "])}":
             depth = max(depth - 1, 0)
@@ -116,7 +114,7 @@ def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 class ParseError(Exception):
-    """The text can't be analysed; ``offset`` is where."""
+    """The text cannot be analysed; ``offset`` is where."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -125,9 +123,9 @@ class ParseError(Exception):
 
 
 def parse_module(text: str, parser: str = "auto") -> SyntaxTree:
-    """The facts of a module's text. Raises CollectError where it is no Python, nested too deeply, or too large.
+    """The syntax tree of a module's text. Raises ParseError where it is not Python, nested too deeply, or too large.
 
-    ``parser`` is that of the settings: with ``libcst`` Python's own is not asked.
+    ``parser`` is that of the settings: with ``libcst`` Python's own parser is not used.
     """
     if len(text) > MAX_ANALYSED_CHARACTERS:
         raise ParseError(
@@ -140,15 +138,15 @@ def parse_module(text: str, parser: str = "auto") -> SyntaxTree:
 
 
 def parse_with_ast(text: str) -> SyntaxTree | None:
-    """The facts as Python's own parser gives them; None where it cannot, or may not be trusted."""
+    """The syntax tree from Python's own parser; None where that fails or cannot be trusted."""
     try:
-        return TreeLowering(AstTree(text)).facts()
+        return TreeLowering(AstTree(text)).lower()
     except (*ipython.PARSER_ERRORS, UnreliableTree, RecursionError):
         return None
 
 
 def parse_with_libcst(text: str) -> SyntaxTree:
-    """The facts as libcst gives them: the reference, and the source of what is said of a mistake."""
+    """The syntax tree from libcst: the reference, and the source of messages about syntax errors."""
     import libcst
 
     from torchrepro_lint.syntax.libcst_positions import LostSource
@@ -157,11 +155,11 @@ def parse_with_libcst(text: str) -> SyntaxTree:
     if deep := deep_brackets(text) or long_expression(text):
         raise ParseError(*deep)
     try:
-        return TreeLowering(LibcstTree(text)).facts()
+        return TreeLowering(LibcstTree(text)).lower()
     except libcst.ParserSyntaxError as error:
-        raise ParseError(reason(error), _place(error, text)) from error
-    except libcst.CSTValidationError as error:  # what its parser lets through, and Python does not
-        raise ParseError(str(error).rstrip(".").lower(), _python_s_place(Lines(text), text) or 0) from error
+        raise ParseError(reason(error), _error_offset(error, text)) from error
+    except libcst.CSTValidationError as error:  # accepted by its parser, but not by Python
+        raise ParseError(str(error).rstrip(".").lower(), _python_error_offset(Lines(text), text) or 0) from error
     except UnicodeEncodeError as error:
         raise ParseError("half of a surrogate pair, which is no character", error.start) from error
     except LostSource as error:
@@ -170,18 +168,18 @@ def parse_with_libcst(text: str) -> SyntaxTree:
         raise ParseError("nested too deeply to analyse", 0) from error
 
 
-def _place(error: libcst.ParserSyntaxError, text: str) -> int:
-    """Where the mistake is. libcst names the beginning of a line, or a token too late; Python's parser is exact.
+def _error_offset(error: libcst.ParserSyntaxError, text: str) -> int:
+    """The offset of a syntax error. libcst gives the start of a line, or a token too late; Python's parser is exact.
 
-    Where Python itself takes the text, libcst's place is what there is.
+    Where Python accepts the text, libcst's place is used.
     """
     lines = Lines(text)
-    place = _python_s_place(lines, text)
+    place = _python_error_offset(lines, text)
     return lines.offset(error.raw_line, error.raw_column + 1) if place is None else place
 
 
-def _python_s_place(lines: Lines, text: str) -> int | None:
-    """Where Python's parser sees a mistake; None where it sees none."""
+def _python_error_offset(lines: Lines, text: str) -> int | None:
+    """The offset of the error that Python's parser reports; None where it reports none."""
     try:
         ipython.parse(text)
     except SyntaxError as exact:

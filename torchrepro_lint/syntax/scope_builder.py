@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# A node of either parser: what it is, only its own tree knows.
+# A node of either parser: opaque to everything but its own tree.
 Node: TypeAlias = Any
 ToExpression: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Expression]"
 ToStatement: TypeAlias = "Callable[[Lowering, Scope, Node, int, int], Statement | None]"
@@ -28,11 +28,11 @@ Binder: TypeAlias = "Callable[[ParserTree, Scope, Node], None]"
 
 
 class UnreliableTree(Exception):  # noqa: N818  no error: another parser is to be asked
-    """The tree cannot answer for its text."""
+    """The parser's tree cannot be trusted for the text, so the reference parser is asked."""
 
 
 class Parameter(NamedTuple):
-    """A parameter before its annotation and default are converted; ``kind`` as in ``facts.Param``."""
+    """A parameter before its annotation and default are converted; ``kind`` as in ``nodes.Param``."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class Parameter(NamedTuple):
 
 
 class ComprehensionClause(NamedTuple):
-    """``for target in source if tests`` of a comprehension."""
+    """``for target in source if tests`` of a comprehension, in the parser's nodes."""
 
     target: Node
     source: Node
@@ -49,7 +49,7 @@ class ComprehensionClause(NamedTuple):
 
 
 class Lowering(Protocol):
-    """The lowering of a tree to ``facts``, as the converters of its nodes see it: what ``lowering`` does."""
+    """The lowering in progress, as the converters of nodes see it; ``lowering.TreeLowering`` implements it."""
 
     convert: Convert
     generators: set[str]
@@ -57,7 +57,7 @@ class Lowering(Protocol):
 
     @property
     def tree(self) -> ParserTree:
-        """What is lowered."""
+        """The parser's tree that is lowered."""
         ...
 
     def body(self, scope: Scope, block: Node | None) -> tuple[Statement, ...]:
@@ -65,11 +65,11 @@ class Lowering(Protocol):
         ...
 
     def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
-        """Note what the plain names of a target are assigned."""
+        """Record a definition of the plain names of a target."""
         ...
 
     def annotation(self, scope: Scope, node: Node) -> Expression:
-        """An annotation; one in quotes is read as the expression that it quotes."""
+        """Lower an annotation; one in quotes is read as the expression that it quotes."""
         ...
 
     def define_function(self, scope: Scope, node: Node, start: int, end: int) -> tuple[Expression, ...]:
@@ -88,24 +88,24 @@ class Lowering(Protocol):
 
 
 class ParserTree(ABC):
-    """A parsed text. Nodes are opaque to the lowering, but for fields that both parsers name alike."""
+    """A parser's tree of a text. Its nodes are opaque to the lowering, but for fields that both parsers name alike."""
 
     text: str
     module: Node
-    # Whether there may be a `:=` at all: looking at every statement costs time.
+    # Whether the text has a `:=` at all: searching every statement costs time.
     walrus: bool
     expressions: Mapping[type, ToExpression]
     statements: Mapping[type, ToStatement]
     binders: Mapping[type, Binder]
     # The fields of compound statements and clauses that hold statements or clauses.
     blocks: Mapping[type, tuple[str, ...]]
-    # What converts an expression of no known type.
+    # Converts an expression of unknown type.
     other: ToExpression
     # The span of a node without its own parentheses.
     span: Callable[[Node], tuple[int, int]]
 
     def converter(self, lowering: Lowering) -> Convert:
-        """What converts expressions of this tree for a lowering."""
+        """The function that converts expressions of this tree for a lowering."""
         span, converters, other = self.span, self.expressions, self.other
 
         def convert(scope: Scope, node: Node) -> Expression:
@@ -124,7 +124,7 @@ class ParserTree(ABC):
 
     @abstractmethod
     def walruses(self, node: Node) -> Iterable[Node]:
-        """The targets of ``:=`` in the expressions of a statement or clause, its blocks and lambdas' bodies apart."""
+        """The targets of ``:=`` in the expressions of a statement or clause, without its blocks and the bodies of lambdas."""
 
     @abstractmethod
     def docstring_end(self) -> int:
@@ -134,11 +134,11 @@ class ParserTree(ABC):
 
     @abstractmethod
     def word(self, target: Node) -> str | None:
-        """The word of a plain name."""
+        """The identifier of a plain name; None for any other target."""
 
     @abstractmethod
     def elements(self, target: Node) -> Iterable[tuple[Node, bool]]:
-        """The elements of a tuple or list, and whether they are starred; nothing for any other node."""
+        """The elements of a tuple or list, and whether they are starred; none for any other node."""
 
     @abstractmethod
     def targets(self, assign: Node) -> Sequence[Node]:
@@ -150,33 +150,33 @@ class ParserTree(ABC):
 
     @abstractmethod
     def operator(self, assign: Node) -> str:
-        """``+=`` and the like; ``?=`` for those that nobody asks about."""
+        """``+=`` and the like; ``?=`` for those that no analysis distinguishes."""
 
     @abstractmethod
     def entered(self, node: Node) -> Iterator[tuple[Node, Node | None]]:
-        """What a ``with`` enters, and the targets."""
+        """The context managers of a ``with``, each with its target."""
 
     @abstractmethod
     def caught(self, handler: Node) -> str | None:
-        """The word of ``except ... as word``."""
+        """The name of ``except ... as name``."""
 
     @abstractmethod
     def captured(self, case: Node) -> Iterator[str]:
-        """The words that the pattern of a ``case`` binds, however deep."""
+        """The names that the pattern of a ``case`` binds, at any depth."""
 
     @abstractmethod
     def declared(self, node: Node) -> Iterator[str]:
-        """The words of ``global`` or ``nonlocal``."""
+        """The names of ``global`` or ``nonlocal``."""
 
     @abstractmethod
     def imported(self, node: Node) -> Imported:
-        """What an import says."""
+        """The contents of an import statement."""
 
     # --- definitions ---
 
     @abstractmethod
     def name(self, node: Node) -> str:
-        """The word that a ``def`` or ``class`` binds."""
+        """The name that a ``def`` or ``class`` binds."""
 
     @abstractmethod
     def decorators(self, node: Node) -> Sequence[Node]:
@@ -188,7 +188,7 @@ class ParserTree(ABC):
 
     @abstractmethod
     def returns(self, node: Node) -> Node | None:
-        """The annotation of what a function returns."""
+        """The return annotation of a function."""
 
     @abstractmethod
     def bases(self, lowering: Lowering, scope: Scope, node: Node) -> Iterable[Arg]:
@@ -196,7 +196,7 @@ class ParserTree(ABC):
 
     @abstractmethod
     def quoted(self, annotation: Node) -> str | None:
-        """The text of an annotation that is one string."""
+        """The text of an annotation that is a string literal; None for any other."""
 
     # --- expressions ---
 
@@ -206,16 +206,16 @@ class ParserTree(ABC):
 
     @abstractmethod
     def compared(self, comparison: Node) -> Iterator[tuple[str, Node]]:
-        """The signs of a comparison, each with what stands to its right."""
+        """The operators of a comparison, each with its right operand."""
 
 
 def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
-    """A table by type of node, from one by name; both parsers mostly use the grammar's names."""
+    """A table by node type, from one by type name; both parsers mostly use the names of Python's grammar."""
     return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}
 
 
 def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
-    """Bind in ``scope`` every word that the statements of a body bind, nested blocks included, nested scopes not."""
+    """Bind in ``scope`` all names that the statements of a body bind, including nested blocks, but not nested scopes."""
     body = tree.body(block)
     unconditional = set(map(id, body))
     imported: dict[str, str] = {}
@@ -227,7 +227,7 @@ def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
         binder = binders.get(kind)
         if binder is not None:
             if binder in _REPLACING and id(node) in unconditional:
-                _forget(tree, scope, imported, node)
+                _drop_replaced(tree, scope, imported, node)
             binder(tree, scope, node)
         if walrus:
             for target in tree.walruses(node):
@@ -237,7 +237,7 @@ def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
 
 
 def bind_globals(tree: ParserTree, module: Scope) -> None:
-    """Bind in the module's scope what functions and classes anywhere in it declare ``global`` and bind."""
+    """Bind in the module's scope the names that functions and classes anywhere in it declare ``global`` and bind."""
     stack = list(tree.body(tree.module))
     while stack:
         node = stack.pop()
@@ -249,13 +249,13 @@ def bind_globals(tree: ParserTree, module: Scope) -> None:
 
 
 def _inner(tree: ParserTree, node: Node) -> Iterator[Node]:
-    """The statements and clauses directly inside a statement, nested definitions left out."""
+    """The statements and clauses directly inside a statement, without nested definitions."""
     for field in tree.blocks[type(node)]:
         yield from tree.body(getattr(node, field))
 
 
 def bind_target(tree: ParserTree, scope: Scope, target: Node) -> None:
-    """Bind the words of an assignment target."""
+    """Bind the names of an assignment target."""
     word = tree.word(target)
     for each in target_names(tree, target) if word is None else (word,):
         scope.bind(each)
@@ -271,8 +271,8 @@ def target_names(tree: ParserTree, target: Node) -> Iterator[str]:
             yield from target_names(tree, element)
 
 
-def _forget(tree: ParserTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
-    """Drop what an earlier unconditional import bound to the words that a later one, or a definition, binds again."""
+def _drop_replaced(tree: ParserTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
+    """Drop the bindings of an earlier unconditional import that a later one, or a definition, replaces."""
     defines = tree.binders[type(node)] is _bind_definition
     for word, name in [(tree.name(node), "")] if defines else import_bindings(tree.imported(node)):
         earlier = imported.get(word)
@@ -336,7 +336,7 @@ def _bind_nonlocal(tree: ParserTree, scope: Scope, node: Node) -> None:
 
 _REPLACING = frozenset({_bind_import, _bind_definition})
 
-# By the names of the parsers' node types; where they differ, both stand here.
+# By the names of the node types; where the parsers' names differ, both are listed.
 BINDERS: Mapping[str, Binder] = {
     "Import": _bind_import,
     "ImportFrom": _bind_import,

@@ -15,9 +15,9 @@ _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
 
 class Scope:
-    """A ``module``, ``class``, ``function`` or ``comprehension``. ``name`` prefixes what is bound in it.
+    """A scope: ``kind`` is ``module``, ``class``, ``function`` or ``comprehension``; ``name`` prefixes the names that it binds.
 
-    ``bound`` has the names of each word, sorted: the same tuple for all that read it.
+    ``bound`` maps each word to the names that it may stand for, sorted, as an interned tuple.
     """
 
     __slots__ = ("bound", "counters", "kind", "name", "parent", "redirected")
@@ -31,11 +31,11 @@ class Scope:
         self.counters: dict[str, int] = {}
 
     def own(self, word: str) -> str:
-        """The name of a variable, function or class that this scope binds."""
-        return _of_all(f"{self.name}{word}", self.bound.get(word))
+        """The full name of a variable, function or class that this scope binds."""
+        return _interned(f"{self.name}{word}", self.bound.get(word))
 
     def bind(self, word: str, name: str | None = None) -> None:
-        """Bind a word, to a variable of its own unless a name is given."""
+        """Bind a word to a name; by default to a variable of this scope."""
         scope = self.redirected.get(word, self) if self.redirected else self
         known, added = scope.bound.get(word), name or f"{scope.name}{word}"
         if not known:
@@ -44,17 +44,17 @@ class Scope:
             scope.bound[word] = interned_names(tuple(sorted((*known, added))))
 
     def unbind(self, word: str, name: str) -> None:
-        """Take back that a word may stand for a name."""
+        """Remove one of the names that a word may stand for."""
         if word in self.bound:
             self.bound[word] = tuple(each for each in self.bound[word] if each != name)
 
     def variable(self, word: str) -> str:
-        """The name of the variable that an assignment to a word in this scope writes."""
+        """The full name of the variable that an assignment to a word in this scope writes."""
         scope = self.redirected.get(word, self) if self.redirected else self
-        return _of_all(f"{scope.name}{word}", scope.bound.get(word))
+        return _interned(f"{scope.name}{word}", scope.bound.get(word))
 
     def redirect(self, word: str, scope: Scope) -> None:
-        """``global`` and ``nonlocal``: the word belongs to another scope; at the top level, ``global`` says nothing."""
+        """``global`` and ``nonlocal``: the word belongs to another scope; ``global`` at the top level has no effect."""
         if scope is not self:
             self.redirected[word] = scope
 
@@ -64,7 +64,7 @@ class Scope:
         return word if count == 1 else f"{word}{count}"
 
     def resolve(self, word: str) -> tuple[str, ...]:
-        """All names that the word may stand for where it is read in this scope, sorted."""
+        """Name resolution: all names that a word may stand for where it is read in this scope, sorted."""
         scope: Scope | None = self
         while scope is not None:
             if scope.redirected and (other := scope.redirected.get(word)) is not None:
@@ -82,7 +82,7 @@ class Scope:
         return scope
 
     def owner(self) -> str | None:
-        """The prefix of the nearest class around, in whose methods ``super()`` means its bases."""
+        """The prefix of the nearest enclosing class, whose bases ``super()`` means."""
         scope: Scope | None = self
         while scope is not None and scope.kind != "class":
             scope = scope.parent
@@ -96,8 +96,8 @@ class Scope:
         return scope
 
 
-def _of_all(name: str, bound: tuple[str, ...] | None) -> str:
-    """A name as the text that all have who name it."""
+def _interned(name: str, bound: tuple[str, ...] | None) -> str:
+    """A name as the string object that the scope has bound already, if it has."""
     return bound[0] if bound and bound[0] == name else name
 
 
@@ -122,7 +122,7 @@ def join(module: str, word: str) -> str:
 
 
 def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
-    """What an import binds: (word, name). ``import a.b`` binds ``a``; a star binds nothing here."""
+    """The bindings of an import: (word, name). ``import a.b`` binds ``a``; a star binds nothing here."""
     for name, word in imported.aliases:
         if imported.module is not None:
             yield word or name, join(imported.module, name)

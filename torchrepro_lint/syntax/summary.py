@@ -53,10 +53,10 @@ _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, 
 
 
 class Option(NamedTuple):
-    """An option: where it is declared (in ``function``, empty for the top level), as it is typed, the word by which the
-    program reads it, its literal default and choices.
+    """A command-line option: where it is declared (``function`` is empty at the top level), its flag as typed, the identifier by
+    which the program reads it, its literal default and choices.
 
-    ``default`` is None where it is not literal or the option is required; an option without one has the literal None.
+    ``default`` is None where it is not a literal or the option is required; an option without one has the literal ``None``.
     """
 
     path: str
@@ -69,12 +69,12 @@ class Option(NamedTuple):
 
     @property
     def literals(self) -> tuple[Constant, ...]:
-        """What the option may be as far as the program says: its default, else its choices."""
+        """The known values of the option: its default, else its choices."""
         return (self.default,) if self.default and self.default.value is not None else self.choices
 
 
 def declared_word(call: Call) -> str:
-    """The word by which a program reads the option that a call declares; empty where it declares none."""
+    """The identifier by which a program reads the option that a call declares; empty where it declares none."""
     option = option_of("", "", call)
     return option.word if option else ""
 
@@ -93,14 +93,14 @@ def option_of(path: str, function: str, call: Call) -> Option | None:
         if len(call.args) > 1:
             given.setdefault("default", call.args[1].value)
     named = given.get("dest")
-    word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _word(texts)
+    word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _identifier(texts)
     flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))
     choices = tuple(_literals(given.get("choices", given.get("type"))))
     return Option(path, function, call, flag, word, _default(given), choices)
 
 
 def _declares(call: Call) -> bool:
-    """Asked of every call of every file."""
+    """Whether a call declares an option; called for every call of every file."""
     func = call.func
     if type(func) is Attribute:
         return func.name == "add_argument"
@@ -113,7 +113,7 @@ def _declares(call: Call) -> bool:
 
 
 def is_click(call: Call) -> bool:
-    """Whether a call makes an option of click."""
+    """Whether a call declares an option of click."""
     func = call.func
     return isinstance(func, Ref) and any(".".join((root, *func.path)) in _CLICK for root in func.roots)
 
@@ -133,8 +133,8 @@ def _default(given: Mapping[str, Expression]) -> Constant | None:
     return None if is_required else _NONE
 
 
-def _word(flags: list[str]) -> str:
-    """A bare name, else the first long flag, else the first: ``--learning-rate`` is read as ``learning_rate``."""
+def _identifier(flags: list[str]) -> str:
+    """The identifier of an option: a bare name, else the first long flag, else the first; ``--learning-rate`` is ``learning_rate``."""
     bare = [flag for flag in flags if not flag.startswith("-")]
     long = [flag for flag in flags if flag.startswith("--")]
     return (bare or long or flags)[0].lstrip("-").partition("/")[0].replace("-", "_")
@@ -153,7 +153,7 @@ DottedName: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class IdentifierCollector:
-    """What ``Summary`` has of the statements that were added; ``stored`` are the assignments of a name to an item."""
+    """Collects the identifiers of a ``ModuleSummary`` from bodies; ``stored`` are the assignments of a name to an element."""
 
     def __init__(self) -> None:
         self.imports: set[str] = set()
@@ -162,7 +162,7 @@ class IdentifierCollector:
         self.options: set[str] = set()
         self.entered: set[str] = set()
         self.partials: set[DottedName] = set()
-        self.through: set[str] = set()
+        self.called_parameters: set[str] = set()
         self.inner: set[str] = set()
         self.stored: list[Assign] = []
         self._attributes: set[str] = set()
@@ -170,13 +170,13 @@ class IdentifierCollector:
 
     @property
     def values(self) -> set[str]:
-        """The last words of what is named without being called."""
+        """The last identifiers of what is named without being called."""
         return self._attributes | {root.rpartition(".")[2].lstrip(":?") for root in self._roots}
 
     def add(self, body: Iterable[Statement]) -> None:
-        """Look through a body, nested blocks included; what a definition or lambda runs when it is called is not in it."""
+        """Collect from a body and its nested blocks, without the bodies of functions and lambdas."""
         left: list[Any] = list(body)
-        attributes, roots, inner, inside = self._attributes, self._roots, self.inner, _INSIDE
+        attributes, roots, inner, inside = self._attributes, self._roots, self.inner, _PARTS
         while left:
             it = left.pop()
             kind = type(it)
@@ -191,7 +191,7 @@ class IdentifierCollector:
                 left += look(self, it)
 
     def call(self, call: Call) -> Iterable[Expression]:
-        """Note a call; what is in it, without a mere name that it calls."""
+        """Collect from a call; returns its parts that are still to be visited."""
         func, args = call.func, call.args
         word = callee_identifier(func)
         self.calls.add(word)
@@ -203,7 +203,7 @@ class IdentifierCollector:
         if type(func) is not Ref:
             found.append(func)
         elif not func.path:
-            self.through.update(func.roots)
+            self.called_parameters.update(func.roots)
         elif len(func.path) > 1:
             self.inner.update(func.path[:-1])
         for arg in args:
@@ -213,19 +213,19 @@ class IdentifierCollector:
         return found
 
     def display(self, display: Collection) -> Iterable[Expression | None]:
-        """Note the literal keys of a dictionary; what is in a display."""
+        """Collect the literal keys of a dictionary; returns the items of a display."""
         if display.kind == "dict":
             keys = (each.value for each in display.items[::2] if type(each) is Constant)
             self.keywords.update(key for key in keys if type(key) is str)
         return display.items
 
     def attribute(self, it: Attribute) -> Iterable[Expression]:
-        """Note an attribute of what is no name; what it is of."""
+        """Collect an attribute of what is no name; returns the object."""
         self.inner.add(it.name)
         return (it.value,)
 
     def comprehend(self, it: Comprehension) -> Iterable[Expression]:
-        """The elements, sources and tests of a comprehension. Its variables are no words of the file, their attributes are."""
+        """Returns the elements, sources and tests of a comprehension. Its variables are not collected, their attributes are."""
         for clause in it.clauses:
             if type(clause.target) is not Ref or clause.target.path:
                 self.inner.update(
@@ -234,34 +234,34 @@ class IdentifierCollector:
         return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
 
     def assign(self, it: Assign) -> Iterable[Expression | None]:
-        """Note what is stored; the value and the targets of an assignment."""
+        """Collect an assignment to an element; returns the value and the targets."""
         if type(it.value) is Ref and any(type(target) is Subscript for target in it.targets):
             self.stored.append(it)
         return (it.value, *it.targets)
 
     def load(self, it: Import) -> Iterable[Expression]:
-        """Note an import."""
+        """Collect an import."""
         self.imports.update(it.modules, (name for _, name in it.names))
         return ()
 
 
 def identifiers_of(body: Iterable[Statement]) -> IdentifierCollector:
-    """The words of all that running a body evaluates, the bodies of classes in it included."""
-    words, left = IdentifierCollector(), [body]
+    """The identifiers of all that running a body evaluates, including the bodies of classes in it."""
+    identifiers, left = IdentifierCollector(), [body]
     while left:
         some = left.pop()
-        words.add(some)
+        identifiers.add(some)
         left += (each.body for each in statements(some) if type(each) is DefinitionStatement and each.body)
-    return words
+    return identifiers
 
 
 def dotted_name(expression: Expression) -> DottedName:
-    """The roots and the path of a reference, of anything else none."""
+    """The roots and the path of a reference; empty for anything else."""
     return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
 
 
 def has_word(words: tuple[str, ...], word: str) -> bool:
-    """Whether a word is among sorted ones, as those of a ``Summary`` are."""
+    """Whether a word is in a sorted tuple, as in the fields of a ``ModuleSummary``."""
     at = bisect_left(words, word)
     return at < len(words) and words[at] == word
 
@@ -282,8 +282,8 @@ def _match(_: IdentifierCollector, it: Match) -> Iterable[Any]:
     return (it.subject, *(each for guard, body in it.cases for each in (guard, *body)))
 
 
-# What is in each kind of record but names; None among it stands for what is left out.
-_INSIDE: Mapping[type, Callable[[IdentifierCollector, Any], Iterable[Any]]] = {
+# The parts of each node type that are still to be visited; None stands for an absent part.
+_PARTS: Mapping[type, Callable[[IdentifierCollector, Any], Iterable[Any]]] = {
     Call: IdentifierCollector.call,
     Assign: IdentifierCollector.assign,
     Operation: lambda _, it: it.operands,
@@ -314,46 +314,48 @@ def summarise(
     exports: tuple[tuple[str, tuple[str, ...]], ...],
     stars: tuple[str, ...],
 ) -> ModuleSummary:
-    """The summary of a file with these bodies, variables, top-level names and star imports."""
-    words, tables = IdentifierCollector(), set[tuple[str, str]]()
+    """The summary of a module with these bodies, definitions, exports and star imports."""
+    identifiers, tables = IdentifierCollector(), set[tuple[str, str]]()
     definitions: tuple[Function | Class, ...] = (*functions, *classes)
-    words.add(body)
+    identifiers.add(body)
     for function in functions:
-        words.stored = []
-        words.add(function.body)
-        tables.update(_tables(function, words.stored))
+        identifiers.stored = []
+        identifiers.add(function.body)
+        tables.update(_registries(function, identifiers.stored))
     for one in classes:
-        words.add(one.body)
+        identifiers.add(one.body)
     return ModuleSummary(
         exports=exports,
         stars=stars,
-        imports=_in_order(words.imports),
-        calls=_in_order(words.calls),
-        values=_in_order(words.values),
-        inner=_in_order(words.inner),
-        keywords=_in_order(words.keywords),
-        decorators=tuple(sorted({dotted_name(_undone(one)) for each in definitions for one in each.decorators})),
-        partials=tuple(sorted(words.partials)),
-        through=tuple(sorted(words.through.intersection(_parameters(functions)))),
-        options=_in_order(words.options),
-        entered=_in_order(words.entered),
-        properties=_in_order({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
+        imports=_sorted_interned(identifiers.imports),
+        calls=_sorted_interned(identifiers.calls),
+        values=_sorted_interned(identifiers.values),
+        inner=_sorted_interned(identifiers.inner),
+        keywords=_sorted_interned(identifiers.keywords),
+        decorators=tuple(
+            sorted({dotted_name(_decorator_function(one)) for each in definitions for one in each.decorators})
+        ),
+        partials=tuple(sorted(identifiers.partials)),
+        called_parameters=tuple(sorted(identifiers.called_parameters.intersection(_parameters(functions)))),
+        options=_sorted_interned(identifiers.options),
+        entered=_sorted_interned(identifiers.entered),
+        properties=_sorted_interned({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
         tables=tuple(sorted(tables)),
-        holds=tuple(_holds(assigned, functions)),
-        guarded=any(isinstance(each, If) and is_main_test(each.test) for each in body),
-        acts=any(event.kind == "call" for event in events(body, StaticContext(main=True))),
+        holds=tuple(_held_identifiers(assigned, functions)),
+        has_main_guard=any(isinstance(each, If) and is_main_test(each.test) for each in body),
+        calls_at_top_level=any(event.kind == "call" for event in events(body, StaticContext(main=True))),
         functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
 
 
-def _in_order(words: Iterable[str]) -> tuple[str, ...]:
-    """Words, each one text for all files."""
+def _sorted_interned(words: Iterable[str]) -> tuple[str, ...]:
+    """Sorted and interned identifiers."""
     return tuple(sorted(map(intern, words)))
 
 
 def _parameters(functions: Iterable[Function]) -> Iterator[str]:
-    """The parameters of functions by their names, without what a method is called on."""
+    """The full names of the parameters of functions, without receivers."""
     for each in functions:
         yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_receiver(each) :])
 
@@ -363,21 +365,21 @@ def _bases(definition: Class) -> tuple[Expression, ...]:
 
 
 def is_property(function: Function) -> bool:
-    """Whether a method runs when it is read."""
+    """Whether a method is a property: it runs when it is read."""
     return any(
         isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
         for each in function.decorators
     )
 
 
-def _undone(decorator: Expression) -> Expression:
+def _decorator_function(decorator: Expression) -> Expression:
     return decorator.func if isinstance(decorator, Call) else decorator
 
 
-def _holds(
+def _held_identifiers(
     assigned: Mapping[str, Iterable[tuple[str, Expression]]], functions: Iterable[Function]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is assigned to top-level variables, and what top-level functions return, by words; what has none is left out."""
+    """The identifiers of the values of top-level variables and of the results of top-level functions; empty ones are left out."""
     found: dict[str, set[str]] = {}
     for name, values in assigned.items():
         if "." not in name:
@@ -389,11 +391,11 @@ def _holds(
             )
     for word, words in sorted(found.items()):
         if words:
-            yield intern(word), _in_order(words)
+            yield intern(word), _sorted_interned(words)
 
 
-def _tables(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:
-    """The tables in which a function stores one of its parameters: ``NETS[name] = function``."""
+def _registries(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:
+    """The registries in which a function stores one of its parameters: ``NETS[name] = function``."""
     own = {f"{function.name}.<locals>.{param.name}" for param in function.params} if stored else frozenset()
     for statement in stored:
         match statement:

@@ -33,9 +33,9 @@ from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 
 class Block(FrozenRecord, frozen=True):
-    """One of the bodies of a statement; of the function itself where ``owner`` is None.
+    """One of the bodies of a statement, or of the function itself, where ``owner`` is None.
 
-    ``exit_kind`` is how its last statement leaves it for good: ``return``, ``raise``, ``continue``, ``break`` or empty.
+    ``exit_kind`` is how its last statement jumps out of it: ``return``, ``raise``, ``continue``, ``break`` or empty.
     """
 
     owner: Statement | None
@@ -45,15 +45,15 @@ class Block(FrozenRecord, frozen=True):
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells the blocks of a function apart."""
+        """The identity of the block within its function."""
         return (id(self.owner) if self.owner is not None else 0, self.number)
 
 
 class ExpressionPosition(FrozenRecord, frozen=True):
-    """Where an expression stands. ``parent`` is what it is an operand of, None where it is the statement's own.
+    """The control-flow position of an expression. ``parent`` is the expression around it, None where it is the statement's own.
 
     ``function`` is the name of the function around (``:`` at the top level and in class bodies), ``blocks`` the blocks
-    around the statement, outermost first. ``written`` says that it is (part of) a target.
+    around the statement, outermost first. ``written`` says that it is (part of) an assignment target.
     """
 
     parent: Expression | None
@@ -64,7 +64,7 @@ class ExpressionPosition(FrozenRecord, frozen=True):
 
 
 class Kill(FrozenRecord, frozen=True):
-    """A statement that gives a variable another value, or sorts or empties the list that it holds, from ``at`` on."""
+    """A kill: a statement that gives a variable another value, or sorts or empties its list, with effect from offset ``at`` on."""
 
     at: int
     statement: Statement
@@ -73,11 +73,11 @@ class Kill(FrozenRecord, frozen=True):
 
 
 class UseDefIndex:
-    """The spots of a file's expressions, and its references by the names that they may start from."""
+    """The use-def index of a file: positions of its expressions, uses by name, and kills by variable or attribute."""
 
     def __init__(self, facts: SyntaxTree) -> None:
-        self._spots: dict[int, ExpressionPosition] = {}
-        # Expressions and their spots in turn: a tuple for each would take as much memory again.
+        self._positions: dict[int, ExpressionPosition] = {}
+        # Expressions and their positions in turn: a tuple for each pair would double the memory.
         self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
         self._kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
@@ -90,31 +90,31 @@ class UseDefIndex:
             refs.sort(key=lambda ref: (ref.start, ref.end))
 
     def of(self, expression: Expression) -> ExpressionPosition | None:
-        """Where an expression of this file stands; None for one that is no part of its statements."""
-        return self._spots.get(id(expression))
+        """The position of an expression; None for one that is no part of this file's statements."""
+        return self._positions.get(id(expression))
 
     def items(self) -> Iterator[tuple[Expression, ExpressionPosition]]:
-        """All expressions with their spots, in the order of their statements."""
+        """All expressions with their positions, in the order of their statements."""
         each = iter(self._all)
         yield from zip(each, each, strict=True)
 
     def uses(self, root: str) -> list[Ref]:
-        """The references that may start from a name, in the order of the text."""
+        """The uses of a name: the references that may start from it, in the order of the text."""
         return self._refs.get(root, [])
 
     def uses_matching(self, root: str, name: Hashable, fit: Callable[[Ref], bool]) -> list[Ref]:
-        """Those of ``reads`` that fit, remembered by a name for what that is."""
+        """The uses that satisfy a predicate; memoised under ``name``, which identifies the predicate."""
         key = root, name
         if key not in self._uses_matching:
             self._uses_matching[key] = [ref for ref in self.uses(root) if fit(ref)]
         return self._uses_matching[key]
 
     def roots(self) -> Iterator[str]:
-        """All names that references start from, sorted."""
+        """All names that are used, sorted."""
         yield from sorted(self._refs)
 
     def kills(self, root: str, words: tuple[str, ...]) -> list[Kill]:
-        """Where a variable, or an attribute of one, is given another value or another order."""
+        """The kills of a variable, or of an attribute of one."""
         return self._kills.get((root, words), [])
 
     def _block(
@@ -128,7 +128,7 @@ class UseDefIndex:
         if not body:
             return
         last = body[-1]
-        leaves = last.kind if isinstance(last, SimpleStatement) and last.kind in _LEAVING else ""
+        leaves = last.kind if isinstance(last, SimpleStatement) and last.kind in _JUMPS else ""
         inner = (*around, Block(owner, number, last.end, leaves))
         for statement in body:
             self._statement(statement, function, inner)
@@ -138,23 +138,23 @@ class UseDefIndex:
         read, assigned = (ExpressionPosition(None, statement, function, around, each) for each in (False, True))
         for expression in expressions(statement):
             self._expression(expression, assigned if id(expression) in written else read)
-        for ref, at in _reset(statement):
-            blocks_there = around
+        for ref, at in _kills_of(statement):
+            loop_blocks = around
             if isinstance(statement, Loop):
-                blocks_there = (*around, Block(statement, 0, statement.end, ""))
+                loop_blocks = (*around, Block(statement, 0, statement.end, ""))
             for root in ref.roots:
-                self._kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, blocks_there))
+                self._kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, loop_blocks))
         for number, block in enumerate(blocks(statement)):
             self._block(block, function, around, statement, number)
         if isinstance(statement, If):
-            self._reset_by_both(statement, function, around)
+            self._kill_in_branches(statement, function, around)
         if isinstance(statement, DefinitionStatement):
             self._block(statement.body, function, around, statement, 0)
 
-    def _reset_by_both(self, statement: If, function: str, around: tuple[Block, ...]) -> None:
-        """What both branches of an ``if`` give a new value has one behind it; a branch that leaves need not."""
+    def _kill_in_branches(self, statement: If, function: str, around: tuple[Block, ...]) -> None:
+        """A variable that both branches of an ``if`` kill is killed after it; a branch that jumps away need not kill it."""
         found = [
-            {(root, ref.path) for each in body for ref, _ in _reset(each) for root in ref.roots}
+            {(root, ref.path) for each in body for ref, _ in _kills_of(each) for root in ref.roots}
             for body in blocks(statement)
         ]
         leaves = [
@@ -166,9 +166,9 @@ class UseDefIndex:
             if (key in one or leaves[0]) and (key in other or leaves[1]):
                 self._kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
 
-    def _expression(self, expression: Expression, spot: ExpressionPosition) -> None:
-        self._spots[id(expression)] = spot
-        self._all += (expression, spot)
+    def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
+        self._positions[id(expression)] = position
+        self._all += (expression, position)
         if type(expression) is Ref:
             for root in expression.roots:
                 self._refs.setdefault(root, []).append(expression)
@@ -176,18 +176,22 @@ class UseDefIndex:
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
             return
-        read = ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, False)
+        read = ExpressionPosition(expression, position.statement, position.function, position.blocks, False)
         below = (
-            ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True) if spot.written else read
+            ExpressionPosition(expression, position.statement, position.function, position.blocks, True)
+            if position.written
+            else read
         )
         if isinstance(expression, Comprehension):
             for clause in expression.clauses:
                 self._expression(
-                    clause.target, ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True)
+                    clause.target,
+                    ExpressionPosition(expression, position.statement, position.function, position.blocks, True),
                 )
         if isinstance(expression, Operation) and expression.op == ":=":
             self._expression(
-                expression.operands[0], ExpressionPosition(expression, spot.statement, spot.function, spot.blocks, True)
+                expression.operands[0],
+                ExpressionPosition(expression, position.statement, position.function, position.blocks, True),
             )
             self._expression(expression.operands[1], read)
             return
@@ -197,7 +201,7 @@ class UseDefIndex:
 
 
 def targets(statement: Statement) -> Iterator[Expression]:
-    """What a statement assigns to."""
+    """The assignment targets of a statement."""
     match statement:
         case Assign(targets=found):
             yield from found
@@ -208,7 +212,7 @@ def targets(statement: Statement) -> Iterator[Expression]:
 
 
 def bound_references(target: Expression) -> Iterator[Ref]:
-    """The references that a target binds: those in tuples and behind a star, too."""
+    """The references that a target binds, including those in tuples and behind a star."""
     match target:
         case Ref():
             yield target
@@ -220,12 +224,12 @@ def bound_references(target: Expression) -> Iterator[Ref]:
             yield from bound_references(inner)
 
 
-_LEAVING = frozenset({"return", "raise", "continue", "break"})
-_RESETTING = frozenset({"sort", "clear"})
+_JUMPS = frozenset({"return", "raise", "continue", "break"})
+_KILLING_METHODS = frozenset({"sort", "clear"})
 
 
-def _reset(statement: Statement) -> Iterator[tuple[Ref, int]]:
-    """The variables that a statement gives a new value: ``x = …``, ``for x in``, ``x[:] = …``, ``x.sort()``, ``del x``."""
+def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
+    """The variables that a statement kills, with the offset: ``x = …``, ``for x in``, ``x[:] = …``, ``x.sort()``, ``del x``."""
     match statement:
         case Assign(op="=" | ":", targets=found, value=value) if value is not None:
             for target in found:
@@ -242,7 +246,7 @@ def _reset(statement: Statement) -> Iterator[tuple[Ref, int]]:
             yield from (
                 (ref, value.end) for value, target in items if target is not None for ref in bound_references(target)
             )
-        case ExpressionStatement(value=Call(func=Ref(path=(*words, word)) as func)) if word in _RESETTING:
+        case ExpressionStatement(value=Call(func=Ref(path=(*words, word)) as func)) if word in _KILLING_METHODS:
             yield func._replace(path=tuple(words)), statement.start
         case ExpressionStatement(
             value=Call(func=Ref(path=(*words, "sort_values" | "sort_index")) as func, args=args)

@@ -296,7 +296,7 @@ class Trace(CallTargets):
             return False
         modules = self._names.modules
         facts = modules.files[path]
-        other = facts.summary.guarded or is_test(path, facts)
+        other = facts.summary.has_main_guard or is_test(path, facts)
         # What a fragment does depends on the targets entered alone.
         return other or (passed and not self._recording and path not in modules.may_load(path_of(self.starts[0])))
 

@@ -116,17 +116,17 @@ def is_test(path: str, facts: SyntaxTree) -> bool:
     if name == "conftest.py":
         return True
     if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):
-        return not facts.summary.guarded or "tests" in folders
+        return not facts.summary.has_main_guard or "tests" in folders
     return False
 
 
 def _is_script(path: str, facts: SyntaxTree, imported: Callable[[], bool]) -> bool:
     if is_test(path, facts):
         return False
-    if facts.summary.guarded:
+    if facts.summary.has_main_guard:
         return True
     special = posixpath.basename(path) in ("__init__.py", "setup.py")
-    return facts.summary.acts and not special and not imported()
+    return facts.summary.calls_at_top_level and not special and not imported()
 
 
 def _may_expose(names: Names, path: str) -> bool:

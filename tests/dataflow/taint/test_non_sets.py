@@ -1,4 +1,4 @@
-"""What is said to be no set, wherever it comes from, is none that a closer look would find to be one."""
+"""The prefilter of non-sets is sound: no value that it rules out is inferred to be a set."""
 
 from __future__ import annotations
 

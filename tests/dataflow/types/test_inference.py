@@ -1,4 +1,4 @@
-"""What values are: each marked line of a source says what the expression on it is."""
+"""Type inference: each marked line of a source states the type of the expression on it."""
 
 from __future__ import annotations
 

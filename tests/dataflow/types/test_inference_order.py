@@ -1,4 +1,4 @@
-"""What is found does not depend on what was asked before, nor on a question that led too deep."""
+"""Inferred types do not depend on the order of queries, nor on a query that hit a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference agrees with run time: functions of torch's own Python sources run on small inputs, and no variable contradicts it."""
+"""Inference agrees with run time: functions of torch's own Python sources run on small inputs without a contradiction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of tensors, and that looking it up ends."""
+"""Tensor types, and termination of their inference."""
 
 from __future__ import annotations
 

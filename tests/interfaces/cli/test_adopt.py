@@ -1,4 +1,4 @@
-"""Adopting the tool in code that has findings: comments that suppress them, and a baseline that knows them."""
+"""Adoption: comments that suppress existing findings, and a baseline that lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shell completion, asked as a shell asks."""
+"""Shell completion, requested as a shell does."""
 
 from __future__ import annotations
 

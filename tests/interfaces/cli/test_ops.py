@@ -1,4 +1,4 @@
-"""The table of operations: look-ups, history, and every format of it."""
+"""The command ``ops``: look-ups, history, and all formats."""
 
 from __future__ import annotations
 

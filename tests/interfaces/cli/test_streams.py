@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or a terminal, and signals that come early: no traceback, and the status that says it."""
+"""Standard streams that are closed, full or a terminal, and early signals: no traceback, and the right exit status."""
 
 from __future__ import annotations
 

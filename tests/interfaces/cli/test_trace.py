@@ -1,4 +1,4 @@
-"""Timelines of runs: what happens in which lane, in which order, what is wrong, and how it is shown."""
+"""Timelines: events in lanes, their order, troubles, and their output."""
 
 from __future__ import annotations
 

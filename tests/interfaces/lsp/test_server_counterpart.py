@@ -1,4 +1,4 @@
-"""What the language server asks an editor that does not answer."""
+"""Requests of the language server to a client that does not respond."""
 
 from __future__ import annotations
 

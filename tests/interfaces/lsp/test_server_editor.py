@@ -1,4 +1,4 @@
-"""The language server in a real editor: Neovim without a screen opens, edits, and takes an action that changes two files."""
+"""The language server in a real editor: headless Neovim opens, edits, and applies an action that changes two files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notebooks in the language server: their cells come, go, move, and change their language."""
+"""Notebooks in the language server: cells are added, removed and moved, and change their language."""
 
 from __future__ import annotations
 

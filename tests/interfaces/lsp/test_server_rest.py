@@ -1,4 +1,4 @@
-"""A server looks for garbage between edits, and after many questions: Python does not while it serves."""
+"""The server collects garbage between edits and after many requests; Python itself does not while it serves."""
 
 from __future__ import annotations
 

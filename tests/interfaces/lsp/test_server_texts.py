@@ -1,4 +1,4 @@
-"""The texts that an editor has open, kept by what it tells of its changes."""
+"""Text synchronisation: open texts equal those of the editor after its changes."""
 
 from __future__ import annotations
 

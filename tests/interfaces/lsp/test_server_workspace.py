@@ -1,4 +1,4 @@
-"""The language server without its protocol: what it says of open documents is what the command line says."""
+"""The workspace without the protocol: open documents get the findings of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an overview says of findings, operations, and what was not analysed."""
+"""The overview: findings, operations, and gaps."""
 
 from __future__ import annotations
 

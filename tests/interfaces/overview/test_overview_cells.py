@@ -1,4 +1,4 @@
-"""What an overview says of each entry point and control."""
+"""The cells of the overview: the state of each control in an entry point."""
 
 from __future__ import annotations
 

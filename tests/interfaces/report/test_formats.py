@@ -1,4 +1,4 @@
-"""Each format of findings: what it looks like, that its readers can read it, and that it escapes for itself."""
+"""Each output format: its shape, that standard readers accept it, and its escaping."""
 
 from __future__ import annotations
 

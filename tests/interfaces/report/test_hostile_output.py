@@ -1,4 +1,4 @@
-"""Whatever files, settings and strings hold: what is printed of them is no command for a terminal or for GitHub's log."""
+"""Nothing in files, settings or strings becomes a command for a terminal or for GitHub's log."""
 
 from __future__ import annotations
 

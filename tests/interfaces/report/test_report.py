@@ -1,4 +1,4 @@
-"""The command ``report``: its formats say the same, and the same input gives the same bytes."""
+"""The command ``report``: its formats agree, and equal input gives equal bytes."""
 
 from __future__ import annotations
 

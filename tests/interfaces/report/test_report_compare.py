@@ -1,4 +1,4 @@
-"""An older report beside a new one, in all three formats; and what is no report."""
+"""Comparison with an older report in all three formats, and files that are no report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing of the scanned code gets loose in a report."""
+"""No text of the scanned code is interpreted as mark-up in a report."""
 
 from __future__ import annotations
 

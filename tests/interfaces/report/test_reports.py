@@ -1,4 +1,4 @@
-"""The shape of what is printed, held against flake8 and Ruff themselves."""
+"""The output formats, compared with those of flake8 and Ruff themselves."""
 
 from __future__ import annotations
 

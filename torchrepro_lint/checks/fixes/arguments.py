@@ -78,7 +78,7 @@ def last_indent(gap: str) -> str:
     return found[-1] if found else ""
 
 
-# Lines may become so long, and as long as the longest of the file, but no longer than most linters admit.
+# A line may grow to the first length, or to the longest of the file, but not beyond the second.
 _LINE_LENGTH, _LONGEST_LINE = 100, 120
 
 
@@ -103,7 +103,7 @@ def append_argument(call: Call, text: str, argument: str) -> Edit:
     if not own_line:
         place = last.end if comma is None else comma
         return Edit(Span(place, place), f", {argument}")
-    # A comment on the last argument's line speaks of that argument, so the new line starts below it.
+    # A comment on the last argument's line is about that argument, so the new line starts below it.
     if comma is not None:
         line = _line_rest(text, comma + 1, call.end - 1)
         return Edit(Span(line, line), f"{own_line}{argument},")

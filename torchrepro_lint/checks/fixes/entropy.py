@@ -22,16 +22,20 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)
-# How a seed is called where it is the first parameter, by position or name: by Python's random, and by others.
+# The names of a first parameter that is the seed: in Python's random, and elsewhere.
 _OF_RANDOM = (None, "a", "x")
 _PARAMETERS = (None, "seed", "entropy", "key")
 
 
 def seed_text_at(project: Project, path: str, offset: int) -> str:
     """The seed that can be written at an offset of a file: the program's own, else a constant."""
-    level = control_flow_position(project.files[path], offset)
-    found = seed_at(project, path, level) if level else None
-    if level is None or found is None or not comprehension_names(level, offset).isdisjoint(_WORD.findall(found.text)):
+    position = control_flow_position(project.files[path], offset)
+    found = seed_at(project, path, position) if position else None
+    if (
+        position is None
+        or found is None
+        or not comprehension_names(position, offset).isdisjoint(_WORD.findall(found.text))
+    ):
         return FALLBACK
     return found.text
 
@@ -41,10 +45,10 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
     if alone and (_undoes_seeding(project, site, families) or runs_often(project, path, call)):
-        level = control_flow_position(project.files[path], call.start)
+        position = control_flow_position(project.files[path], call.start)
         edit = (
-            remove_statement(text, level.spots[-1], all(map(_is_entropy_seeding, level.spots[-1].block)))
-            if level
+            remove_statement(text, position.spots[-1], all(map(_is_entropy_seeding, position.spots[-1].block)))
+            if position
             else None
         )
         return Fix("drop the seeding from entropy", (edit,), safe=False) if edit else None
@@ -53,7 +57,7 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
     word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
     if word in _SEEDED_FORMS and isinstance(func, Ref) and func.roots == ("torch",):
         if call.args or not alone:
-            return None  # what it gives is used, which manual_seed gives nobody
+            return None  # its result, the seed, is used; manual_seed returns something else
         return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed})", Span(func.base_end, call.end), seed)
     return _pass_seed(text, site, seed)
 

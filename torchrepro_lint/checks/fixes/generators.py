@@ -18,6 +18,7 @@ from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement,
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at
 from torchrepro_lint.domain.loaders.sites import Loader
 from torchrepro_lint.domain.loaders.splits import SPLIT_PARAMETERS, splits_without_generator, unseeded_worker_draws
+from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.source.text import Edit, Fix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
     ControlFlowPosition,
@@ -56,28 +57,28 @@ def functions_without_generator(project: Project, path: str) -> frozenset[int]:
     known = _analysis(project)
     if path not in known.wanting:
         needed = (each for found in _calls_by_function(project, path).values() for each in found)
-        levels = ((start, level_at(project, path, start)) for start in needed)
+        positions = ((start, position_at(project, path, start)) for start in needed)
         known.wanting[path] = frozenset(
-            level.function.start
-            for start, level in levels
-            if level is not None
-            and level.function is not None
-            and not visible_generator(project, path, level, comprehension_names(level, start))
+            position.function.start
+            for start, position in positions
+            if position is not None
+            and position.function is not None
+            and not visible_generator(project, path, position, comprehension_names(position, start))
         )
     return known.wanting[path]
 
 
-def level_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
+def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
     """The control-flow position of an offset of a file."""
-    known = _analysis(project).levels
+    known = _analysis(project).positions
     if (path, offset) not in known:
         known[path, offset] = control_flow_position(project.files[path], offset)
     return known[path, offset]
 
 
-def calls_needing_generator(project: Project, path: str, level: ControlFlowPosition) -> list[int]:
+def calls_needing_generator(project: Project, path: str, position: ControlFlowPosition) -> list[int]:
     """The starts of the function's calls that draw from a generator and get none."""
-    function = f"{path}{level.function.name}" if level.function else f"{path}:"
+    function = f"{path}{position.function.name}" if position.function else f"{path}:"
     return _calls_by_function(project, path).get(function, [])
 
 
@@ -98,14 +99,14 @@ class _GeneratorAnalysis(NamedTuple):
     """What the fixes of a file share.
 
     ``needing``: the calls that need a generator, by function. ``wanting``: the starts of such functions.
-    ``generators``: whether a value, by identity, is one. ``levels``: positions by offset. ``made``: the variables that
+    ``generators``: whether a value, by identity, is one. ``positions``: positions by offset. ``made``: the variables that
     a block, by identity, sets to one. ``own``: the module's own.
     """
 
     needing: dict[str, dict[str, list[int]]]
     wanting: dict[str, frozenset[int]]
     generators: dict[int, bool]
-    levels: dict[tuple[str, int], ControlFlowPosition | None]
+    positions: dict[tuple[str, int], ControlFlowPosition | None]
     made: dict[int, tuple[tuple[int, str], ...]]
     own: dict[str, tuple[str, ...]]
 
@@ -126,37 +127,37 @@ def _needs_generator(project: Project, loader: Loader) -> bool:
     )
 
 
-def visible_generator(project: Project, path: str, level: ControlFlowPosition, taken: frozenset[str]) -> str:
+def visible_generator(project: Project, path: str, position: ControlFlowPosition, taken: frozenset[str]) -> str:
     """A CPU generator of torch that is bound before the place: a variable, a parameter, or the module's.
 
     Names in ``taken`` mean something else at the place and are left out.
     """
-    return next((word for word in _visible_generators(project, path, level) if word not in taken), "")
+    return next((word for word in _visible_generators(project, path, position) if word not in taken), "")
 
 
-def _visible_generators(project: Project, path: str, level: ControlFlowPosition) -> Iterator[str]:
-    for spot in level.spots:
-        for at, word in _generators_assigned(project, path, spot.block):
-            if at < spot.at:
+def _visible_generators(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
+    for block_position in position.spots:
+        for at, word in _generators_assigned(project, path, block_position.block):
+            if at < block_position.at:
                 yield word
-    if level.function is None:
+    if position.function is None:
         return
-    for param in level.function.params:
-        variable = Ref(0, 0, (f"{level.function.name}.<locals>.{param.name}",), (), 0)
+    for param in position.function.params:
+        variable = Ref(0, 0, (f"{position.function.name}.<locals>.{param.name}",), (), 0)
         if _GENERATOR_OBJECT in project.resolver.names_of(path, variable) and param.default is None:
             yield param.name
     known = _analysis(project).own
     if path not in known:
         known[path] = tuple(_module_generators(project, path))
     for word in known[path]:
-        if not shadowed(project.files[path], word, level.function.name):
+        if not shadowed(project.files[path], word, position.function.name):
             yield word
 
 
 def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
     """The statements of a block that set a variable to a generator, with the variable."""
     known = _analysis(project).made
-    if id(block) not in known:  # the facts stay as long as the project
+    if id(block) not in known:  # the project keeps the syntax tree alive
         known[id(block)] = tuple(_find_generators_assigned(project, path, block))
     return known[id(block)]
 
@@ -180,7 +181,7 @@ def _module_generators(project: Project, path: str) -> Iterator[str]:
 def _is_generator(project: Project, path: str, value: Expression) -> bool:
     """``torch.Generator()``, seeded or not, but none for a device."""
     known = _analysis(project).generators
-    if id(value) not in known:  # the facts stay as long as the project
+    if id(value) not in known:  # the project keeps the syntax tree alive
         known[id(value)] = _makes_generator(project, path, value)
     return known[id(value)]
 
@@ -212,51 +213,53 @@ def _forwards_keywords(function: Function, arg: Arg) -> bool:
     return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
 
 
-def common_level(project: Project, path: str, level: ControlFlowPosition) -> ControlFlowPosition:
+def common_position(project: Project, path: str, position: ControlFlowPosition) -> ControlFlowPosition:
     """The first statement of the innermost block, in no loop, around all calls of the function that need a generator,
-    and around ``level``.
+    and around ``position``.
     """
-    known = _COMMON_LEVELS.get(project)
+    known = _COMMON_POSITIONS.get(project)
     if known is None:
-        known = _COMMON_LEVELS[project] = {}
-    key = path, level.function.start if level.function else -1
+        known = _COMMON_POSITIONS[project] = {}
+    key = path, position.function.start if position.function else -1
     if key not in known:
-        found = (level_at(project, path, start) for start in calls_needing_generator(project, path, level))
-        levels = [each for each in found if each is not None and each.function == level.function]
-        known[key] = _CommonLevel(
-            tuple(levels), frozenset(map(id, levels)), _enclosing_level(levels) if levels else level
+        found = (position_at(project, path, start) for start in calls_needing_generator(project, path, position))
+        positions = [each for each in found if each is not None and each.function == position.function]
+        known[key] = _CommonPosition(
+            tuple(positions), frozenset(map(id, positions)), _enclosing_position(positions) if positions else position
         )
     place = known[key]
-    return place.level if id(level) in place.known else _enclosing_level((level, *place.levels))
+    return place.position if id(position) in place.known else _enclosing_position((position, *place.positions))
 
 
-class _CommonLevel(NamedTuple):
+class _CommonPosition(NamedTuple):
     """The positions of a function's calls that need a generator, also by identity, and the position that encloses them
     all.
     """
 
-    levels: tuple[ControlFlowPosition, ...]
+    positions: tuple[ControlFlowPosition, ...]
     known: frozenset[int]
-    level: ControlFlowPosition
+    position: ControlFlowPosition
 
 
-_COMMON_LEVELS: WeakKeyDictionary[Project, dict[tuple[str, int], _CommonLevel]] = WeakKeyDictionary()
+_COMMON_POSITIONS: WeakKeyDictionary[Project, dict[tuple[str, int], _CommonPosition]] = WeakKeyDictionary()
 
 
-def _enclosing_level(levels: Iterable[ControlFlowPosition]) -> ControlFlowPosition:
-    every = tuple(levels)
+def _enclosing_position(positions: Iterable[ControlFlowPosition]) -> ControlFlowPosition:
+    every = tuple(positions)
     first = min(every, key=lambda each: each.spots[-1].statement.start)
     depth = 1
     while depth < min(len(each.spots) for each in every):
-        spot = first.spots[depth]
-        if isinstance(spot.around, Loop) or any(each.spots[depth].block is not spot.block for each in every):
+        block_position = first.spots[depth]
+        if isinstance(block_position.parent, Loop) or any(
+            each.spots[depth].block is not block_position.block for each in every
+        ):
             break
         depth += 1
     return ControlFlowPosition(first.function, first.spots[:depth])
 
 
 _PLAIN = re.compile(r"[\w.]+")
-# torch's own generator, which is as good as none.
+# torch's global generator, which counts as none.
 _DEFAULT_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
@@ -272,8 +275,8 @@ def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
 
 def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]:
     """The edits that create a generator, where there is none, and pass it; the last one passes it."""
-    level = level_at(project, path, call.start)
-    if level is None or isinstance(level.spots[-1].statement, DefinitionStatement) or _in_lambda(level, call):
+    position = position_at(project, path, call.start)
+    if position is None or isinstance(position.spots[-1].statement, DefinitionStatement) or _in_lambda(position, call):
         return ()
     given = next((arg for arg in call.args if arg.keyword == KEYWORD), None)
     if (
@@ -281,38 +284,38 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
         and isinstance(given.value, Ref)
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
-        return ()  # what is handed on is made elsewhere
+        return ()  # the generator is created elsewhere
     if caller_may_pass_generator(project, path, call):
         return ()
-    word = visible_generator(project, path, level, comprehension_names(level, call.start))
+    word = visible_generator(project, path, position, comprehension_names(position, call.start))
     making: tuple[Edit, ...] = ()
     if not word:
-        word, making = _make_generator(project, path, level)
-        if not making or function_runs_often(project, path, level):
+        word, making = _make_generator(project, path, position)
+        if not making or function_runs_often(project, path, position):
             return ()
     return (*making, _pass_generator(project, path, call, word))
 
 
-def _make_generator(project: Project, path: str, level: ControlFlowPosition) -> tuple[str, tuple[Edit, ...]]:
+def _make_generator(project: Project, path: str, position: ControlFlowPosition) -> tuple[str, tuple[Edit, ...]]:
     """The statement that creates a generator, before the first statement of the function's body that needs one."""
-    facts, text = project.files[path], project.text(path)
-    outer = common_level(project, path, level)
+    tree, text = project.files[path], project.text(path)
+    outer = common_position(project, path, position)
     statement_of = outer.spots[-1].statement
     if is_elif(text, statement_of) or isinstance(statement_of, DefinitionStatement):
         return "", ()
-    inside = level.function.name if level.function else ""
-    torch, imports = ensure_import(facts, text, "torch", inside=inside, at=statement_of.start)
-    word = free_name(facts, KEYWORD, inside)
+    inside = position.function.name if position.function else ""
+    torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement_of.start)
+    word = free_name(tree, KEYWORD, inside)
     seed = seed_at(project, path, outer)
-    value = _distinct_seed(seed.text if seed else str(FALLBACK), _generators_above(project, path, level))
+    value = _distinct_seed(seed.text if seed else str(FALLBACK), _generators_above(project, path, position))
     statement = f"{word} = {torch}.Generator().manual_seed({value})"
     return word, join_insertions((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
 
 
-def _generators_above(project: Project, path: str, level: ControlFlowPosition) -> int:
+def _generators_above(project: Project, path: str, position: ControlFlowPosition) -> int:
     """The number of functions above that need a generator, too: with the same seed, their loaders would draw alike."""
-    own = level.function.start if level.function else -1
-    return sum(start < own for start in functions_without_generator(project, path)) if level.function else 0
+    own = position.function.start if position.function else -1
+    return sum(start < own for start in functions_without_generator(project, path)) if position.function else 0
 
 
 def _distinct_seed(seed: str, number: int) -> str:
@@ -334,16 +337,15 @@ def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:
     return append_argument(call, project.text(path), f"{KEYWORD}={word}")
 
 
-def _in_lambda(level: ControlFlowPosition, call: Call) -> bool:
+def _in_lambda(position: ControlFlowPosition, call: Call) -> bool:
     """Whether a call stands in a lambda, which may run repeatedly."""
     return any(
         isinstance(each, Lambda) and each.start <= call.start < each.end
-        for expression in expressions(level.spots[-1].statement)
+        for expression in expressions(position.spots[-1].statement)
         for each in subexpressions(expression)
     )
 
 
-_WORKER_INIT = "worker_init_fn"
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 
 SEED_WORKER = Helper(
@@ -356,7 +358,7 @@ def seed_worker(worker_id):
     random.seed(seed)''',
     modules=(_RANDOM, _NUMPY, _TORCH),
 )
-# For each generator that a dataset may own: how it is made anew, and the module for that.
+# For each generator that a dataset may own: the expression that recreates it, and its module.
 _REMADE = {
     "numpy.random.default_rng()": ("np.random.default_rng(torch.initial_seed())", _NUMPY),
     "numpy.random.RandomState()": ("np.random.RandomState(torch.initial_seed() % 2**32)", _NUMPY),
@@ -377,8 +379,8 @@ def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> F
     generator = () if loader.passes("generator") else generator_edits(project, path, call)
     if not generator and not loader.passes("generator"):
         return None
-    named = next((arg for arg in call.args if arg.keyword == _WORKER_INIT), None)
-    init = replace_argument(named, word) if named else append_argument(call, text, f"{_WORKER_INIT}={word}")
+    named = next((arg for arg in call.args if arg.keyword == WORKER_INIT), None)
+    init = replace_argument(named, word) if named else append_argument(call, text, f"{WORKER_INIT}={word}")
     return Fix("seed each worker", _joined_edits((*function, *generator[:-1], init, *generator[-1:])), safe=False)
 
 
@@ -420,5 +422,5 @@ def seed_worker(worker_id):
 
 def _first_caller(project: Project, path: str, offset: int) -> int:
     """The start of the first top-level statement that may call the function."""
-    level = control_flow_position(project.files[path], offset)
-    return level.spots[0].statement.start if level and level.function is None else len(project.text(path))
+    position = control_flow_position(project.files[path], offset)
+    return position.spots[0].statement.start if position and position.function is None else len(project.text(path))

@@ -48,27 +48,27 @@ def provide_helper(
     ``before`` is the start of the first top-level statement that may call it. None where it cannot be inserted above,
     or where the file gives another meaning to a builtin that it needs.
     """
-    facts = project.files[path]
-    for function in _definitions(facts.functions, helper):
-        if not shadowed(facts, function.name[1:]):
+    tree = project.files[path]
+    for function in _definitions(tree.functions, helper):
+        if not shadowed(tree, function.name[1:]):
             return function.name[1:], ()
     word = free_word(text, helper.word)
-    for word_here, names in facts.exports:
-        if len(names) == 1 and not shadowed(facts, word_here) and _is_helper(project, path, names[0], helper):
+    for word_here, names in tree.exports:
+        if len(names) == 1 and not shadowed(tree, word_here) and _is_helper(project, path, names[0], helper):
             return word_here, ()
     if (module := _module_with_helper(project, path, helper)) is not None:
         suffix = f" as {word}" if word != helper.word else ""
-        imported = insert_import(facts, text, f"from {module} import {helper.word}{suffix}")
+        imported = insert_import(tree, text, f"from {module} import {helper.word}{suffix}")
         return (word, (imported,)) if imported.span.end <= before or before >= len(text) else None
     if not all(means_builtin(project, path, each) for each in helper.builtins):
         return None
     source = helper.source.replace(helper.word, word)
     imports: list[Edit] = []
     for module, short in helper.modules:
-        found, edits = ensure_import(facts, text, module, short)
+        found, edits = ensure_import(tree, text, module, short)
         source = re.sub(rf"\b{short}\.", f"{found}.", source)
         imports += edits
-    edit = insert_function(facts, text, source, before)
+    edit = insert_function(tree, text, source, before)
     return (word, join_insertions((*imports, edit))) if edit else None
 
 
@@ -90,8 +90,8 @@ def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
 def _module_with_helper(project: Project, path: str, helper: Helper) -> str | None:
     """How ``path`` imports the module that defines the helper and does not import ``path``."""
     for other in sorted(project.files):
-        facts = project.files[other]
-        own = (each for each in facts.functions if each.name == f":{helper.word}")
+        tree = project.files[other]
+        own = (each for each in tree.functions if each.name == f":{helper.word}")
         named = any(True for _ in _definitions(own, helper))
         if named and other != path and _can_be_imported(project, path, other):
             module = _import_path(project, path, other)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
 
 
-# Packages whose imports stand together, above a project's own.
+# Packages whose imports form one group, above those of the project.
 _COMMON_PACKAGES = frozenset(
     (
         "torch",
@@ -47,7 +47,7 @@ _COMMON_PACKAGES = frozenset(
 
 
 def ensure_import(
-    facts: SyntaxTree, text: str, module: str, short: str = "", inside: str | None = None, at: int | None = None
+    tree: SyntaxTree, text: str, module: str, short: str = "", inside: str | None = None, at: int | None = None
 ) -> tuple[str, tuple[Edit, ...]]:
     """The name of a module for use anywhere in the file (or ``inside`` a function), and the import to add, if the file
     lacks it.
@@ -57,73 +57,70 @@ def ensure_import(
     imports are not visible there.
     """
     usual = short or module
-    local = [] if at is None or not inside else _imports_around(facts, inside)
-    if local and (word := _imported_before(facts, inside or "", module, at or 0)):
+    local = [] if at is None or not inside else _imports_around(tree, inside)
+    if local and (word := _imported_before(tree, inside or "", module, at or 0)):
         return word, ()
     taken = {word for each in local for word, _ in each.names}
     bound = [
         word
-        for word, names in facts.exports
-        if module in names
-        and word not in taken
-        and not shadowed(facts, word, inside)
-        and _is_bound(facts, word, module)
+        for word, names in tree.exports
+        if module in names and word not in taken and not shadowed(tree, word, inside) and _is_bound(tree, word, module)
     ]
     if bound:
         return min(bound, key=lambda word: (word != usual, word)), ()
     root = usual.partition(".")[0]
-    others = [names for word, names in facts.exports if word == root and set(names) - {root, module}]
-    if others or root in taken or shadowed(facts, root, inside):
+    others = [names for word, names in tree.exports if word == root and set(names) - {root, module}]
+    if others or root in taken or shadowed(tree, root, inside):
         word = free_word(text, f"{usual.rpartition('.')[2]}_")
     elif short and short != module:
         word = short
     else:
-        return module, (insert_import(facts, text, f"import {module}"),)
-    return word, (insert_import(facts, text, f"import {module} as {word}"),)
+        return module, (insert_import(tree, text, f"import {module}"),)
+    return word, (insert_import(tree, text, f"import {module} as {word}"),)
 
 
-def _imports_around(facts: SyntaxTree, inside: str) -> list[Import]:
+def _imports_around(tree: SyntaxTree, inside: str) -> list[Import]:
     """The imports of a function and of those around it."""
-    around = (each for each in facts.functions if inside == each.name or inside.startswith(f"{each.name}."))
+    around = (each for each in tree.functions if inside == each.name or inside.startswith(f"{each.name}."))
     return [each for function in around for each in statements(function.body) if isinstance(each, Import)]
 
 
-def _imported_before(facts: SyntaxTree, inside: str, module: str, at: int) -> str:
+def _imported_before(tree: SyntaxTree, inside: str, module: str, at: int) -> str:
     """The name that an import of a function gives to a module, and nothing else there binds, before an offset."""
-    for function in facts.functions:
+    for function in tree.functions:
         for statement in function.body if function.name == inside else ():
             if isinstance(statement, Import) and statement.end <= at:
                 for word, name in statement.names:
-                    if name == module and not _is_ambiguous(facts, function, word, module):
+                    if name == module and not _is_ambiguous(tree, function, word, module):
                         return word
     return ""
 
 
-def _is_ambiguous(facts: SyntaxTree, function: Function, word: str, module: str) -> bool:
+def _is_ambiguous(tree: SyntaxTree, function: Function, word: str, module: str) -> bool:
     """Whether a function also binds the name of one of its imports to something else."""
     imports = (each for each in statements(function.body) if isinstance(each, Import))
-    return shadowed(facts, word, function.name) or any(
+    return shadowed(tree, word, function.name) or any(
         (word, module) not in each.names for each in imports if word in dict(each.names)
     )
 
 
-def _is_bound(facts: SyntaxTree, word: str, module: str) -> bool:
+def _is_bound(tree: SyntaxTree, word: str, module: str) -> bool:
     """Whether an import that runs at the top level binds the name to a module, not only under ``TYPE_CHECKING``."""
     return any(
         isinstance(inner, Import) and (word, module) in inner.names
-        for statement in facts.body
+        for statement in tree.body
         if not (isinstance(statement, If) and constant_truth(statement.test, StaticContext()) is False)
         for inner in statements((statement,))
     )
 
 
-def insert_import(facts: SyntaxTree, text: str, statement: str) -> Edit:
+def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
     """Write an import on its own line: below those of its kind among the imports that open the file, else below all.
 
     Without any it goes below the docstring, or below the comments at the top. Imports that share a line with something
     else are skipped.
     """
-    opening = list(takewhile(lambda each: isinstance(each, Import), facts.body))
+    opening = list(takewhile(lambda each: isinstance(each, Import), tree.body))
     if not opening:
         return write_lines(text, below_docstring(text), statement, 1)
     module = statement.split()[1]
@@ -168,7 +165,7 @@ def _above_others(text: str, other: Statement, statement: str) -> Edit:
     lines = lines_of(text)
     start = lines.start_of_line(other.start)
     above = comments_above(lines, start, "")
-    if above in (0, start):  # what opens the file is about the file
+    if above in (0, start):  # a comment at the top is about the file
         return Edit(Span(start, start), statement + newline(text))
     return Edit(Span(above, above), statement + newline(text) * 2)
 
@@ -206,7 +203,7 @@ def means_builtin(project: Project, path: str, word: str) -> bool:
 
     A star import of a package that is not followed is assumed not to.
     """
-    facts = project.files[path]
-    if shadowed(facts, word) or any(word == taken for taken, _ in facts.exports):
+    tree = project.files[path]
+    if shadowed(tree, word) or any(word == taken for taken, _ in tree.exports):
         return False
     return not any(":" in found for found in project.resolver.modules.attribute(path, word) or ())

@@ -33,14 +33,14 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
 
 
 _VIEWS = frozenset({"view", "view_as"})
-# What they give is laid out afresh, or is no tensor.
+# Methods whose result has a new memory layout, or is no tensor.
 _NEW_LAYOUT = frozenset(
     {"contiguous", "reshape", "flatten", "matmul", "mm", "bmm", "size", "dim", "tolist", "item", "numel"}
 )
@@ -65,9 +65,7 @@ class ViewUses:
     def of(self, call: Call) -> bool:
         """Whether ``view`` or ``view_as`` is called on a call's result, directly or through variables."""
         carriers: set[_Variable] = set()
-        while (
-            fresh := {each for one in self._assigned for each in _new_carriers(one, call, carriers)} - sparse_carriers
-        ):
+        while fresh := {each for one in self._assigned for each in _new_carriers(one, call, carriers)} - carriers:
             carriers |= fresh
         return any(_is_view(each, call, carriers) for each in self._views)
 
@@ -115,7 +113,7 @@ def _is_carrier(roots: tuple[str, ...], path: tuple[str, ...], carriers: set[_Va
     return any((roots, path[:count]) in carriers for count in range(len(path) + 1))
 
 
-# From here on indexing takes 32-bit integers: the refusal "must be long, byte or bool" is in the binaries of 1.13.1 and
+# From this release on, indexing takes 32-bit integers: the error message "must be long, byte or bool" is in the binaries of 1.13.1 and
 # not in the indexing of 2.0.0.
 _INT32_SINCE = "2.0"
 _HOOKS = frozenset({"__getitem__", "index_select"})
@@ -202,9 +200,9 @@ class IndexSelectFixes:
 
     def _first_use(self) -> int:
         """The start of the first top-level statement that may call the helper."""
-        facts = self._project.files[self._path]
+        tree = self._project.files[self._path]
         uses = {site.call.start for site in self._project.calls(self._path) if _is_index_select(site)}
-        for statement in facts.body:
+        for statement in tree.body:
             if any(statement.start <= use < statement.end for use in uses):
                 return statement.start
         return len(self._text)
@@ -219,10 +217,10 @@ class IndexSelectFixes:
 
     @cached_property
     def _strings(self) -> tuple[tuple[int, int], ...]:
-        facts = self._project.files[self._path]
+        tree = self._project.files[self._path]
         found = (
             each
-            for statement in _all_statements(facts)
+            for statement in _all_statements(tree)
             for part in expressions(statement)
             for each in subexpressions(part)
         )
@@ -238,6 +236,6 @@ def _is_index_select(site: CallSite) -> bool:
     return last_identifier(site.call.func) == "index_select"
 
 
-def _all_statements(facts: SyntaxTree) -> Iterator[Statement]:
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+def _all_statements(tree: SyntaxTree) -> Iterator[Statement]:
+    for body in bodies(tree):
         yield from statements(body)

@@ -41,9 +41,9 @@ _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Libraries whose objects are no torch tensors.
 _OTHER_LIBRARIES = re.compile(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
-# Where an import fails, ``object`` takes the place of a module, and has nothing of what the module has.
+# Where an import fails, ``object`` may stand for the module, without its attributes.
 _IMPORT_FALLBACK = "builtins.object."
-# What torch also accepts, for numpy's sake.
+# Other names that torch accepts for compatibility with NumPy.
 ALIASES = {"axis": "dim", "self": "input"}
 
 
@@ -134,7 +134,7 @@ def _parse_arguments(call: Call, source: Expression | None) -> IndexSelectCall |
 
 
 _EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
-# What a subscript or an attribute can follow without parentheses.
+# Expressions that a subscript or an attribute can follow without parentheses.
 _PRIMARY = (Ref, Attribute, Call, Subscript, Collection, Comprehension)
 
 
@@ -215,7 +215,7 @@ def _text_before_index(text: str, parts: IndexSelectCall, shape: SubscriptShape)
             written = _with_comments(written, space, comments_and_layout(gap))
             space = ""
         elif not _at_line_start(written) and (written or arg is parts.call.args[0]):
-            # The line break after a dimension or input that goes goes with it.
+            # The line break after a removed dimension or input is removed with it.
             space = space or last_indent(gap) or (" " if written else "")
         if arg is parts.by:
             break
@@ -271,7 +271,7 @@ def _reordered_edits(text: str, parts: IndexSelectCall, shape: SubscriptShape) -
     return (Edit(Span(parts.call.start, parts.call.end), f"{source}{shape.lead}[{before}{index}{after}]{shape.tail}"),)
 
 
-# Beyond these dimensions a row of colons says less than the helper's name does.
+# Beyond these dimensions the helper's name is clearer than a row of colons.
 _LAST, _FIRST = 4, -4
 
 
@@ -304,7 +304,7 @@ def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: s
     """
     if not parts.plain or parts.out is not None or not _is_tensor(parts.by.value):
         return None
-    written = isinstance(parts.dim.value, Constant)  # then its text goes, with any comment in it
+    written = isinstance(parts.dim.value, Constant)  # then its text is removed, with any comment in it
     if has_comment(_callee_text(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
         return None
     wrap = _index_wrapper(parts, wishes)

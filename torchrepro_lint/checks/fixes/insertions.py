@@ -16,7 +16,7 @@ from torchrepro_lint.syntax.nodes import Import, SyntaxTree
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
 _INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
-# What may stand above the first statement: a comment or nothing on each line.
+# The lines that may precede the first statement: comments and blank lines.
 _HEADER = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|[ \t\f]*#[^\r\n]*\Z)*")
 _DOCSTRING = re.compile(
     r"""[rRuU]?(?:\"{3}(?s:\\.|[^\\])*?\"{3}|'{3}(?s:\\.|[^\\])*?'{3}|\"[^\"\r\n]*\"|'[^'\r\n]*')[ \t]*(?=[;#\r\n]|\Z)"""
@@ -44,10 +44,10 @@ def line_end(text: str, offset: int) -> int:
     return found.start() if found else len(text)
 
 
-def indent_unit(facts: SyntaxTree, text: str) -> str:
+def indent_unit(tree: SyntaxTree, text: str) -> str:
     """The indentation of a file, by its first function with a body on its own line; else four spaces."""
     lines = lines_of(text)
-    for function in facts.functions:
+    for function in tree.functions:
         if function.body and "<lambda>" not in function.name.rpartition(".")[2]:
             outer = text[lines.start_of_line(function.start) : function.start]
             inner = text[lines.start_of_line(function.body[0].start) : function.body[0].start]
@@ -106,7 +106,7 @@ def _is_special_comment(line: str, row: int) -> bool:
 
 
 _WORD = re.compile(r"\w+")
-# The variable of a comprehension, which may stand in others: ``:f.<locals>.<comp>.x``, at the top level ``:<locals>.<comp>.x``.
+# The variable of a comprehension, perhaps a nested one: ``:f.<locals>.<comp>.x``; at the top level ``:<locals>.<comp>.x``.
 _COMPREHENSION_VARIABLE = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
@@ -118,25 +118,25 @@ def free_word(text: str, word: str) -> str:
     return word
 
 
-def free_name(facts: SyntaxTree, word: str, inside: str) -> str:
+def free_name(tree: SyntaxTree, word: str, inside: str) -> str:
     """A fresh variable that neither the top level nor a function (``inside``, empty for none) binds: ``word`` if
     possible.
 
     No comprehension of the function binds it, so that it can be read everywhere there.
     """
-    known = _BOUND_NAMES.of(facts)
-    while word in known.exported or shadowed(facts, word, inside) or inside in known.comprehended.get(word, ()):
+    known = _BOUND_NAMES.of(tree)
+    while word in known.exported or shadowed(tree, word, inside) or inside in known.comprehended.get(word, ()):
         word += "_"
     return word
 
 
-def shadowed(facts: SyntaxTree, word: str, inside: str | None = None) -> bool:
+def shadowed(tree: SyntaxTree, word: str, inside: str | None = None) -> bool:
     """Whether a function or comprehension of the file binds a name locally; with ``inside``, only the functions around
     a place.
 
     ``inside`` is the name of the function there, empty for the top level.
     """
-    known = _BOUND_NAMES.of(facts)
+    known = _BOUND_NAMES.of(tree)
     if inside is None and word in known.comprehended:
         return True
     scopes = known.scopes.get(word, ())
@@ -153,11 +153,11 @@ class _BoundNames(NamedTuple):
     comprehended: dict[str, list[str]]
 
 
-def _bound_names(facts: SyntaxTree) -> _BoundNames:
-    names = [*facts.assigned]
-    names += [each.name for each in facts.functions]
-    names += [each.name for each in facts.classes]
-    names += [f"{function.name}.<locals>.{param.name}" for function in facts.functions for param in function.params]
+def _bound_names(tree: SyntaxTree) -> _BoundNames:
+    names = [*tree.assigned]
+    names += [each.name for each in tree.functions]
+    names += [each.name for each in tree.classes]
+    names += [f"{function.name}.<locals>.{param.name}" for function in tree.functions for param in function.params]
     scopes: dict[str, list[str]] = {}
     comprehended: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -167,7 +167,7 @@ def _bound_names(facts: SyntaxTree) -> _BoundNames:
         scope, local, word = name.rpartition(".<locals>.")
         if local:
             scopes.setdefault(word, []).append(scope)
-    return _BoundNames(frozenset(word for word, _ in facts.exports), scopes, comprehended)
+    return _BoundNames(frozenset(word for word, _ in tree.exports), scopes, comprehended)
 
 
 _BOUND_NAMES = SingleEntryMemo(_bound_names)
@@ -223,29 +223,29 @@ def insert_paragraph(text: str, after: int, source: str) -> Edit:
     return write_lines(text, line_end(text, after), source, 1)
 
 
-def insert_function(facts: SyntaxTree, text: str, source: str, before: int) -> Edit | None:
+def insert_function(tree: SyntaxTree, text: str, source: str, before: int) -> Edit | None:
     """Write a function, with two blank lines around it, below the imports above ``before``.
 
     ``source`` is its text, indented by four spaces, without the last line end; ``before`` is the start of the first
     top-level statement that may call it. None where the two share a line.
     """
-    source = source.replace("    ", indent_unit(facts, text))
-    ends = [each.end for each in facts.body if isinstance(each, Import) and each.end <= before]
-    at = facts.imports_end if facts.imports_end <= before else max(ends, default=0)
+    source = source.replace("    ", indent_unit(tree, text))
+    ends = [each.end for each in tree.body if isinstance(each, Import) and each.end <= before]
+    at = tree.imports_end if tree.imports_end <= before else max(ends, default=0)
     place = below_comments(text, line_end(text, at)) if at else below_docstring(text)
     return write_lines(text, place, source, 2) if place <= before or before >= len(text) else None
 
 
-def remove_statement(text: str, spot: BlockPosition, others: bool = False) -> Edit | None:
+def remove_statement(text: str, block_position: BlockPosition, others: bool = False) -> Edit | None:
     """Remove a statement with its line; ``pass`` stays where the block would be empty. None where it shares its line.
 
     ``others`` says that other fixes may remove all other statements of the block.
     """
-    statement = spot.statement
+    statement = block_position.statement
     start, end = lines_of(text).start_of_line(statement.start), line_end(text, statement.end)
     rest = text[statement.end : end].strip()
     if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
         return None
-    if len(spot.block) == 1 or (others and spot.at == 0):
+    if len(block_position.block) == 1 or (others and block_position.at == 0):
         return Edit(Span(statement.start, statement.end), "pass")
     return Edit(Span(start, end + len(line_break(text, end))), "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.fixes.insertions import comments_above, line_end, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK
-from torchrepro_lint.checks.fixes.seeding import entry_levels, entry_place, first_offset, fix_drawn, fix_start
+from torchrepro_lint.checks.fixes.seeding import entry_place, entry_positions, first_offset, fix_drawn, fix_start
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import (
     BlockPosition,
@@ -44,11 +44,11 @@ _BACKEND_FLAGS = "torch.backends."
 
 def last_seeding_statement(project: Project, path: str, seeding: Statement) -> Statement:
     """The last of the statements after a seeding one that also only seed or set torch's flags."""
-    level = control_flow_position(project.files[path], seeding.start)
-    if level is None:
+    position = control_flow_position(project.files[path], seeding.start)
+    if position is None:
         return seeding
-    spot, last = level.spots[-1], seeding
-    for statement in spot.block[spot.at + 1 :]:
+    block_position, last = position.spots[-1], seeding
+    for statement in block_position.block[block_position.at + 1 :]:
         if not is_seeding_statement(project, path, statement):
             break
         last = statement
@@ -81,7 +81,7 @@ class _Move(NamedTuple):
     cut: Span
 
 
-# Putting back a state belongs where it stands, after the model is built.
+# Restoring a state belongs where it is, after the model is built.
 _RESTORES = re.compile(r"state$")
 _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
@@ -126,7 +126,7 @@ def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[
 def _find_move(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:
     path = program.entry.path
     here = _diverging_statements(
-        entry_levels(project, program, draw.trace_event), entry_levels(project, program, seed.trace_event)
+        entry_positions(project, program, draw.trace_event), entry_positions(project, program, seed.trace_event)
     )
     if here is None or _RESTORES.search(seed.label):
         return None
@@ -215,7 +215,7 @@ def _move(text: str, before: Statement, first: Statement, last: Statement) -> _M
         end = more.end()
     if not paragraph:
         return _Move(place, moved + newline(text), Span(start, end))
-    # What stands as a paragraph stays one.
+    # A paragraph stays a paragraph.
     beside = _line_above(lines, place)
     above = newline(text) if beside[len(indent) :].strip() and not beside[len(indent) :][0].isspace() else ""
     return _Move(place, above + moved + newline(text) * 2, Span(start, end))

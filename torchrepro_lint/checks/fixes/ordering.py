@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _COMPARABLE_KINDS = frozenset({"str", "bytes", "path"})
-# What is built in an order that every run repeats.
+# Kinds of values with an order that every run repeats.
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
 _TITLE = "Sort it"
 
@@ -55,23 +55,23 @@ class SortFixes:
     def listing(self, listing: Listing) -> Fix | None:
         """``sorted(os.listdir(d))``; entries are sorted by name, and ``next`` gets an iterator again."""
         call = listing.site.call
-        spot = self._spots.of(call)
-        if spot is None or not self.can_write(call, "iter" if _is_next(spot) else "sorted"):
+        position = self._spots.of(call)
+        if position is None or not self.can_write(call, "iter" if _is_next(position) else "sorted"):
             return None
-        along = self._is_gone_along(call, spot)
-        if not listing.is_list and not along:
-            return None  # who takes the iterator elsewhere may call next
+        iterated = self._is_only_iterated(call, position)
+        if not listing.is_list and not iterated:
+            return None  # whoever gets the iterator may call next
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
-        return Fix(_TITLE, self._around(call, spot, by_name), along)
+        return Fix(_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
 
     def of_set(self, order: OrderObservation, elements: AbstractValue) -> Fix | None:
         """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order."""
         node = order.node
-        spot = self._spots.of(node)
-        if spot is None or not _iterates_node(order.observer, node):
+        position = self._spots.of(node)
+        if position is None or not _iterates_node(order.observer, node):
             return None
-        if elements.kind in _COMPARABLE_KINDS and self.can_write(node, "iter" if _is_next(spot) else "sorted"):
-            return Fix(_TITLE, self._around(node, spot, ""), self._is_gone_along(node, spot))
+        if elements.kind in _COMPARABLE_KINDS and self.can_write(node, "iter" if _is_next(position) else "sorted"):
+            return Fix(_TITLE, self._wrap_in_sorted(node, position, ""), self._is_only_iterated(node, position))
         if not self.can_write(node, "dict"):
             return None
         match node:
@@ -92,27 +92,27 @@ class SortFixes:
             above = here.parent if here else None
         return True
 
-    def _around(self, node: Expression, spot: ExpressionPosition, by_name: str) -> tuple[Edit, ...]:
+    def _wrap_in_sorted(self, node: Expression, position: ExpressionPosition, by_name: str) -> tuple[Edit, ...]:
         """``list(x)`` becomes ``sorted(x)``; everything else is put between parentheses."""
-        match spot.parent:
+        match position.parent:
             case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value is node:
                 ends = (Edit(Span(node.end, node.end), by_name),) if by_name else ()
                 return (Edit(Span(func.start, func.end), "sorted"), *ends)
-            case _ if _is_next(spot):
-                return self._between(node, "iter(sorted(", f"{by_name}))")
-        return self._between(node, "sorted(", f"{by_name})")
+            case _ if _is_next(position):
+                return self._wrap(node, "iter(sorted(", f"{by_name}))")
+        return self._wrap(node, "sorted(", f"{by_name})")
 
-    def _between(self, node: Expression, before: str, after: str) -> tuple[Edit, ...]:
+    def _wrap(self, node: Expression, before: str, after: str) -> tuple[Edit, ...]:
         text = self._context.lines.text[node.start : node.end]
         return (Edit(Span(node.start, node.end), f"{before}{text}{after}"),)
 
-    def _is_gone_along(self, node: Expression, spot: ExpressionPosition, depth: int = 0) -> bool:
+    def _is_only_iterated(self, node: Expression, position: ExpressionPosition, depth: int = 0) -> bool:
         """Whether a value is only iterated or indexed where it stands."""
-        match spot.parent:
-            case None if isinstance(spot.statement, Loop):
+        match position.parent:
+            case None if isinstance(position.statement, Loop):
                 return True
-            case None if isinstance(spot.statement, Assign) and depth == 0:
-                return self._is_variable_gone_along(spot.statement, spot)
+            case None if isinstance(position.statement, Assign) and depth == 0:
+                return self._is_variable_only_iterated(position.statement, position)
             case Comprehension(clauses=clauses):
                 return any(clause.source is node for clause in clauses)
             case Subscript(value=value):
@@ -128,29 +128,29 @@ class SortFixes:
                 )
         return False
 
-    def _is_variable_gone_along(self, statement: Assign, spot: ExpressionPosition) -> bool:
+    def _is_variable_only_iterated(self, statement: Assign, position: ExpressionPosition) -> bool:
         match statement.targets:
             case (Ref(path=()) as target,) if statement.op == "=":
-                reads = list(self._uses.of_variable(self._path, target, spot, statement.end))
-                return bool(reads) and all(self._is_read_along(path, ref, words) for path, ref, words in reads)
+                reads = list(self._uses.of_variable(self._path, target, position, statement.end))
+                return bool(reads) and all(self._is_read_only_iterated(path, ref, words) for path, ref, words in reads)
         return False
 
-    def _is_read_along(self, path: str, ref: Ref, words: tuple[str, ...]) -> bool:
+    def _is_read_only_iterated(self, path: str, ref: Ref, words: tuple[str, ...]) -> bool:
         if words:
             return words in (("sort",), ("index",), ("count",), ("append",), ("remove",), ("copy",))
         found = self._spots.of(ref) if path == self._path else None
         if found is None:
             return False
         is_next = isinstance(found.parent, Call) and last_identifier(found.parent.func) == "next"
-        return not is_next and (self._is_tested(found) or self._is_gone_along(ref, found, 1))
+        return not is_next and (self._is_tested(found) or self._is_only_iterated(ref, found, 1))
 
-    def _is_tested(self, spot: ExpressionPosition) -> bool:
-        return spot.parent is None and isinstance(spot.statement, If)
+    def _is_tested(self, position: ExpressionPosition) -> bool:
+        return position.parent is None and isinstance(position.statement, If)
 
 
-def _is_next(spot: ExpressionPosition) -> bool:
+def _is_next(position: ExpressionPosition) -> bool:
     """Whether a value is the argument of ``next``."""
-    match spot.parent:
+    match position.parent:
         case Call(func=Ref(roots=("builtins.next",), path=())):
             return True
     return False
@@ -167,27 +167,27 @@ _WALK_TITLE = "Walk in the order of names"
 def fix_walk(context: Context, listing: Listing) -> Fix | None:
     """Sort an ``os.walk``; None unless a top-down ``for`` statement iterates it and names its three parts."""
     call = listing.site.call
-    spot = context.project.uses.spots(context.path).of(call)
+    position = context.project.uses.spots(context.path).of(call)
     if (
-        spot is None
-        or not isinstance(spot.statement, Loop)
-        or spot.statement.source is not call
+        position is None
+        or not isinstance(position.statement, Loop)
+        or position.statement.source is not call
         or _may_be_bottom_up(call)
     ):
         return None
-    loop = spot.statement
+    loop = position.statement
     if not loop.body or not isinstance(loop.target, Collection) or not SortFixes(context).can_write(call):
         return None
     parts = [each for each in loop.target.items if isinstance(each, Ref) and not each.path]
     if len(parts) < 3 or len(parts) != len(loop.target.items):
         return None
-    return _walk_fix(context, loop, parts, spot)
+    return _walk_fix(context, loop, parts, position)
 
 
-def _walk_fix(context: Context, loop: Loop, parts: list[Ref], spot: ExpressionPosition) -> Fix:
+def _walk_fix(context: Context, loop: Loop, parts: list[Ref], position: ExpressionPosition) -> Fix:
     text = context.lines.text
     word, renamed = _directories_name(context, parts)
-    wraps, whole = _sorted_files(context, loop, parts[2], spot)
+    wraps, whole = _sorted_files(context, loop, parts[2], position)
     files = text[parts[2].start : parts[2].end]
     source = f"{word}.sort()" + (f"\n{files}.sort()" if whole else "")
     first = loop.body[0]
@@ -205,12 +205,14 @@ def _directories_name(context: Context, parts: list[Ref]) -> tuple[str, tuple[Ed
     return word, (Edit(Span(parts[1].start, parts[1].end), word),)
 
 
-def _sorted_files(context: Context, loop: Loop, files: Ref, spot: ExpressionPosition) -> tuple[tuple[Edit, ...], bool]:
+def _sorted_files(
+    context: Context, loop: Loop, files: Ref, position: ExpressionPosition
+) -> tuple[tuple[Edit, ...], bool]:
     """``sorted`` around the files where they are iterated; else they are sorted in place."""
     orders = context.project.taint
     spots = orders.uses.spots(context.path)
     edits: list[Edit] = []
-    for _, ref, words in orders.uses.of_variable(context.path, files, spot, loop.source.end + 1):
+    for _, ref, words in orders.uses.of_variable(context.path, files, position, loop.source.end + 1):
         if orders.first_sink([TaintedValue(context.path, ref, LISTING, words)]) is None:
             continue
         found = spots.of(ref)
@@ -220,10 +222,12 @@ def _sorted_files(context: Context, loop: Loop, files: Ref, spot: ExpressionPosi
     return tuple(edits), False
 
 
-def _is_iterated(spot: ExpressionPosition, ref: Ref) -> bool:
-    if spot.parent is None:
-        return isinstance(spot.statement, Loop) and spot.statement.source is ref
-    return isinstance(spot.parent, Comprehension) and any(clause.source is ref for clause in spot.parent.clauses)
+def _is_iterated(position: ExpressionPosition, ref: Ref) -> bool:
+    if position.parent is None:
+        return isinstance(position.statement, Loop) and position.statement.source is ref
+    return isinstance(position.parent, Comprehension) and any(
+        clause.source is ref for clause in position.parent.clauses
+    )
 
 
 def _may_be_bottom_up(call: Call) -> bool:

@@ -47,7 +47,7 @@ class SeedUses:
         self.body = body
         self.read: dict[str, list[Ref]] = {}
         self.writes: dict[str, list[Statement]] = {}
-        # Answers of ``fields``, by the variable and how it is written.
+        # Results of ``seed_fields``, by variable and by how it is written.
         self.fields: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tested: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         every = list(statements(body))
@@ -78,7 +78,7 @@ def seed_uses(project: Project, body: _Body) -> SeedUses:
     known = _SEED_USES.get(project)
     if known is None:
         known = _SEED_USES[project] = {}
-    if id(body) not in known:  # it is kept, so that no other can have its identity
+    if id(body) not in known:  # SeedUses references the body, so that its identity stays unique
         known[id(body)] = SeedUses(body)
     return known[id(body)]
 
@@ -98,35 +98,37 @@ def assigned_targets(statement: Statement) -> tuple[Expression, ...]:
     return statement.targets if isinstance(statement, Assign) else ()
 
 
-# What a seed is where the program has none.
+# The seed where the program has none.
 FALLBACK = "0"
 _PARSED_OPTIONS = re.compile(
     r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*"
 )
 
 
-def seed_fields(project: Project, path: str, level: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
+def seed_fields(project: Project, path: str, position: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
     """How the seed in a namespace, a configuration or an object is written, if the project shows that there is one."""
-    uses = seed_uses(project, level.body)
+    uses = seed_uses(project, position.body)
     if root in uses.writes:
-        return tuple(_find_seed_fields(project, path, level, root, word))
-    # Nothing of it depends on the place in the body.
+        return tuple(_find_seed_fields(project, path, position, root, word))
+    # The result does not depend on the position in the body.
     if (root, word) not in uses.fields:
-        uses.fields[root, word] = tuple(_find_seed_fields(project, path, level, root, word))
+        uses.fields[root, word] = tuple(_find_seed_fields(project, path, position, root, word))
     return uses.fields[root, word]
 
 
-def _find_seed_fields(project: Project, path: str, level: ControlFlowPosition, root: str, word: str) -> Iterator[str]:
+def _find_seed_fields(
+    project: Project, path: str, position: ControlFlowPosition, root: str, word: str
+) -> Iterator[str]:
     variable = Ref(0, 0, (root,), (), 0)
     written = {
         target.path
-        for each in field_writes(project, level, root)
+        for each in field_writes(project, position, root)
         for inner in statements((each,))
         for target in assigned_targets(inner)
         if isinstance(target, Ref)
     }
     for option in _seed_options(project, path, variable):
-        # ``if args.seed is None: args.seed = …`` has made sure that there is one.
+        # ``if args.seed is None: args.seed = …`` ensures that there is one.
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for name in project.resolver.names_of(path, variable):
@@ -137,9 +139,9 @@ def _find_seed_fields(project: Project, path: str, level: ControlFlowPosition, r
                 if nondeterministic_source(project.resolver, path_of(name), value) is None:
                     yield with_fallback(f"{word}.{attribute}", value)
                     return
-    for reference in _seed_reads(project, level, root):
+    for reference in _seed_reads(project, position, root):
         text = ".".join((word, *reference.path))
-        yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, level.body).tests(reference) else None)
+        yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, position.body).tests(reference) else None)
         return
 
 
@@ -165,23 +167,25 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
-def _seed_reads(project: Project, level: ControlFlowPosition, root: str) -> Iterator[Ref]:
+def _seed_reads(project: Project, position: ControlFlowPosition, root: str) -> Iterator[Ref]:
     """Where the function reads a seed from a variable: ``cfg.train.seed``. A seed that it writes itself may not exist
     yet.
     """
-    uses = seed_uses(project, level.body)
+    uses = seed_uses(project, position.body)
     if root in uses.writes:
-        early = {id(inner) for outer in level.before for inner in statements((outer,))}
+        early = {id(inner) for outer in position.before for inner in statements((outer,))}
         if any(id(each) not in early for each in uses.writes[root]):
             return
     yield from uses.read.get(root, ())
 
 
-def field_writes(project: Project, level: ControlFlowPosition, root: str) -> list[Statement]:
+def field_writes(project: Project, position: ControlFlowPosition, root: str) -> list[Statement]:
     """The statements before that assign to a seed in a variable, with their enclosing blocks."""
-    writing = {id(each) for each in seed_uses(project, level.body).writes.get(root, ())}
+    writing = {id(each) for each in seed_uses(project, position.body).writes.get(root, ())}
     return (
-        [outer for outer in level.before for inner in statements((outer,)) if id(inner) in writing] if writing else []
+        [outer for outer in position.before for inner in statements((outer,)) if id(inner) in writing]
+        if writing
+        else []
     )
 
 
@@ -218,7 +222,8 @@ def may_be_number(value: Expression | None) -> bool:
     return not isinstance(value, Constant) or value.value is None or type(value.value) is int
 
 
-_HIGHEST = 2**32
+# NumPy takes seeds below this.
+SEED_LIMIT = 2**32
 
 
 class BlockSeeds(NamedTuple):
@@ -232,28 +237,28 @@ class BlockSeeds(NamedTuple):
     literal: tuple[int, str] | None
 
 
-def block_seeds(project: Project, path: str, level: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
+def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
     known = _BLOCK_SEEDS.get(project)
     if known is None:
         known = _BLOCK_SEEDS[project] = {}
-    if id(block) not in known:  # the facts stay as long as the project
+    if id(block) not in known:  # the project keeps the block alive
         literal = next(_literal_seeds(project, path, block), None)
-        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, level, block)), literal)
+        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)), literal)
     return known[id(block)]
 
 
 _BLOCK_SEEDS: WeakKeyDictionary[Project, dict[int, BlockSeeds]] = WeakKeyDictionary()
 
 
-def last_binding(project: Project, path: str, level: ControlFlowPosition, root: str) -> int:
+def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:
     """The start of the last statement before a position that binds a variable; -1 where none does."""
     last = -1
-    for spot in level.spots:
-        places = block_seeds(project, path, level, spot.block).bound.get(root, [])
-        before = bisect_left(places, spot.at)
+    for block_position in position.spots:
+        places = block_seeds(project, path, position, block_position.block).bound.get(root, [])
+        before = bisect_left(places, block_position.at)
         if before:
-            last = max(last, spot.block[places[before - 1]].start)
+            last = max(last, block_position.block[places[before - 1]].start)
     return last
 
 
@@ -261,7 +266,7 @@ def is_integer(value: Expression) -> bool:
     """A literal, a value read from an option, or one of them as an alternative: nothing that changes between runs."""
     match value:
         case Constant(value=number):
-            return type(number) is int and 0 <= number < _HIGHEST
+            return type(number) is int and 0 <= number < SEED_LIMIT
         case Ref(path=(*_, word)):
             return bool(SEED_NAME.fullmatch(word))
         case Operation(op="if" | "or", operands=operands):
@@ -289,7 +294,7 @@ def _variables_bound(statement: Statement) -> Iterator[Ref]:
 
 
 def _seed_variables(
-    project: Project, path: str, level: ControlFlowPosition, block: tuple[Statement, ...]
+    project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]
 ) -> Iterator[tuple[int, str, str]]:
     """A variable without assignments to a seed in it has the same fields everywhere in the function."""
     for at, statement in enumerate(block):
@@ -302,8 +307,8 @@ def _seed_variables(
             if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
             else:
-                gives = root in seed_uses(project, level.body).writes or bool(
-                    seed_fields(project, path, level, root, word)
+                gives = root in seed_uses(project, position.body).writes or bool(
+                    seed_fields(project, path, position, root, word)
                 )
             if gives:
                 yield at, root, word
@@ -320,7 +325,7 @@ def _literal_seeds(project: Project, path: str, block: tuple[Statement, ...]) ->
                     yield at, str(first.value.value)
 
 
-# The object that a constructor is still making.
+# The object under construction.
 _UNFINISHED_OBJECTS = (".__init__.<locals>.self", ".__new__.<locals>.cls")
 
 
@@ -331,67 +336,69 @@ class SeedValue(NamedTuple):
     after: Statement | None
 
 
-def seed_at(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
-    """The program's own seed, as a statement at ``level`` can write it; None where it has none."""
-    own = own_seed(project, path, level) or module_constant(project, path, level)
-    return own or _literal_seed(project, path, level)
+def seed_at(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
+    """The program's own seed, as a statement at ``position`` can write it; None where it has none."""
+    own = own_seed(project, path, position) or module_constant(project, path, position)
+    return own or _literal_seed(project, path, position)
 
 
-def own_seed(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+def own_seed(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """An option, a field, a parameter or a variable: the one that is bound first."""
-    found = [*_parameter_seeds(project, path, level), *_variable_seeds(project, path, level)]
+    found = [*_parameter_seeds(project, path, position), *_variable_seeds(project, path, position)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
 
 
-def _literal_seed(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+def _literal_seed(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """The 7 of ``torch.manual_seed(7)`` or ``seed_all(7)``, if the function has called that before."""
-    for spot in level.spots:
-        found = block_seeds(project, path, level, spot.block).literal
-        if found is not None and found[0] < spot.at:
-            return SeedValue(found[1], spot.block[found[0]])
+    for block_position in position.spots:
+        found = block_seeds(project, path, position, block_position.block).literal
+        if found is not None and found[0] < block_position.at:
+            return SeedValue(found[1], block_position.block[found[0]])
     return None
 
 
-def _parameter_seeds(project: Project, path: str, level: ControlFlowPosition) -> Iterator[SeedValue]:
+def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
     """``seed`` of ``def main(seed)``, and ``args.seed`` of ``def main(args)``."""
-    if level.function is None:
+    if position.function is None:
         return
-    for param in level.function.params:
-        root = f"{level.function.name}.<locals>.{param.name}"
+    for param in position.function.params:
+        root = f"{position.function.name}.<locals>.{param.name}"
         making = (
-            level.function.owner and param.name == level.function.params[0].name and root.endswith(_UNFINISHED_OBJECTS)
+            position.function.owner
+            and param.name == position.function.params[0].name
+            and root.endswith(_UNFINISHED_OBJECTS)
         )
-        if param.kind.startswith("*") or making or last_binding(project, path, level, root) >= 0:
+        if param.kind.startswith("*") or making or last_binding(project, path, position, root) >= 0:
             continue
         if SEED_NAME.fullmatch(param.name):
             click = project.resolver.options.of(path, Ref(0, 0, (root,), (), 0))
             if click:
                 yield from (SeedValue(text, None) for text in option_expressions(project, path, click[0], param.name))
             elif may_be_number(param.default):
-                tested = seed_uses(project, level.body).tests(Ref(0, 0, (root,), (), 0))
+                tested = seed_uses(project, position.body).tests(Ref(0, 0, (root,), (), 0))
                 none = Constant(0, 0, None) if tested else param.default
                 yield SeedValue(with_fallback(param.name, none), None)
         else:
-            yield from (SeedValue(text, None) for text in seed_fields(project, path, level, root, param.name))
+            yield from (SeedValue(text, None) for text in seed_fields(project, path, position, root, param.name))
 
 
-def _variable_seeds(project: Project, path: str, level: ControlFlowPosition) -> Iterator[SeedValue]:
+def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
     """``args.seed`` after ``args = parser.parse_args()``, ``seed`` after ``seed = 7``."""
-    for spot in level.spots:
-        for at, root, word in block_seeds(project, path, level, spot.block).variables:
-            if at >= spot.at:
+    for block_position in position.spots:
+        for at, root, word in block_seeds(project, path, position, block_position.block).variables:
+            if at >= block_position.at:
                 break
-            statement = spot.block[at]
-            if last_binding(project, path, level, root) > statement.start:
+            statement = block_position.block[at]
+            if last_binding(project, path, position, root) > statement.start:
                 continue
             if SEED_NAME.fullmatch(word):
                 yield SeedValue(word, statement)
             else:
-                last = max([statement, *field_writes(project, level, root)], key=lambda each: each.start)
-                yield from (SeedValue(text, last) for text in seed_fields(project, path, level, root, word))
+                last = max([statement, *field_writes(project, position, root)], key=lambda each: each.start)
+                yield from (SeedValue(text, last) for text in seed_fields(project, path, position, root, word))
 
 
-def module_constant(project: Project, path: str, level: ControlFlowPosition) -> SeedValue | None:
+def module_constant(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """``SEED`` of the module, its own or imported, if it is bound before."""
     known = _CONSTANTS.get(project)
     if known is None:
@@ -399,9 +406,9 @@ def module_constant(project: Project, path: str, level: ControlFlowPosition) -> 
     if path not in known:
         known[path] = tuple(_seed_constants(project, path))
     for word, binding in known[path]:
-        if level.function is not None:
+        if position.function is not None:
             return SeedValue(word, None)
-        if binding.start < level.spots[0].statement.start:
+        if binding.start < position.spots[0].statement.start:
             return SeedValue(word, binding)
     return None
 
@@ -411,8 +418,8 @@ _CONSTANTS: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, Statement], ..
 
 def _seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
     """The seed constants of a module, with the statements that bind them."""
-    facts = project.files[path]
-    for word, names in facts.exports:
+    tree = project.files[path]
+    for word, names in tree.exports:
         if not SEED_NAME.fullmatch(word) or len(names) != 1:
             continue
         values = [
@@ -422,7 +429,7 @@ def _seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statemen
         ]
         if len(values) != 1 or not is_integer(values[0]) or not isinstance(values[0], Constant):
             continue
-        binding = next((each for each in facts.body if _binds(each, word)), None)
+        binding = next((each for each in tree.body if _binds(each, word)), None)
         if binding is not None:
             yield word, binding
 

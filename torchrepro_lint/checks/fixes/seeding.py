@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.fixes.imports import ensure_import
 from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, insert_statement, newline
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SEED_NAME, SeedValue, module_constant, own_seed
+from torchrepro_lint.checks.fixes.program_seed import (
+    FALLBACK,
+    SEED_LIMIT,
+    SEED_NAME,
+    SeedValue,
+    module_constant,
+    own_seed,
+)
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects, Seed
 from torchrepro_lint.source.text import Edit, Fix, join_insertions
@@ -35,7 +42,6 @@ from torchrepro_lint.syntax.nodes import (
     span,
     split_name,
 )
-from torchrepro_lint.syntax.nodes import span as span_of
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.contexts import is_method
 from torchrepro_lint.trace.trace import CallFrame, TraceEvent, guards
@@ -51,17 +57,15 @@ _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_se
 PLAIN_SEEDERS = frozenset(
     (*_TORCH, "torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed")
 )
-# For each family its module, how that is usually imported, and the call; in the order in which they are written.
+# For each family its module, the usual short name and the call; in the order in which they are written.
 _SEED_CALLS = {
     "python": ("random", "", "{}.seed"),
     "numpy": ("numpy", "np", "{}.random.seed"),
     "torch": ("torch", "", "{}.manual_seed"),
 }
-# What starts a function in another process, whose generators are its own.
+# Callees that start a function in another process, which has its own generators.
 _SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
 _ABOUT_SEEDS = re.compile(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
-# The seeds that numpy takes are below this.
-_HIGHEST = 2**32
 
 
 def family_names(families: Iterable[str]) -> str:
@@ -81,7 +85,7 @@ class SeedingLines(NamedTuple):
 
 
 def seeding_lines(
-    facts: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int
+    tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int
 ) -> SeedingLines:
     """How to seed families at an offset inside a function (empty: at the top level). A conditional seed is first bound
     to a name.
@@ -90,11 +94,11 @@ def seeding_lines(
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
     if len(families) > 1 and " if " in seed:
-        variable = free_name(facts, "seed", inside)
+        variable = free_name(tree, "seed", inside)
         lines, seed = [f"{variable} = {seed}"], variable
     for family, (module, short, call) in _SEED_CALLS.items():
         if family in families:
-            word, edits = ensure_import(facts, text, module, short, inside, at)
+            word, edits = ensure_import(tree, text, module, short, inside, at)
             lines.append(f"{call.format(word)}({seed})")
             imports += edits
             words.append((module, word))
@@ -104,16 +108,16 @@ def seeding_lines(
 def seed_beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, tuple[Edit, ...]] | None:
     """Seed families below a call that seeds another, with the same seed: the file, and its edits."""
     path, call = seed.trace_event.path, seed.trace_event.event.value
-    facts, text = project.files[path], project.text(path)
+    tree, text = project.files[path], project.text(path)
     if not is_plain_seeding(seed.trace_event) or not isinstance(call, Call):
         return None
     value = call.args[0].value
     written = " ".join(text[call.args[0].start : call.args[0].end].split())
-    if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < _HIGHEST:
+    if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < SEED_LIMIT:
         written = f"{written} % 2**32"
     inside = split_name(seed.trace_event.function)[2]
     above = span(seed.trace_event.event.statement)
-    found = seeding_lines(facts, text, families, written, f":{inside}" if inside else "", above.end)
+    found = seeding_lines(tree, text, families, written, f":{inside}" if inside else "", above.end)
     return path, join_insertions((*found.imports, insert_below(text, above, found.lines)))
 
 
@@ -199,7 +203,7 @@ _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entr
 class SeedPlace(NamedTuple):
     """The position at which to seed, and the program's own seed there, or a constant in its stead."""
 
-    level: ControlFlowPosition
+    position: ControlFlowPosition
     seed: SeedValue
 
 
@@ -208,53 +212,53 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
 
     None where the path leads through a loop or another process.
     """
-    levels = entry_levels(project, program, trace_event)
-    for number, level in enumerate(levels):
-        seed = own_seed(project, program.entry.path, level)
-        if seed is not None and not _is_in_loop(level, seed) and not _is_module_constant(level, seed):
-            return SeedPlace(level, seed)
-        if number + 1 < len(levels) and in_loop(level):
+    positions = entry_positions(project, program, trace_event)
+    for number, position in enumerate(positions):
+        seed = own_seed(project, program.entry.path, position)
+        if seed is not None and not _is_in_loop(position, seed) and not _is_module_constant(position, seed):
+            return SeedPlace(position, seed)
+        if number + 1 < len(positions) and in_loop(position):
             break
-    home = _main_level(levels)
+    home = _main_position(positions)
     if home is None:
         return None
     return SeedPlace(home, module_constant(project, program.entry.path, home) or SeedValue(FALLBACK, None))
 
 
-def entry_levels(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
+def entry_positions(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
     """The positions in the entry file on the call path to an event, outermost function first.
 
     Positions before the start of another process are left out.
     """
     path, spawns = program.entry.path, process_starts(project, trace_event)
-    levels: list[ControlFlowPosition] = []
+    positions: list[ControlFlowPosition] = []
     for step in trace_event.call_path:
         if step.path != path:
-            return levels
-        if (level := control_flow_position(project.files[path], step.event.statement.start)) is None:
+            return positions
+        if (position := control_flow_position(project.files[path], step.event.statement.start)) is None:
             return []
-        levels = [] if step in spawns else [*levels, level]
+        positions = [] if step in spawns else [*positions, position]
         if is_method(step.into):
-            return levels
+            return positions
     last = (
         control_flow_position(project.files[path], trace_event.event.statement.start)
         if trace_event.path == path
         else None
     )
-    return [*levels, last] if last else levels
+    return [*positions, last] if last else positions
 
 
 def insert_lines(text: str, place: SeedPlace, lines: str) -> Edit:
     """Write lines at a place: below the statement that binds the seed, else at the start."""
-    outer, after = place.level.spots[0], place.seed.after
-    guarded = isinstance(outer.statement, If) and is_main_test(outer.statement.test) and len(place.level.spots) > 1
+    outer, after = place.position.spots[0], place.seed.after
+    guarded = isinstance(outer.statement, If) and is_main_test(outer.statement.test) and len(place.position.spots) > 1
     if guarded and (after is None or _is_in_block(after, outer.block)):
-        return _before_first(text, place.level.spots[1].block, lines)
-    if after is not None and place.level.function is None and _is_in_block(after, outer.block):
+        return _before_first(text, place.position.spots[1].block, lines)
+    if after is not None and place.position.function is None and _is_in_block(after, outer.block):
         return insert_paragraph(text, _below_constants(outer.before, after).end, lines)
     if after is not None:
-        return insert_below(text, span_of(after), lines)
-    if place.level.function is not None:
+        return insert_below(text, span(after), lines)
+    if place.position.function is not None:
         return _before_first(text, outer.block, lines)
     imports = [each for each in outer.before if _only_imports(each)]
     if imports:
@@ -262,32 +266,32 @@ def insert_lines(text: str, place: SeedPlace, lines: str) -> Edit:
     return insert_statement(text, first_offset(text, outer.statement), lines)
 
 
-def _is_in_loop(level: ControlFlowPosition, seed: SeedValue) -> bool:
+def _is_in_loop(position: ControlFlowPosition, seed: SeedValue) -> bool:
     """Whether the statement that binds a seed stands in a loop."""
     looped = False
-    for spot in level.spots:
-        looped = looped or isinstance(spot.around, Loop)
-        if seed.after is not None and _is_in_block(seed.after, spot.block):
+    for block_position in position.spots:
+        looped = looped or isinstance(block_position.parent, Loop)
+        if seed.after is not None and _is_in_block(seed.after, block_position.block):
             return looped
     return False
 
 
-def _is_module_constant(level: ControlFlowPosition, seed: SeedValue) -> bool:
+def _is_module_constant(position: ControlFlowPosition, seed: SeedValue) -> bool:
     """Whether a seed is a constant of the module, which is bound everywhere."""
     after = seed.after
-    return level.function is None and isinstance(after, Assign) and isinstance(after.value, Constant)
+    return position.function is None and isinstance(after, Assign) and isinstance(after.value, Constant)
 
 
-def _main_level(levels: list[ControlFlowPosition]) -> ControlFlowPosition | None:
+def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition | None:
     """The function that is the program: below calls such as ``main()`` under the ``__main__`` guard."""
-    for number, level in enumerate(levels):
-        last = level.spots[-1]
+    for number, position in enumerate(positions):
+        last = position.spots[-1]
         launches = isinstance(last.statement, (ExpressionStatement, SimpleStatement)) and (
             len(last.block) == 1 or _calls_main(last.statement)
         )
-        deeper = number + 1 < len(levels) and levels[number + 1].function is not level.function
-        if not (launches and deeper and not in_loop(level)):
-            return level
+        deeper = number + 1 < len(positions) and positions[number + 1].function is not position.function
+        if not (launches and deeper and not in_loop(position)):
+            return position
     return None
 
 
@@ -401,7 +405,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
 
 def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
     """Seed families where a program starts."""
-    where = place.level.function.name[1:] if place.level.function else "the program"
+    where = place.position.function.name[1:] if place.position.function else "the program"
     edits = _start_edits(project, path, place, families)
     return Fix(f"seed {family_names(families)} at the start of {where}", edits, safe=False)
 
@@ -414,21 +418,21 @@ def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | None:
 
 
 def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> tuple[Edit, ...]:
-    facts, text = project.files[path], project.text(path)
-    function = place.level.function
+    tree, text = project.files[path], project.text(path)
+    function = place.position.function
     at = insert_lines(text, place, "").span.start
-    found = seeding_lines(facts, text, families, place.seed.text, function.name if function else "", at)
+    found = seeding_lines(tree, text, families, place.seed.text, function.name if function else "", at)
     edit = insert_lines(text, place, found.lines)
     fresh = max((each.span.start for each in found.imports), default=0)
-    late = [each for each in found.words if not function and _bound_from(facts, *each, fresh) > edit.span.start]
+    late = [each for each in found.words if not function and _bound_from(tree, *each, fresh) > edit.span.start]
     if late:
-        # The draw is reached by an import that stands above those of the modules.
+        # An import above those of the modules leads to the draw.
         needed = "".join(f"import {module}{f' as {word}' if word != module else ''}\n" for module, word in late)
         return (insert_lines(text, place, needed + found.lines),)
     return join_insertions((*found.imports, edit))
 
 
-def _bound_from(facts: SyntaxTree, module: str, word: str, fresh: int) -> int:
+def _bound_from(tree: SyntaxTree, module: str, word: str, fresh: int) -> int:
     """The offset from which a module has a name: the end of its first import, or ``fresh``, where a new one is written."""
-    imports = [each for each in statements(facts.body) if isinstance(each, Import)]
+    imports = [each for each in statements(tree.body) if isinstance(each, Import)]
     return min((each.end for each in imports if (word, module) in each.names), default=fresh)

@@ -33,16 +33,16 @@ _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 
 
 def fix_switch(
-    text: str, placed: FlagWrite, given: Expression | None, value: str, others: Iterable[FlagWrite] = ()
+    text: str, write: FlagWrite, given: Expression | None, value: str, others: Iterable[FlagWrite] = ()
 ) -> Fix | None:
     """Write another value for a switch in place of its literal; ``others`` are the other flag writes of the file."""
-    statement = placed.event.statement
+    statement = write.event.statement
     if not isinstance(given, Constant):
         return None
     edits: tuple[Edit, ...] = (Edit(span(given), value),)
-    if placed.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
+    if write.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
         alike = [
-            each for each in others if each.event.statement is statement and each.setting.what == placed.setting.what
+            each for each in others if each.event.statement is statement and each.setting.what == write.setting.what
         ]
         own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
         if len(own) < len(statement.targets):
@@ -74,19 +74,19 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
     seed = existing_seed(project, program.effects, first, order, "torch")
     if seed is not None and not is_conditional(seed.trace_event, first):
         path, function = seed.trace_event.path, split_name(seed.trace_event.function)[2]
-        facts, text = project.files[path], project.text(path)
+        tree, text = project.files[path], project.text(path)
         last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
-        torch, imports = ensure_import(facts, text, "torch", inside=f":{function}" if function else "", at=last.end)
+        torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=last.end)
         edit = insert_below(text, last, f"{torch}.{word}(True)")
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
     place = entry_place(project, program, first)
     if place is None:
         return None
     path = program.entry.path
-    facts, text = project.files[path], project.text(path)
-    inside = place.level.function.name if place.level.function else ""
+    tree, text = project.files[path], project.text(path)
+    inside = place.position.function.name if place.position.function else ""
     at = insert_lines(text, place, "").span.start
-    torch, imports = ensure_import(facts, text, "torch", inside=inside, at=at)
+    torch, imports = ensure_import(tree, text, "torch", inside=inside, at=at)
     edit = insert_lines(text, place, f"{torch}.{word}(True)")
     if not inside and any(each.span.start > edit.span.start for each in imports):
         return None
@@ -103,33 +103,42 @@ def fix_workspace(
     if isinstance(wrong, Constant):
         return Fix('write ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
     path = program.entry.path
-    facts, text = project.files[path], project.text(path)
-    first = next((each for each in facts.body if not _is_standard(each)), None)
+    tree, text = project.files[path], project.text(path)
+    first = next((each for each in tree.body if not _is_standard(each)), None)
     if first is None or first.start != lines_of(text).start_of_line(first.start):
         return None
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
-    edits = _workspace_edits(facts, text, first)
-    if late is not None and own == path and (cut := _remove_late(facts, text, late)):
+    edits = _workspace_edits(tree, text, first)
+    if late is not None and own == path and (cut := _remove_late(tree, text, late)):
         return fix_in(path, own, title, (*edits, cut))
     return fix_in(path, own, title, edits)
 
 
-def _remove_late(facts: SyntaxTree, text: str, late: Statement) -> Edit | None:
+def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
     """Remove a statement that is unconditional and not alone in its block."""
-    level = control_flow_position(facts, late.start)
-    spot = level.spots[-1] if level else None
-    plain = spot is not None and spot.around is None and spot.statement is late and len(spot.block) > 1
-    return remove_statement(text, spot) if spot is not None and plain and isinstance(late, Assign) else None
+    position = control_flow_position(tree, late.start)
+    block_position = position.spots[-1] if position else None
+    plain = (
+        block_position is not None
+        and block_position.parent is None
+        and block_position.statement is late
+        and len(block_position.block) > 1
+    )
+    return (
+        remove_statement(text, block_position)
+        if block_position is not None and plain and isinstance(late, Assign)
+        else None
+    )
 
 
-def _workspace_edits(facts: SyntaxTree, text: str, first: Statement) -> tuple[Edit, ...]:
+def _workspace_edits(tree: SyntaxTree, text: str, first: Statement) -> tuple[Edit, ...]:
     """The setting with a blank line on each side, and the import of os if it is not above."""
-    above = [each for each in statements(facts.body) if isinstance(each, Import) and each.end <= first.start]
+    above = [each for each in statements(tree.body) if isinstance(each, Import) and each.end <= first.start]
     word = next((local for each in above for local, name in each.names if name == "os"), "")
     line = newline(text)
     edit = insert_statement(text, first.start, f"{word or 'os'}.environ{_WORKSPACE}{line}")
     place, content = edit.span, edit.text
-    imported = insert_import(facts, text, "import os")
+    imported = insert_import(tree, text, "import os")
     if not word and (not above or imported.span.start > place.start):
         return (Edit(place, f"import os{line}{line}{content}"),)
     if text[: place.start].strip() and not text[: place.start].endswith(line * 2):

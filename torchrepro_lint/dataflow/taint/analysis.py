@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-# A value is followed through so many places and containers; what is left then decides nothing that is known.
+# A value is followed through so many places and nested containers; after that no sink is reported.
 _MOST_VALUES = 600
 _DEEPEST = 4
 
 
 class TaintAnalysis:
-    """Follows values through a project."""
+    """Taint analysis of a project: a worklist over tainted values."""
 
     def __init__(self, project: ValueFlow) -> None:
         self.project = project
@@ -50,7 +50,7 @@ class TaintAnalysis:
         )
 
     def first_sink(self, start: Iterable[TaintedValue | Sink]) -> Sink | None:
-        """What the order that a value holds decides first; None where it decides nothing that is known."""
+        """The first sink that one of the tainted values reaches; None if no sink is known."""
         return next(self._followed(start), None)
 
     def _followed(self, start: Iterable[TaintedValue | Sink]) -> Iterator[Sink]:
@@ -71,7 +71,7 @@ class TaintAnalysis:
     def leading_reads(
         self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
     ) -> Iterator[TaintedValue]:
-        """Those of ``reads`` from which it may lead on: where a list is appended to, it stays where it is."""
+        """The ``reads`` that may propagate the taint: methods that leave a list's order as it is are skipped."""
         return self.reads(
             path, ref, taint, spot, after, ORDER_FREE_METHODS if taint.kind == "sequence" else frozenset()
         )
@@ -85,8 +85,8 @@ class TaintAnalysis:
         after: int,
         but: frozenset[str] = frozenset(),
     ) -> Iterator[TaintedValue]:
-        """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``; in the same file
-        without those that only call one of its methods ``but``.
+        """The reads that a definition of a variable or attribute before ``after`` reaches, as tainted values; reads in the same
+        file that only call one of the methods ``but`` are left out.
         """
         for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
             if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
@@ -101,7 +101,7 @@ class TaintAnalysis:
                         yield TaintedValue(file, expression, taint, rest)
 
     def _attributes(self, path: str, ref: Ref) -> Iterator[tuple[str, str]]:
-        """The classes of the project, with the word, whose objects' attribute a target is."""
+        """The classes whose objects have the target as an attribute, each with the attribute's name."""
         if len(ref.path) == 1:
             for name in self.names.names_of(path, ref._replace(path=())):
                 if ":" in name and self.names.classes(name.removesuffix("()")):
@@ -135,8 +135,8 @@ _SINK_TEXTS = {
 
 
 def describe_sink(position: Callable[[str, int], Position], path: str, at: Expression, taken: Sink) -> str:
-    """``it is passed on in line 12``; the line where it is another one than that of ``at``, with the file where that is not
-    ``path``.
+    """A sink in words: ``it is passed on (line 12)``. The line is given if it differs from that of ``at``, the file if it
+    differs from ``path``.
     """
     said = _SINK_TEXTS[taken.kind]
     row = position(taken.path, taken.node.start).row
@@ -146,9 +146,9 @@ def describe_sink(position: Callable[[str, int], Position], path: str, at: Expre
 
 
 class TaintFlow(ValueFlow):
-    """A project of whose values it is known what becomes of them where their order is arbitrary."""
+    """A project with taint analysis of arbitrary orders."""
 
     @cached_property
     def taint(self) -> TaintAnalysis:
-        """What becomes of values whose order is arbitrary."""
+        """The taint analysis of the project."""
         return TaintAnalysis(self)

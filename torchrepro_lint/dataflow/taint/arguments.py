@@ -55,7 +55,7 @@ _NEITHER = frozenset(
 
 
 def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
-    """Whether no value of that shape arrives where a variable is read; False for a shape that may be of any type."""
+    """Whether a type test keeps such a value from where a variable is read; False if the value may have any type."""
     here = spots.of(read)
     if here is None or read.path or taint.kind not in ("sequence", "set"):
         return False
@@ -65,7 +65,7 @@ def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -
 
 
 def _tests(spots: UseDefIndex, read: Ref) -> list[tuple[If, ExpressionPosition]]:
-    """The ``if`` statements of the function that ask of which type the variable is."""
+    """The ``if`` statements of the function that test the type of the variable."""
     found: list[tuple[If, ExpressionPosition]] = []
     for root in read.roots:
         for each in spots.uses_matching(root, "tested", partial(_is_tested, spots)):
@@ -83,7 +83,7 @@ def _is_tested(spots: UseDefIndex, read: Ref) -> bool:
 def _is_diverted(
     tested: If, around: ExpressionPosition, here: ExpressionPosition, read: Ref, taint: OrderTaint
 ) -> bool:
-    """Whether the branch that such a value takes is another than that of the read, or does not come to it."""
+    """Whether such a value takes another branch than that of the read, or one that does not reach it."""
     answer = _evaluate_type_test(tested.test, read, taint)
     if answer is None or around.function != here.function:
         return False
@@ -107,7 +107,7 @@ def _in_other_operand(spots: UseDefIndex, read: Ref, here: ExpressionPosition, t
 
 
 def _evaluate_type_test(test: Expression, read: Ref, taint: OrderTaint) -> bool | None:
-    """What a test gives for such a value; None where that is not known."""
+    """The truth value of a type test for such a value; None if unknown."""
     match test:
         case Operation(op="not", operands=(inner,)):
             answer = _evaluate_type_test(inner, read, taint)
@@ -152,20 +152,20 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
     )
 
 
-# What takes the items of a plain dictionary sorted by their keys (torch/nn/modules/container.py, 1.7 to 2.13).
+# Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
-# A value is remembered to have come through so many calls.
+# The call path of a tainted value is limited to so many calls.
 _MOST_CALLS = 3
 
 
 class ArgumentTaint:
-    """Steps through calls."""
+    """Taint transfer through call arguments."""
 
     def __init__(self, analysis: TaintContext) -> None:
         self._analysis = analysis
 
     def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """What a call does with an argument."""
+        """The steps of a value that is an argument of a call."""
         star = next((arg.star for arg in call.args if arg.value is tainted.node), "")
         if star:
             yield from self.starred(tainted, call) if star == "*" else ()
@@ -242,7 +242,7 @@ class ArgumentTaint:
         return any(name.startswith("pandas.") for name in self._analysis.names.names(path, call.func))
 
     def _collated(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
-        """A batch of dictionaries is one dictionary, in the order of theirs."""
+        """Collating a batch of dictionaries gives one dictionary in their order."""
         inner = tainted.taint.item(None) if tainted.taint.kind == "plain" else None
         if inner is not None and inner.kind == "mapping":
             yield TaintedValue(tainted.path, call, inner)
@@ -252,7 +252,7 @@ class ArgumentTaint:
     def _next(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         taint = tainted.taint
         if call.args[0].value is not tainted.node:
-            return  # what is given where there is no more
+            return  # the default for an exhausted iterator
         if taint.kind in ("walk", "plain", "table"):
             if inner := taint.element():
                 yield TaintedValue(tainted.path, call, inner)
@@ -260,7 +260,7 @@ class ArgumentTaint:
             yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, SCALAR)])
 
     def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
-        """``items.extend(listing)``: what the receiver holds from now on."""
+        """``items.extend(listing)``: the receiver holds the value from here on."""
         receiver = _receiver(call.func)
         taint = (
             tainted.taint.as_sequence()
@@ -274,7 +274,7 @@ class ArgumentTaint:
             yield Sink(tainted.path, call, "passed on")
 
     def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
-        """``f(*listing)``."""
+        """The steps of a starred argument: ``f(*listing)``."""
         names = self._analysis.names.names(tainted.path, call.func)
         what = argument_effect(names, last_identifier(call.func), _receiver(call.func) is not None)
         if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
@@ -286,7 +286,7 @@ class ArgumentTaint:
             yield from observe_order(tainted, call, [Sink(tainted.path, call, "passed on")])
 
     def _passed(self, tainted: TaintedValue, call: Call, names: tuple[str, ...]) -> Iterator[TaintStep]:
-        """To a function of the project: what that does with its parameter."""
+        """Into a function of the project: the reads of the parameter."""
         for name in names:
             if self._wraps(name):
                 yield from self._along(tainted, call, "keep")
@@ -306,7 +306,7 @@ class ArgumentTaint:
                 yield from self._to_outside(tainted, call)
 
     def _wraps(self, name: str) -> bool:
-        """Whether an object of the class goes along what its constructor is given, as a progress bar does."""
+        """Whether an object of the class iterates the argument of its constructor, as a progress bar does."""
         found = self._analysis.names.methods(name, "__iter__") if self._analysis.names.classes(name) else ()
         return any(self._analysis.names.is_generator(each) for each in found) and not self._analysis.names.methods(
             name, "__getitem__"
@@ -327,7 +327,7 @@ class ArgumentTaint:
 
 
 def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
-    """What goes on where the order is lost: a sum of lists, the union with a set, the greatest of what was decided."""
+    """What stays tainted after a sanitiser: a sum of lists, a union with a set, the largest of tainted values."""
     word, taint = last_identifier(call.func), tainted.taint
     if word == "sum" and len(call.args) > 1:
         yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, taint.as_sequence())])
@@ -342,7 +342,7 @@ def _position(tainted: TaintedValue, call: Call) -> int:
 
 
 def _is_first(call: Call, node: Expression) -> bool:
-    """Whether a mapping is made of it, ``dict(pairs)`` and ``dict.fromkeys(keys)``, and does not only hold it."""
+    """Whether a mapping is made from it, ``dict(pairs)``, ``dict.fromkeys(keys)``, rather than holding it as a value."""
     return call.args[0].value is node and call.args[0].keyword is None
 
 
@@ -351,7 +351,7 @@ def _keyword(call: Call, node: Expression) -> str | None:
 
 
 def _is_display(node: Expression) -> bool:
-    """Whether a plain dictionary is written out here."""
+    """Whether an expression is a dictionary display."""
     return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
 
 
@@ -365,7 +365,7 @@ def _receiver(func: Expression) -> Expression | None:
 
 
 def _parameter(function: Function, call: Call, node: Expression) -> str | None:
-    """The parameter for which a call passes an expression; with its stars where that is one of many."""
+    """The parameter that an argument is bound to, with its stars if it is a ``*`` or ``**`` parameter."""
     shift = int(takes_receiver(function))
     plain = [param.name for param in function.params if param.kind in ("", "/")]
     more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}

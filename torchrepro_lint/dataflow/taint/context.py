@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class TaintedValue(NamedTuple):
-    """A value of a shape at an expression; ``words`` are attributes of it that the expression reads.
+    """A tainted value at an expression; ``attributes`` are those that the expression reads of it.
 
-    ``came`` are the calls by which it came into functions, outermost first: function, calling file, call. What such a
-    function returns goes back to that call. None stands for those of the step before. ``of`` is the class of the object by
-    whose methods it came: its own and its bases' go on with it, those of another heir do not.
+    ``call_path`` has the calls through which it entered functions, outermost first: function, calling file, call. A
+    function returns to the last of them. None stands for the path of the previous step. ``receiver_class`` is the class
+    of the object whose methods it went through: methods of that class and its bases apply, those of siblings do not.
     """
 
     path: str
@@ -38,7 +38,7 @@ class TaintedValue(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """An order that decides something: how, at which expression, of what."""
+    """A sink: an expression whose result depends on the order, and in which way."""
 
     path: str
     node: Expression
@@ -46,7 +46,7 @@ class Sink(NamedTuple):
 
 
 class OrderObservation(NamedTuple):
-    """``taker`` goes along ``node``, whose order is arbitrary, and this becomes of it."""
+    """``observer`` iterates ``node``, whose order is arbitrary; the continuations are tainted by it."""
 
     path: str
     observer: Expression
@@ -61,52 +61,52 @@ class MethodTransfer(Protocol):
     """The transfer functions of methods, attributes and elements of a value."""
 
     def steps(self, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """What becomes of a value by the method or the attribute of it that is read."""
+        """The steps of a value whose method or attribute is read."""
         ...
 
     def picked(self, tainted: TaintedValue, subscript: Subscript) -> Iterator[TaintStep]:
-        """What becomes of an element of a value."""
+        """The steps of a value that is subscripted."""
         ...
 
     def is_single(self, tainted: TaintedValue) -> bool:
-        """Whether a value holds one element."""
+        """Whether the program ensures that a value holds one element."""
         ...
 
 
 class ArgumentTransfer(Protocol):
-    """The transfer functions of calls that a value is passed to."""
+    """The transfer functions of call arguments."""
 
     def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """What a call does with an argument."""
+        """The steps of a value that is an argument of a call."""
         ...
 
 
 class LoopTransfer(Protocol):
-    """The transfer functions of loops over a value."""
+    """The transfer functions of iteration."""
 
     def steps(self, tainted: TaintedValue, loop: Statement, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """What becomes of a value that a statement goes over."""
+        """The steps of a value that a loop iterates."""
         ...
 
     def comprehended(self, tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
-        """What becomes of a value that a comprehension goes over."""
+        """The steps of a value in a comprehension."""
         ...
 
 
 class ReturnTransfer(Protocol):
-    """The transfer functions of a return to the callers."""
+    """The transfer functions of returns."""
 
     def steps(self, tainted: TaintedValue, function: str) -> Iterator[TaintStep]:
-        """What becomes of a value that a function returns."""
+        """The steps of a value that a function returns."""
         ...
 
     def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """The calls that give what a function returns."""
+        """The calls whose result is what a function returns."""
         ...
 
 
 class TaintContext(Protocol):
-    """What ``order.context`` answers to the modules that it is made of."""
+    """The protocol of taint analysis, for the modules that implement it."""
 
     project: ValueFlow
     names: Names
@@ -120,12 +120,12 @@ class TaintContext(Protocol):
 
     @property
     def arguments(self) -> ArgumentTransfer:
-        """Calls that a value is passed to."""
+        """Call arguments."""
         ...
 
     @property
     def loops(self) -> LoopTransfer:
-        """Loops over a value."""
+        """Loops and comprehensions."""
         ...
 
     @property
@@ -136,11 +136,11 @@ class TaintContext(Protocol):
     def leading_reads(
         self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
     ) -> Iterator[TaintedValue]:
-        """Those of ``reads`` from which a value may lead on."""
+        """The ``reads`` that may propagate the taint."""
         ...
 
     def reads(
         self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int, but: frozenset[str] = ...
     ) -> Iterator[TaintedValue]:
-        """The reads of what is assigned to a variable, or to an attribute of an object, before ``after``."""
+        """The reads that a definition of a variable or attribute before ``after`` reaches."""
         ...

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-# A reference by what it says: its roots and its path.
+# A reference compared by value: its roots and its path.
 _RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -50,7 +50,7 @@ def callee_effects(
     spot: ExpressionPosition,
     is_outside: Callable[[Ref], bool],
 ) -> Iterator[TaintStep]:
-    """The reads of what a call adds, in the order of the calls, to its object, its arguments or the module's variables."""
+    """The side effects of a callee: reads of what it appends to its receiver, its arguments or module variables."""
     for name in names:
         file = path_of(name)
         for function in analysis.names.functions(name) if ":" in name else ():
@@ -89,7 +89,7 @@ def _read(
 
 
 def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
-    """The references whose object a function makes longer, or numbers something in."""
+    """The containers that a function appends to, or in which it numbers something, each with its taint."""
     filled = {_ref_key(whole) for _, whole, _ in _element_assignments(function)}
     numbers = set(_counters(function, filled))
     for statement, whole, keys in _element_assignments(function):
@@ -114,7 +114,7 @@ def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tupl
 
 
 def _counters(function: Function, filled: Container[_RefKey | None]) -> Iterator[_RefKey]:
-    """What a function counts by: ``number = len(self.ids)``, ``self.size += 1``."""
+    """The counters of a function: ``number = len(self.ids)``, ``self.size += 1``."""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.value is not None:
             counts = statement.op == "+=" and isinstance(statement.value, Constant) and statement.value.value == 1
@@ -127,7 +127,7 @@ def _ref_key(expression: Expression) -> _RefKey | None:
 
 
 def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> bool:
-    """``len(self.ids)`` of what the function fills, which is longer the next time."""
+    """Whether an expression is ``len(self.ids)`` of a container that the function fills."""
     if not isinstance(expression, Call) or last_identifier(expression.func) != "len":
         return False
     return any(_ref_key(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
@@ -143,12 +143,12 @@ _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 def loop_effects(
     analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition
 ) -> Iterator[TaintStep]:
-    """The reads of what the loop leaves in its order, and what it decides by it at once."""
+    """The side effects of a loop's body: reads of what it leaves in the order of its rounds, and sinks inside it."""
     yield from _LoopBody(analysis, tainted, loop, inside).effects()
 
 
 class _LoopBody:
-    """One loop; ``fresh`` are the variables that each round starts anew, ``varying`` all that differ between rounds."""
+    """The body of one loop; ``fresh`` are the variables rebound in each round, ``varying`` all that differ between rounds."""
 
     def __init__(self, analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition) -> None:
         self.analysis, self.tainted, self.loop, self.inside = analysis, tainted, loop, inside
@@ -181,7 +181,7 @@ class _LoopBody:
                         yield from self._given(LISTING)
 
     def _repeats(self, statement: Assign, ref: Ref) -> bool:
-        """Whether an assignment builds on what the variable held: ``x = x + y``, ``x += y``."""
+        """Whether an assignment reads the variable's previous value: ``x = x + y``, ``x += y``."""
         if statement.op not in ("=", ":"):
             return True
         return statement.value is not None and not _roots_in(statement.value).isdisjoint(ref.roots)
@@ -197,7 +197,7 @@ class _LoopBody:
         yield from self.analysis.returns.results(self.path, self.inside.function, taint, self.tainted)
 
     def _spot(self, statement: Statement) -> ExpressionPosition:
-        """The spot of a statement of the body."""
+        """The position of a statement of the body."""
         for expression in expressions(statement):
             if (spot := self.spots.of(expression)) is not None:
                 return spot
@@ -220,7 +220,7 @@ class _LoopBody:
                         )
 
     def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
-        """What is built up over the rounds is a list in their order; else the last round decides."""
+        """An accumulated value is a list in the order of the rounds; of another the last round decides."""
         assert statement.value is not None
         if not self._varies(statement.value):
             return
@@ -242,7 +242,7 @@ class _LoopBody:
                     yield read._replace(taint=SCALAR)
 
     def _is_bound_again(self, read: TaintedValue) -> bool:
-        """Whether a read behind the loop stands in a comprehension or function that has a word of that name itself."""
+        """Whether a read after the loop is in a comprehension or function with a variable of the same name."""
         spot = self.spots.of(read.node)
         return spot is None or spot.function != self.inside.function
 
@@ -260,7 +260,7 @@ class _LoopBody:
             yield from (read._replace(taint=SCALAR) for read in reads)
 
     def _turns(self, value: Expression, target: Ref, tests: tuple[Expression, ...]) -> bool:
-        """Whether rounds do the same to a variable, ``sign = -sign``, and the elements alone say which: how many do decides."""
+        """Whether each round applies the same update, ``sign = -sign``: then the number of rounds decides, not their order."""
         others = self.varying.difference(target.roots)
         kept = self.varying - self.fresh
         leaves = any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements(self.loop.body))
@@ -275,7 +275,7 @@ class _LoopBody:
         )
 
     def _counter(self, reads: list[TaintedValue], statement: Assign) -> Iterator[TaintStep]:
-        """A running number: what it is inside the loop depends on the order, what it is in the end does not."""
+        """A counter depends on the order inside the loop, but not after it."""
         for read in reads:
             inside = read.path == self.path and self.loop.start <= read.node.start < self.loop.end
             own = statement.start <= read.node.start < statement.end
@@ -343,11 +343,11 @@ class _LoopBody:
                     yield from self.analysis.leading_reads(self.path, whole, container_of(LISTING), spot, call.end)
 
     def _is_own(self, key: Expression) -> bool:
-        """Whether a key is the loop's own variable, so that no two rounds share it."""
+        """Whether a key is the loop variable, so that no two rounds share it."""
         return isinstance(key, Ref) and not key.path and not self.own.isdisjoint(key.roots)
 
     def _returned(self, statement: SimpleStatement, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
-        """The first that fits is returned; where it has to equal something there is but one."""
+        """A search returns the first match; with an equality test there is only one."""
         if any(self._varies(value) for value in statement.values) and "==" not in _operators(tests):
             yield from self._given(SCALAR)
 
@@ -375,7 +375,7 @@ def _is_count(value: Expression) -> bool:
 
 
 def _is_extreme(value: Expression, target: Ref) -> bool:
-    """``last = max(last, step)``: what is left in the end is the largest, in whatever order they came."""
+    """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
     match value:
         case Call(func=Ref(roots=("builtins.max" | "builtins.min",), path=()), args=args) if len(args) > 1:
             given = [arg.value for arg in args if arg.keyword is None and not arg.star]
@@ -389,7 +389,7 @@ def _is_extreme(value: Expression, target: Ref) -> bool:
 
 
 def _counts(value: Expression, whole: Ref) -> bool:
-    """``len(index)`` in what is stored into ``index``."""
+    """Whether the value stored into ``index`` contains ``len(index)``."""
     for each in subexpressions(value):
         match each:
             case Call(func=Ref(roots=("builtins.len",)), args=(arg,)):

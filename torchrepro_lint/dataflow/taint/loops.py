@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class LoopTaint:
-    """Steps into loops."""
+    """Taint transfer of loops and comprehensions."""
 
     def __init__(self, analysis: TaintContext) -> None:
         self._analysis = analysis
 
     def steps(self, tainted: TaintedValue, loop: Statement, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """The loop's variables, and what its body does in the order in which it runs."""
+        """The reads of the loop's variables, and the side effects of its body."""
         assert isinstance(loop, Loop)
         assert loop.target is not None
         inside = spot._replace(blocks=(*spot.blocks, Block(loop, 0, loop.end, "")))
@@ -42,7 +42,7 @@ class LoopTaint:
         yield from observe_order(tainted, tainted.node, then)
 
     def _sorts_folders(self, path: str, loop: Loop) -> bool:
-        """``dirs.sort()`` or ``dirs[:] = sorted(dirs)`` in the body: then the walk itself is in order."""
+        """Whether the body sorts the folders of ``os.walk``, ``dirs.sort()``: then the walk is in order."""
         parts = [each for each in getattr(loop.target, "items", ()) if isinstance(each, Ref)]
         if len(parts) < 3:
             return not any(self._analysis.uses.spots(path).uses(root) for ref in parts[1:2] for root in ref.roots)
@@ -54,7 +54,7 @@ class LoopTaint:
         )
 
     def comprehended(self, tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
-        """A comprehension along a value, or one whose elements hold it."""
+        """The steps of a value that a comprehension iterates, or that its elements contain."""
         clause = next((each for each in parent.clauses if each.source is tainted.node), None)
         if clause is None:
             yield from _contained(tainted, parent)
@@ -82,7 +82,7 @@ def _result_of_comprehension(tainted: TaintedValue, parent: Comprehension) -> It
 def _contained(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
     places = [index for index, element in enumerate(parent.elements) if element is tainted.node]
     if not places or parent.kind == "set":
-        return  # in a test, or its order is lost
+        return  # it is in a test, or the result is a set
     if parent.kind == "dict" and places == [0] and tainted.taint.kind != "scalar":
         return
     yield TaintedValue(
@@ -97,7 +97,7 @@ def _element(taint: OrderTaint) -> OrderTaint | None:
 
 
 def _mentions(parent: Comprehension, names: set[str]) -> bool:
-    """Whether what is gathered has to do with the variable: ``[0 for _ in x]`` has not."""
+    """Whether the elements depend on the variable: those of ``[0 for _ in x]`` do not."""
     inner = [clause.source for clause in parent.clauses[1:]]
     return any(
         isinstance(each, Ref) and not names.isdisjoint(each.roots)
@@ -107,23 +107,23 @@ def _mentions(parent: Comprehension, names: set[str]) -> bool:
 
 
 def _words(statement: Statement) -> str:
-    """The words that a statement calls, for a look at whether one of them sorts."""
+    """The names that a statement calls, joined, to search for one that sorts."""
     calls = (each for one in expressions(statement) for each in subexpressions(one) if isinstance(each, Call))
     return " ".join(last_identifier(each.func) for each in calls)
 
 
 class ReturnTaint:
-    """Steps from a function to its callers."""
+    """Taint transfer from a function to its callers."""
 
     def __init__(self, analysis: TaintContext) -> None:
         self._analysis = analysis
 
     def steps(self, tainted: TaintedValue, function: str) -> Iterator[TaintStep]:
-        """What callers do with a value that is returned; where none is seen, anyone may go along it."""
+        """The calls that receive a returned value; if no caller is known, returning it is a sink."""
         yield from self.results(tainted.path, function, tainted.taint, tainted)
 
     def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """The calls of a function whose result has a shape, from now on."""
+        """The calls of a function, their results tainted."""
         if function == ":":
             return
         if "<lambda>" in function.rpartition(".")[2] or function.startswith(":<lambda>"):
@@ -157,18 +157,18 @@ class ReturnTaint:
             yield Sink(path, tainted.node, "returned")
 
     def _is_named(self, path: str, function: str) -> bool:
-        """Whether a function inside another is named there, or decorated: else nothing can call it."""
+        """Whether a nested function is named in the outer one, or decorated: otherwise nothing can call it."""
         definitions = self._analysis.names.functions(path + function)
         return bool(self._analysis.uses.spots(path).uses(function)) or any(each.decorators for each in definitions)
 
     def _class_of(self, method: str, known: str) -> str:
-        """The class of the object whose method returns, as far as it is known; empty for a function."""
+        """The class of the receiver whose method returns, if known; empty for a function."""
         names = self._analysis.names
         owner = names.owner(method)
         return known if owner and owner in names.ancestry(known) else owner
 
     def _is_of(self, of: str, path: str, call: Call) -> bool:
-        """Whether a method may be called of an object of that class."""
+        """Whether a call may have a receiver of that class."""
         names = self._analysis.names
         owners = [each.removesuffix("()") for each in names.receiver(path, call.func) if names.classes(each[:-2])]
         if not of or not owners:
@@ -176,8 +176,8 @@ class ReturnTaint:
         return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
 
     def _from_lambda(self, path: str, function: str, taint: OrderTaint) -> Iterator[TaintStep]:
-        """``map(lambda d: os.listdir(d), folders)`` holds what the lambda returns, and so do the calls of a variable that it is
-        assigned to; of others nothing is known.
+        """The results of a lambda: of ``map(lambda d: os.listdir(d), folders)``, and of calls of the variable it is assigned
+        to; others are unknown.
         """
         spots = self._analysis.uses.spots(path)
         expression = spots.lambdas.get(function)
@@ -192,7 +192,7 @@ class ReturnTaint:
                     yield from self._called(path, target, spot, taint)
 
     def _called(self, path: str, variable: Ref, spot: ExpressionPosition, taint: OrderTaint) -> Iterator[TaintStep]:
-        """The calls of what a variable is assigned."""
+        """The calls of a variable that holds a lambda."""
         for file, read, words in self._analysis.uses.of_variable(path, variable, spot, spot.statement.end):
             there = self._analysis.uses.spots(file).of(read)
             if not words and there is not None and isinstance(there.parent, Call) and there.parent.func is read:

@@ -14,11 +14,11 @@ from torchrepro_lint.syntax.visitor import last_identifier
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
 
-# What one reads of any element to learn what all of them are like.
+# Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
 )
-# What is called of a sequence and does nothing with its order.
+# Methods of a sequence whose result does not depend on its order.
 ORDER_FREE_METHODS = frozenset(
     {
         "sort",
@@ -40,7 +40,7 @@ ORDER_FREE_METHODS = frozenset(
     | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
 )
 
-# Methods and attributes of tensors and arrays that give all that is in them once more, in another form.
+# Methods and attributes of tensors and arrays that give the whole content in another form.
 _WHOLE_VALUE_METHODS = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
     | {"contiguous", "clone", "detach", "requires_grad_", "to", "cuda", "cpu", "numpy", "tolist", "type", "astype"}
@@ -49,13 +49,13 @@ _WHOLE_VALUE_METHODS = frozenset(
 
 
 class MethodTaint:
-    """Steps through attributes, methods and subscripts."""
+    """Taint transfer of attributes, methods and subscripts."""
 
     def __init__(self, analysis: TaintContext) -> None:
         self._analysis = analysis
 
     def steps(self, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """A value of which ``here.words`` are read, and perhaps called."""
+        """The steps of a value whose attributes are read, and perhaps called."""
         spot = self._analysis.uses.spots(tainted.path).of(tainted.node)
         word, rest = tainted.attributes[0], tainted.attributes[1:]
         if spot is None:
@@ -107,7 +107,7 @@ class MethodTaint:
             yield OrderObservation(tainted.path, call, tainted.node, (TaintedValue(tainted.path, call, SCALAR),))
 
     def picked(self, tainted: TaintedValue, subscript: Subscript) -> Iterator[TaintStep]:
-        """``value[index]``, read; what is written into it goes elsewhere."""
+        """The steps of ``value[index]`` where it is read."""
         outer = self._analysis.uses.spots(tainted.path).of(subscript)
         if outer is None or outer.written:
             return
@@ -132,7 +132,7 @@ class MethodTaint:
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
     def is_single(self, tainted: TaintedValue) -> bool:
-        """Whether the program makes sure that there is one element, or asks how many there are."""
+        """Whether the program ensures that there is one element."""
         node = tainted.node
         while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
             node = node.args[0].value
@@ -140,7 +140,7 @@ class MethodTaint:
 
 
 def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
-    """What a method of a container in order gives of what it holds."""
+    """The taint of what a method of an ordered container returns."""
     if word in ("values", "copy"):
         return OrderTaint("plain", taint.contents) if word == "values" else taint
     inner = taint.item(None)
@@ -150,7 +150,7 @@ def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
 
 
 def _is_whole(subscript: Subscript) -> bool:
-    """``x[:]`` and ``x[::-1]``: all elements."""
+    """Whether a subscript selects all elements: ``x[:]``, ``x[::-1]``."""
     match subscript.indices:
         case (Operation(op=":", operands=(low, high, _)),):
             return all(getattr(each, "value", ...) is None for each in (low, high))

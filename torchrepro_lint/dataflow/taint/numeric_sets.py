@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
-# Methods that only tensors have: what they are called on is one.
+# Methods that only tensors have.
 _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
 _ADDING = ("add", "append")
-# Methods of a set that give some of its elements.
+# Methods of a set that give a subset.
 _SELECTING = ("intersection", "difference", "copy")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 _MOST = 60
@@ -52,14 +52,14 @@ _ElementPath: TypeAlias = "tuple[int | None, ...]"
 
 
 def elements_are_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
-    """Whether all that a container may hold are numbers. That what ``tolist`` gave can be put into a set is taken for granted:
-    then it is a number, however many dimensions the tensor has.
+    """Whether all elements of a container are numbers. Elements of ``tolist`` are taken to be numbers, since nested lists
+    could not be elements of a set.
     """
     return _ElementSearch(project, path).at(expression, (None,))
 
 
 def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
-    """Whether a function is a method of a tensor (or of the array that one gave)."""
+    """Whether a function is a method of a tensor, or of an array made from one."""
     receiver: Expression | None = None
     match func:
         case Attribute(value=value):
@@ -74,7 +74,7 @@ def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
 
 
 class _ElementSearch:
-    """One look in a file; a variable that is worked out from itself is what the rest of it is."""
+    """A search in one file; a variable that depends on itself is decided by its other definitions."""
 
     def __init__(self, project: ValueFlow, path: str, hops: int = 0) -> None:
         self._project, self._path, self._hops = project, path, hops
@@ -98,12 +98,12 @@ class _ElementSearch:
         return type_inference(self._project).of(self._path, expression).kind in _NUMBER_TYPES
 
     def _may_be(self, operand: Expression) -> bool:
-        """What is added to a number is one, too, unless it is known to be something else (an array, a tensor)."""
+        """Whether an operand may be a number: unless it is known to be something else (an array, a tensor)."""
         made_up = isinstance(operand, Subscript) and _subscript_path(operand) is not None
         return made_up or type_inference(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
 
     def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
-        """Whether all that variables of a function are bound to, and that is put into them, has numbers there."""
+        """Whether all definitions of a function's variables, and all that is added to them, have numbers at ``places``."""
         if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
@@ -114,7 +114,7 @@ class _ElementSearch:
         return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
 
     def _put_into(self, root: str, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
-        """What methods and operators put into a container, with the places that are left in it."""
+        """What methods and operators add to a container, with the rest of the path."""
         if not places:
             return
         for how, value in self._project.resolver.assigned(self._path + root):
@@ -128,14 +128,14 @@ class _ElementSearch:
                 yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
 
     def at(self, whole: Expression, places: _ElementPath) -> bool:
-        """Whether there are numbers at the places of a value, one container after the other; None is any of its elements."""
+        """Whether there are numbers at a path into nested containers; None in the path stands for any element."""
         if not places:
             return self.number(whole)
         match whole:
             case Call(func=func) if last_identifier(func) == "tolist":
                 return is_tensor_method(self._project, self._path, func)
             case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
-                # An array that a tensor gives: what a set can hold of it are its numbers, as with ``tolist``.
+                # An array made from a tensor: a set can only hold its numbers, as with ``tolist``.
                 return not any(":" in name for name in self._project.names(self._path, func))
             case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
                 return self.at(value, places)
@@ -175,7 +175,7 @@ class _ElementSearch:
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
 
     def _returned(self, names: tuple[str, ...], places: _ElementPath) -> bool:
-        """Whether functions of the project return numbers there."""
+        """Whether functions of the project return numbers at that path."""
         resolver = self._project.resolver
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
         if not returned or self._hops > _MOST_CALLS:
@@ -185,7 +185,7 @@ class _ElementSearch:
 
 
 def _of_sets(call: Call) -> list[Expression] | None:
-    """The sets whose elements a method of a set gives; None for another call."""
+    """The sets whose elements a set method returns; None for another call."""
     match call.func:
         case Ref(path=(*words, "union" | "symmetric_difference")) as func:
             return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
@@ -204,8 +204,8 @@ def _is_empty(value: Expression) -> bool:
 
 
 def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | None:
-    """The value that a part is of, and the places down to the part; parts that no text spells are as ``assignments`` has
-    them.
+    """The innermost value of nested subscripts, and the path of indices; an empty subscript stands for any element, as in
+    the definitions of loop variables.
     """
     inner: Expression = expression
     places: list[int | None] = []
@@ -221,23 +221,23 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
     return inner, tuple(reversed(places))
 
 
-# Their hashes are the same in every run. None's is its address before Python 3.12, but a set has one None only.
+# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
 _STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
-# What makes a number of anything.
+# Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
-# Methods that give some of what a set holds.
+# Methods that give a subset.
 _SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
-# Calls whose result holds nothing but elements of their first argument.
+# Calls whose result has only elements of the first argument.
 _SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
 
 def has_stable_elements(project: ValueFlow, path: str, expression: Expression) -> bool:
-    """Whether all that a set or list holds are a tensor's numbers, whose hashes are the same in every run."""
+    """Whether all elements of a set or list are numbers, whose hashes are the same in every run."""
     return _has_stable_elements(project, path, expression, set())
 
 
 def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
-    """Whether torch makes a tensor of the list that an expression ends in: it takes numbers alone."""
+    """Whether the list made from an expression becomes a tensor: torch takes only numbers."""
     taken = spot.parent
     if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
         return False
@@ -269,7 +269,7 @@ _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 def _has_stable_elements(
     project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
 ) -> bool:
-    """What has been ``seen`` holds what the rest does."""
+    """``seen`` breaks cycles: a reference that was seen is decided by the rest."""
     key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
         return True
@@ -302,7 +302,7 @@ def _has_stable_elements(
 
 
 def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
-    """``map(int, words)``."""
+    """Whether a call maps to numbers: ``map(int, words)``."""
     if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
         return False
     made = project.names(path, call.args[0].value)
@@ -310,7 +310,7 @@ def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
 
 
 def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
-    """``indices: set[int]``, as a variable or as an attribute of an object of the project."""
+    """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
     resolver = project.resolver
     names: list[str] = []
     if not ref.path:
@@ -331,7 +331,7 @@ def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
 
 
 def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
-    """What ``self.indices: set[int] = set()`` declares in the methods of a class, or of one that it inherits from."""
+    """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
     owner, _, word = name.rpartition(".")
     resolver = project.resolver
     for each in resolver.ancestry(owner):
@@ -341,7 +341,7 @@ def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
 
 
 def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
-    """``def cycles(...) -> Set[Tuple[int, ...]]``, whatever its body says no more of."""
+    """Whether the return annotation says numbers: ``def cycles(...) -> Set[Tuple[int, ...]]``."""
     names = project.names(path, func)
     said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
     return bool(said) and all(
@@ -351,7 +351,7 @@ def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> 
 
 
 def has_stable_hash(element: AbstractValue) -> bool:
-    """Whether values hash the same in every run: numbers, and tuples of them."""
+    """Whether values have the same hash in every run: numbers, and tuples of them."""
     if element.kind == "tuple":
         parts = element.items or ((element.contents,) if element.contents else ())
         return bool(parts) and all(has_stable_hash(each) for each in parts)

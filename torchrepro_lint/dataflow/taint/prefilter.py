@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
-# Displays longer than this are tables of data: their first items tell.
+# Longer displays are tables of data; their first items are representative.
 MOST_ITEMS = 32
 _ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet"})
 
 
 def makes_set(value: Expression) -> bool:
-    """Whether an expression is a display or a comprehension of a set, or a call that makes one by its word; or a display or
-    comprehension of these.
+    """Whether an expression is written like a set: a display, a comprehension, a call named like a set method, or a
+    container of these.
     """
     match value:
         case Collection(kind="set") | Comprehension(kind="set"):
@@ -63,7 +63,7 @@ def makes_set(value: Expression) -> bool:
 
 
 def mentions_set_type(annotation: Expression | None) -> bool:
-    """Whether an annotation, or a factory, names a set anywhere."""
+    """Whether an annotation or factory mentions a set type."""
     if annotation is None:
         return False
     if type(annotation) is Ref:  # most are
@@ -72,18 +72,18 @@ def mentions_set_type(annotation: Expression | None) -> bool:
 
 
 def is_annotated_as_set(names: Names, variable: str) -> bool:
-    """Whether a variable or an attribute of a class of the project is annotated so."""
+    """Whether a variable or an attribute is annotated as a set."""
     return any(how == ":" and mentions_set_type(each) for how, each in names.assigned(variable))
 
 
 def is_set_parameter(names: Names, variable: str) -> bool:
-    """Whether a variable is a parameter that is annotated so."""
+    """Whether a variable is a parameter annotated as a set."""
     found = names.parameter(variable)
     return found is not None and mentions_set_type(found.param.annotation)
 
 
 def returns_set(names: Names, function: str) -> bool:
-    """Whether the result of a function of the project is annotated so."""
+    """Whether a function's result is annotated as a set."""
     return any(mentions_set_type(each.returns) for each in names.functions(function))
 
 
@@ -91,24 +91,24 @@ def _word(ref: Ref) -> str:
     return ref.path[-1] if ref.path else ref.roots[-1].rpartition(".")[2]
 
 
-# What gives one of its operands, or a set of several.
+# Operators that give one of their operands, or a set made of them.
 SET_OPERATORS = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
-# Methods that give their object, or what is in it; calls that give what they are handed.
+# Methods that return their receiver or an element of it; calls that return their argument.
 LOOKUP_METHODS = frozenset({"copy", "get", "pop", "setdefault"})
 IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
-# Likewise of what is in them: methods, and calls that go along what they are handed.
+# Methods that iterate their receiver, and calls that iterate their arguments.
 PART_METHODS = frozenset({"items", "values"})
 ITERATING_CALLS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
 _MOST_SEEN = 80
 
 
 def may_be_set(names: Names, path: str, expression: Expression) -> bool:
-    """Whether anything that an expression stands for is written like a set."""
+    """Whether an expression may be a set: a bounded search over what it stands for."""
     return _SetSearch(names).may_be(path, expression)
 
 
 class _SetSearch:
-    """One look; each value is looked at once."""
+    """One search; each value is visited once."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -133,7 +133,7 @@ class _SetSearch:
         return self._is_written_as_set(path, value)
 
     def _around(self, path: str, value: Expression) -> Iterator[Expression]:
-        """What a variable is an element of, once: what a loop or a comprehension goes along."""
+        """The iterables whose elements a variable takes, each once."""
         if isinstance(value, Ref) and not value.path:
             for root in value.roots:
                 if (path, root) not in self.iterated and len(self.iterated) < _MOST_SEEN:
@@ -163,7 +163,7 @@ class _SetSearch:
 
 
 def _is_annotated(names: Names, path: str, value: Expression) -> bool:
-    """Whether a variable, parameter or attribute is declared as a set, or goes along a display of sets."""
+    """Whether a variable, parameter or attribute is annotated as a set, or updated with ``|=``."""
     if not isinstance(value, Ref):
         return False
     for root in value.roots:
@@ -182,27 +182,27 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
 
 
 _Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
-# What has more values may be anything; so many are looked at for one question, and in vain for all.
+# Something with more values may be anything; and a budget of steps, for one question and for all that end in a set.
 _MOST_VALUES = 1000
 _MOST_STEPS = 100_000
-# Stands for what has no key.
+# Stands for a value without a key.
 _UNNAMED = -1
 # Stands for a set among values.
 _SET = Collection(0, 0, "set", ())
 
 
 class NonSets:
-    """Answers for the expressions of a project."""
+    """Expressions that are provably no sets, by exploring all that they may stand for."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._never_sets: set[_Key] = set()
         self._maybe_sets: set[_Key] = set()
-        # So many more values may be looked at in vain: what was found to be barren is remembered, what led to a set is not.
+        # The budget of steps that end in a set: only proofs are remembered step by step.
         self._steps_left = _MOST_STEPS
 
     def is_never_set(self, path: str, expression: Expression) -> bool:
-        """Whether nothing that an expression may stand for is written like a set; false where that takes too long to tell."""
+        """Whether nothing that an expression may stand for is written like a set; false if the budget is spent."""
         if (known := _key(path, expression)) in self._never_sets:
             return True
         if known in self._maybe_sets or self._steps_left <= 0 or makes_set(expression):
@@ -219,8 +219,8 @@ class NonSets:
     def _followed(
         self, path: str, expression: Expression, reached_from: dict[_Key, _Key | None]
     ) -> tuple[_Key | None, int]:
-        """What leads to a set, or to more than is followed, and how many values were looked at; ``came`` is for what they are
-        and what led to each.
+        """The key that leads to a set or exceeds a limit (None: a proof), and the number of steps; fills ``reached_from``, the
+        predecessor of each value.
         """
         left: list[tuple[str, Expression, _Key | None]] = [(path, expression, None)]
         steps = 0
@@ -234,7 +234,7 @@ class NonSets:
                     continue
                 reached_from[key] = to
                 to = key
-            found = list(self._behind(file, value))
+            found = list(self._sources_of(file, value))
             steps += len(found)
             if len(found) > _MOST_VALUES or steps > _MOST_STEPS or any(makes_set(each) for _, each in found):
                 return to or _UNNAMED, steps
@@ -242,13 +242,13 @@ class NonSets:
         return None, steps
 
     def _note(self, reached_from: dict[_Key, _Key | None], to: _Key | None) -> None:
-        """All that has led to a set does."""
+        """Mark all predecessors of a set."""
         while to is not None and to != _UNNAMED:
             self._maybe_sets.add(to)
             to = reached_from[to]
 
-    def _behind(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
-        """What a value may stand for, one step on."""
+    def _sources_of(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+        """What a value may stand for, one step back."""
         match value:
             case Ref(path=()):
                 for root in value.roots:
@@ -309,13 +309,13 @@ class NonSets:
 
 
 def _key(path: str, value: Expression) -> _Key | None:
-    """What tells a value apart that leads on to others; None for what leads to what is in it alone."""
+    """The key of a value with sources elsewhere; None for a value that only leads to its own parts."""
     if type(value) is Ref:
         return path, value.roots, value.path
     return id(value) if type(value) is Call else None
 
 
-# The words of calls that may take an order.
+# Names of calls that may iterate their arguments.
 _ITERATING_WORDS = frozenset(
     {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
@@ -327,35 +327,35 @@ _BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
 
 
 def iteration_sites(facts: SyntaxTree) -> list[Expression]:
-    """All expressions that stand where an order can be taken, and some that do not, in no order."""
+    """All expressions that may be iterated (a superset), in no order."""
     found: list[Expression] = []
     left: list[Any] = [statement for body in bodies(facts) for statement in body]
     take, look = left.pop, _CHILDREN.get
     while left:
         it = take()
         inside = look(type(it))
-        if inside is not None:  # mere names and constants have nothing inside
+        if inside is not None:  # names and constants have no children
             left += inside(it, found)
     return found
 
 
 def iterates_operand(operation: Operation) -> bool:
-    """Whether an operation goes along its operand: ``yield from`` and a star, which a product has not."""
+    """Whether an operation iterates its operand: ``yield from``, and a star (a product has two operands)."""
     return operation.op == "yield from" or (operation.op == "*" and len(operation.operands) == 1)
 
 
 def iterated_arguments(call: Call) -> list[Expression]:
-    """What a call may go along; what ``dict`` is given by keywords it keeps as it is."""
+    """The arguments that a call may iterate; keyword arguments of ``dict`` are stored as they are."""
     word = last_identifier(call.func)
     if word in _BY_KEYWORDS:
         return [arg.value for arg in call.args if arg.keyword is None]
     if word == "iter" and len(call.args) > 1:
-        return []  # it calls the one until that gives the other
+        return []  # it calls the first until it returns the second
     return [arg.value for arg in call.args if word in _ITERATING_WORDS or arg.star == "*"]
 
 
 def iterates_value(statement: Assign) -> bool:
-    """Whether an assignment may go along its value."""
+    """Whether an assignment may iterate its value."""
     return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
 
 
@@ -396,7 +396,7 @@ def _of_statement(it: Statement, _: list[Expression]) -> Sequence[Expression | S
     return [*expressions(it), *[each for block in blocks(it) for each in block]]
 
 
-# What is in each kind of record but names; what it may go along is added to what has been found.
+# The children of each kind of node; a handler adds the expressions that the node may iterate to the result.
 _CHILDREN: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
     Call: _of_call,
     Comprehension: _of_comprehension,

@@ -49,7 +49,7 @@ _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">="
 
 
 def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
-    """Whether an item is that of the element of a set, at whose place it stands."""
+    """Whether a list built along a set is read at the index of the set's element."""
     spots = project.uses.spots(path)
     spot = spots.of(subscript)
     match subscript:
@@ -65,7 +65,7 @@ def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> boo
 
 
 def _binds(spots: UseDefIndex, owner: object, root: str) -> bool:
-    """Whether a loop gives a variable its values, and nothing in its body does."""
+    """Whether a loop binds a variable, and its body does not rebind it."""
     if not isinstance(owner, Loop) or owner.target is None:
         return False
     written = [ref for ref in spots.uses(root) if owner.start <= ref.start < owner.end and _is_written(spots, ref)]
@@ -78,7 +78,7 @@ def _is_written(spots: UseDefIndex, ref: Ref) -> bool:
 
 
 def _enumerated_variable(loop: Loop) -> str:
-    """The variable that a loop goes along with the places of its elements."""
+    """The variable that a loop enumerates; empty if none."""
     match loop:
         case Loop(
             target=Collection(items=(Ref(path=()), _)),
@@ -93,7 +93,7 @@ def _variable(value: Expression) -> str:
 
 
 def _is_never_mutated(project: ValueFlow, path: str, spots: UseDefIndex, root: str) -> bool:
-    """Whether a local variable is bound once, and what it holds is only gone along or looked at."""
+    """Whether a local variable is bound once and its value never mutated, only iterated or tested."""
     given = project.value_sources.assignments(path).get(root, ())
     passed = project.resolver.parameter(path + root) is not None
     if "<locals>" not in root or len(given) + passed != 1:
@@ -115,12 +115,12 @@ def _is_never_mutated(project: ValueFlow, path: str, spots: UseDefIndex, root: s
 
 
 def _is_rebound(spot: ExpressionPosition) -> bool:
-    """Whether a target is given a value, and keeps nothing of the one before."""
+    """Whether a target is rebound by a plain assignment."""
     return spot.written and isinstance(spot.statement, Assign) and spot.statement.op in ("=", ":")
 
 
 def _is_made_along(project: ValueFlow, path: str, spots: UseDefIndex, root: str, along: str) -> bool:
-    """Whether a list gets one item for each element, and is only read by places then."""
+    """Whether a list gets one item for each element of a set, and is otherwise only read by index."""
     given = [each.value for each in project.value_sources.assignments(path).get(root, ())]
     match given:
         case [Comprehension(kind="list", clauses=(clause,))]:
@@ -132,8 +132,8 @@ def _is_made_along(project: ValueFlow, path: str, spots: UseDefIndex, root: str,
 
 
 def _other_uses(spots: UseDefIndex, root: str, along: str, made: ExpressionPosition | None) -> Iterator[bool]:
-    """For each use but reading at a place whether it appends one item in each round of a loop along a variable, beside where
-    the list was made.
+    """For each use that is no read by index: whether it appends one item in each round of a loop along the variable, in the
+    block where the list was made.
     """
     for ref in spots.uses(root):
         spot = spots.of(ref)
@@ -155,14 +155,14 @@ def _other_uses(spots: UseDefIndex, root: str, along: str, made: ExpressionPosit
 
 
 def _iterates_all_of(loop: Loop, along: str) -> bool:
-    """Whether a loop goes along all of a variable."""
+    """Whether a loop iterates a variable without leaving early."""
     if any(isinstance(each, SimpleStatement) for each in statements(loop.body)):
         return False
     return _variable(loop.source) == along or _enumerated_variable(loop) == along
 
 
 def transfer(analysis: TaintContext, tainted: TaintedValue) -> Iterator[TaintStep]:
-    """What becomes of a value."""
+    """Taint transfer: the steps of a value at an expression."""
     if tainted.attributes:
         yield from analysis.methods.steps(tainted)
         return
@@ -195,7 +195,7 @@ def _in_statement(analysis: TaintContext, tainted: TaintedValue, spot: Expressio
 def assign_target(
     analysis: TaintContext, tainted: TaintedValue, target: Expression, spot: ExpressionPosition, after: int
 ) -> Iterator[TaintStep]:
-    """Give a target a value: its parts where the target takes it apart."""
+    """The reads of an assignment target; a destructuring target gets the parts of the value."""
     match target:
         case Ref():
             yield from analysis.reads(tainted.path, target, tainted.taint, spot, after)
@@ -212,16 +212,16 @@ def assign_target(
 def _unpack(
     analysis: TaintContext, tainted: TaintedValue, items: list[Expression], spot: ExpressionPosition, after: int
 ) -> Iterator[TaintStep]:
-    """An arbitrary order that is taken apart decides who gets what, unless there is one to get."""
+    """Destructuring an arbitrary order decides which target gets which element, unless there is only one."""
     single = len(items) == 1 and not isinstance(items[0], Operation)
-    then: list[TaintStep] = []
+    continuations: list[TaintStep] = []
     for index, item in enumerate(items):
         inner: OrderTaint | None
         target: Expression = item
         if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
             target, inner = item.operands[0], tainted.taint.as_sequence()
         elif tainted.taint.kind == "table":
-            inner = None  # its keys
+            inner = None  # the keys
         elif tainted.taint.kind == "plain":
             inner = tainted.taint.item(index)
         elif tainted.taint.kind == "scalar":
@@ -229,21 +229,23 @@ def _unpack(
         else:
             inner = tainted.taint.item(None) or (None if single else SCALAR)
         if inner is not None:
-            then += assign_target(analysis, tainted._replace(taint=inner), target, spot, after)
-    yield from observe_order(tainted, tainted.node, then)
+            continuations += assign_target(analysis, tainted._replace(taint=inner), target, spot, after)
+    yield from observe_order(tainted, tainted.node, continuations)
 
 
-def observe_order(tainted: TaintedValue, taker: Expression, then: Iterable[TaintStep]) -> Iterator[TaintStep]:
-    """What becomes of an order that is taken."""
+def observe_order(
+    tainted: TaintedValue, observer: Expression, continuations: Iterable[TaintStep]
+) -> Iterator[TaintStep]:
+    """The steps after iterating a value: an observation if its order is arbitrary."""
     if tainted.taint.is_unordered:
-        yield OrderObservation(tainted.path, taker, tainted.node, tuple(consequences(then)))
+        yield OrderObservation(tainted.path, observer, tainted.node, tuple(consequences(continuations)))
     else:
-        yield from then
+        yield from continuations
 
 
-def consequences(steps_: Iterable[TaintStep]) -> Iterator[TaintedValue | Sink]:
-    """Steps behind one that has taken the order already."""
-    for step in steps_:
+def consequences(steps: Iterable[TaintStep]) -> Iterator[TaintedValue | Sink]:
+    """The steps behind observations, for an order that was observed before."""
+    for step in steps:
         if isinstance(step, OrderObservation):
             yield from step.continuations
         else:
@@ -253,17 +255,17 @@ def consequences(steps_: Iterable[TaintStep]) -> Iterator[TaintedValue | Sink]:
 def _augment(
     analysis: TaintContext, tainted: TaintedValue, target: Expression, op: str, spot: ExpressionPosition
 ) -> Iterator[TaintStep]:
-    """``x += listing`` makes x a listing; ``|=`` and the like are set algebra."""
+    """``x += listing`` makes x a listing; other augmented assignments are set operations."""
     if op != "+=" or not isinstance(target, Ref):
         return
-    then = analysis.reads(
+    continuations = analysis.reads(
         tainted.path,
         target,
         tainted.taint.as_sequence() if tainted.taint.kind != "scalar" else SCALAR,
         spot,
         spot.statement.end,
     )
-    yield from observe_order(tainted, tainted.node, then) if tainted.taint.kind != "scalar" else then
+    yield from observe_order(tainted, tainted.node, continuations) if tainted.taint.kind != "scalar" else continuations
 
 
 def _in_expression(
@@ -316,7 +318,7 @@ def _is_asked(key: Expression | None) -> bool:
     return isinstance(key, Constant) and isinstance(key.value, str) and is_membership_name(key.value)
 
 
-def _in_operation(  # noqa: C901  a line or two per kind
+def _in_operation(  # noqa: C901  a line or two per operator
     analysis: TaintContext, tainted: TaintedValue, parent: Operation, spot: ExpressionPosition
 ) -> Iterator[TaintStep]:
     path, taint = tainted.path, tainted.taint
@@ -335,8 +337,8 @@ def _in_operation(  # noqa: C901  a line or two per kind
         case "*" | "|" if taint.is_unordered or taint.kind in ("plain", "table"):
             yield TaintedValue(path, parent, taint)
         case "f" | "%":
-            then = [TaintedValue(path, parent, SCALAR)]
-            yield from observe_order(tainted, parent, then)
+            continuations = [TaintedValue(path, parent, SCALAR)]
+            yield from observe_order(tainted, parent, continuations)
         case "yield":
             yield from analysis.returns.steps(tainted._replace(taint=container_of(taint)), spot.function)
         case "yield from":

@@ -53,7 +53,7 @@ _LISTS = frozenset({"os.listdir", "glob.glob"})
 
 
 class Listing(NamedTuple):
-    """A listing: how people write it, what it holds, and whether it is a list (else an iterator)."""
+    """A call that lists a directory: its label for messages, its taint, and whether it is a list (else an iterator)."""
 
     site: CallSite
     label: str
@@ -62,7 +62,7 @@ class Listing(NamedTuple):
 
 
 def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
-    """The listings of a module."""
+    """The directory listings of a module."""
     for site in project.calls(path):
         label = _label(project, path, site)
         if label:
@@ -89,13 +89,13 @@ def _of_path(project: ValueFlow, path: str, site: CallSite) -> str:
 
 
 def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
-    """Whether inference knows a path, or where it knows nothing, whether something of the project passes one."""
-    kinds = type_inference(project)
-    known = kinds.of(path, receiver).kind
+    """Whether type inference finds a path; if it finds nothing, whether one of the value sources is a path."""
+    inference = type_inference(project)
+    known = inference.of(path, receiver).kind
     if known or not isinstance(receiver, Ref):
         return known == "path"
     found = project.resolver.values(path, receiver)
-    return any(kinds.of(file, value).kind == "path" for file, value in found if value != receiver)
+    return any(inference.of(file, value).kind == "path" for file, value in found if value != receiver)
 
 
 _COMPLETIONS = frozenset(
@@ -110,7 +110,7 @@ _COMPLETIONS = frozenset(
 
 
 def completions(project: ProgramIndex, path: str) -> Iterator[tuple[CallSite, str]]:
-    """The calls of a module, with the word that people write."""
+    """The calls of a module that give results in completion order, with the name that they are written as."""
     for site in project.calls(path):
         word = last_identifier(site.call.func)
         if not _COMPLETIONS.isdisjoint(site.names) or (
@@ -120,14 +120,14 @@ def completions(project: ProgramIndex, path: str) -> Iterator[tuple[CallSite, st
 
 
 _SETS = frozenset({"set", "frozenset"})
-# Calls that are not looked at for sets: they make none.
+# Calls that do not return sets.
 _ELSEWHERE = frozenset(
     {"range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "tqdm", "glob", "split", "listdir"}
 )
 
 
 class SetOrder(NamedTuple):
-    """An expression that takes the order of a set, the set, what its elements are, and what that order decides."""
+    """An observation of a set's order, the type of its elements, and the sink that it reaches."""
 
     order: OrderObservation
     elements: AbstractValue
@@ -135,14 +135,14 @@ class SetOrder(NamedTuple):
 
 
 def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
-    """The places of a module that take the order of a set whose elements' hashes differ between runs."""
-    kinds = type_inference(project)
+    """The iterations of sets whose elements hash differently in each run, if a sink depends on them."""
+    inference = type_inference(project)
     analysis = project.taint
     likely = _candidates(project, path)
     for node, spot in analysis.uses.spots(path).items() if likely else ():
         if id(node) not in likely or not may_iterate(node, spot):
             continue
-        what = kinds.of(path, node)
+        what = inference.of(path, node)
         if what.kind not in _SETS or has_stable_hash(what.element) or has_stable_elements(project, path, node):
             continue
         if isinstance(node, Ref) and _is_passed_lists(project, path, node):
@@ -155,17 +155,17 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
 
 
 def _candidates(project: TaintFlow, path: str) -> set[int]:
-    """The identities of what the file may go along and that may be a set: few files have any."""
-    barren = project.taint.non_sets
+    """The identities of iterated expressions that may be sets: few files have any."""
+    non_sets = project.taint.non_sets
     return {
         id(node)
         for node in iteration_sites(project.files[path])
-        if _may_give_set(node) and not barren.is_never_set(path, node) and may_be_set(project.resolver, path, node)
+        if _may_give_set(node) and not non_sets.is_never_set(path, node) and may_be_set(project.resolver, path, node)
     }
 
 
 def _may_give_set(node: Expression) -> bool:
-    """Whether an expression, by what it is, may give a set."""
+    """Whether an expression may be a set, by its syntax."""
     match node:
         case Constant() | Lambda():
             return False
@@ -177,7 +177,7 @@ def _may_give_set(node: Expression) -> bool:
 
 
 def _is_passed_lists(project: TaintFlow, path: str, ref: Ref) -> bool:
-    """Whether a parameter of a private function is given lists by all that call it, whatever its annotation says."""
+    """Whether all calls of a private function pass lists for the parameter, whatever its annotation says."""
     for root in ref.roots if not ref.path else ():
         found = project.resolver.parameter(path + root)
         if found is None or not found.function.name.rpartition(".")[2].rpartition(":")[2].startswith("_"):
@@ -189,7 +189,7 @@ def _is_passed_lists(project: TaintFlow, path: str, ref: Ref) -> bool:
 
 
 def may_iterate(node: Expression, spot: ExpressionPosition) -> bool:
-    """Whether an expression stands where an order can be taken."""
+    """Whether an expression stands where it may be iterated."""
     if spot.written:
         return False
     match spot.parent:

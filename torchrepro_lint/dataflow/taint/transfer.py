@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 
 
 class OrderTaint(NamedTuple):
-    """A value that holds an arbitrary order, or is decided by one.
+    """The kind of taint: a value that has an arbitrary order, or depends on one.
 
-    ``kind`` is ``set``, ``sequence`` (anything that is gone along: a list, an iterator), ``completion`` (the same, where
-    even a sum depends on the order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in such an order), ``scalar`` (a value that such an order has picked, or
-    a position in it), ``plain`` (a container that is in order itself), ``table`` (a dict that is, and whose values are known: who goes
-    along it gets its keys). ``inner`` are the shapes of what it holds, by
-    position, None for any.
+    ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
+    order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
+    value picked by the order, or an index in it), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
+    values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
 
     kind: str
@@ -44,29 +43,29 @@ class OrderTaint(NamedTuple):
 
     @property
     def is_unordered(self) -> bool:
-        """Whether going along it is in no certain order."""
+        """Whether its iteration order is arbitrary."""
         return self.kind in _UNORDERED
 
     @property
     def is_order_dependent(self) -> bool:
-        """Whether an order was taken for it, there or in what it holds; who gets a set may still sort it."""
+        """Whether the value, or one that it contains, depends on an observed order; a set may still be sorted."""
         return self.kind not in ("set", "plain", "table") or any(inner.is_order_dependent for _, inner in self.contents)
 
     def item(self, index: int | None) -> OrderTaint | None:
-        """The shape of the element at a position; None as the position means any element."""
+        """The taint of the element at a position; None as the position means any element."""
         found = [taint for at, taint in self.contents if at is None or index is None or at == index]
         return found[0] if found else None
 
     def element(self) -> OrderTaint | None:
-        """The shape of any element that it gives to who goes along it."""
+        """The taint of the elements that iteration gives."""
         return None if self.kind == "table" else self.item(None)
 
     def sorted_items(self) -> OrderTaint | None:
-        """The same in a certain order."""
+        """The container after sorting: only its elements stay tainted."""
         return OrderTaint("plain", self.contents) if self.contents and self.kind != "table" else None
 
     def as_sequence(self) -> OrderTaint:
-        """The list of its elements in the order in which it gives them."""
+        """The list of its elements in iteration order."""
         if self.kind == "table":
             return OrderTaint("plain")
         return self if self.kind in ("plain", "completion") else OrderTaint("sequence", self.contents)
@@ -83,28 +82,28 @@ WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING
 
 
 def container_of(taint: OrderTaint, at: int | None = None) -> OrderTaint:
-    """A container that holds a value of that shape, at a position or anywhere."""
+    """An ordered container with a tainted element, at a position or anywhere."""
     return OrderTaint("plain", ((at, taint),))
 
 
 def mapping_to(taint: OrderTaint) -> OrderTaint:
-    """A dict that holds a value of that shape under some key."""
+    """An ordered dict with a tainted value under some key."""
     return OrderTaint("table", ((None, taint),))
 
 
 def nesting_depth(taint: OrderTaint) -> int:
-    """How many containers are around the innermost shape."""
+    """How many containers are nested."""
     return 1 + max((nesting_depth(inner) for _, inner in taint.contents), default=0)
 
 
-# Calls whose result does not depend on the order of their argument, or that nobody reads as data.
+# Sanitisers: calls whose result does not depend on the order of their argument, or is not used as data.
 _SANITISERS = re.compile(
     r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
     r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
     r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"
-    r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # what builds a package is no run
+    r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # building a package is no training run
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
     r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
@@ -115,7 +114,7 @@ _SET_METHODS = frozenset(
     {"union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"}
     | {"intersection_update", "difference_update", "symmetric_difference_update"}
 )
-# Methods, of whatever object, that look something up, say something or take something away.
+# Methods of any object that look up, report or remove something.
 _SANITISING_METHODS = _SET_METHODS | frozenset(
     {"add", "discard", "remove", "get", "index", "count", "startswith", "endswith", "update", "pop", "setdefault"}
     | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "echo", "secho", "rule"}
@@ -133,19 +132,19 @@ _SANITISING_METHODS = _SET_METHODS | frozenset(
         "register_comm_hook",
     }
 )
-# Methods of pools, whatever their class: the results come in the order of what they go along.
+# Methods of pools: the results come in the order of the argument.
 _MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
 _REPORTING_WORDS = re.compile(
     r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
     r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
     r"\w*(Error|Exception|Warning)"
 )
-# What is given under such a name is only asked whether it holds something.
+# Arguments of such names are only used for membership tests.
 _MEMBERSHIP_NAMES = re.compile(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
-# Calls whose result goes along in the order of an argument.
+# Calls whose result is in the order of an argument.
 _ORDER_KEEPING = re.compile(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
@@ -157,9 +156,9 @@ _ORDER_KEEPING = re.compile(
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
     r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
-# A batch of samples: what each of them holds, from all.
+# Calls that collate samples into a batch.
 _COLLATING = re.compile(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
-# The same value again, a set a set.
+# Calls that return the same value; of a set, a set.
 _SAME = frozenset(
     {"copy.copy", "copy.deepcopy", "typing.cast", "typing_extensions.cast", "builtins.frozenset", "builtins.set"}
 )
@@ -174,16 +173,17 @@ _DRAWS = re.compile(
     r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.\w+"
 )
 
-# Databases, in which what is put goes under a key, and into no row.
+# Databases: ``put`` stores under a key and appends nothing.
 _DATABASES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
 
 
 def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
-    """What a call of these names does to an argument's order.
+    """What a call does to the order of an argument.
 
-    ``free`` (nothing depends on it), ``keep`` (the result is in that order), ``same``, ``enumerate``, ``zip``, ``next``,
-    ``mapping``, ``collate`` (a batch of what it holds), ``text`` (a value made of all of it), ``draw``,
-    ``extend`` and ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word of what is called; ``written`` says that the call has a receiver.
+    ``free`` (a sanitiser), ``keep`` (the result is in that order), ``same``, ``sorted``, ``enumerate``, ``zip``, ``next``,
+    ``mapping``, ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``extend`` and
+    ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word of the callee's name; ``written``
+    says that the call has a receiver.
     """
     for name in names:
         if name.startswith("builtins.") and name in _BUILTINS:
@@ -209,17 +209,17 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
 
 
 def is_regex(names: tuple[str, ...], position: int) -> bool:
-    """Whether an argument is a regular expression: a class of characters, or alternatives, in whatever order."""
+    """Whether an argument is a regular expression: alternatives may stand in any order."""
     return position == 0 and any(name.startswith("re.") and name != "re.escape" for name in names)
 
 
 def is_membership_name(name: str | None) -> bool:
-    """Whether a keyword, by its name, takes something that is only asked whether it holds a thing."""
+    """Whether an argument of this name is only used for membership tests."""
     return name is not None and _MEMBERSHIP_NAMES.fullmatch(name) is not None
 
 
 def returns_set(word: str) -> bool:
-    """Whether a method of a set gives another set."""
+    """Whether a method of a set returns a set."""
     return word in ("union", "intersection", "difference", "symmetric_difference", "copy")
 
 
@@ -250,25 +250,25 @@ _PATTERNS = (
 )
 
 
-# So many letters of a name must be given, or it might be any.
+# A pattern with fewer literal letters matches too many names.
 _LEAST_LETTERS = 4
 
 
 class DynamicCalls:
-    """Answers for all files that call what ``getattr`` gives."""
+    """Calls of methods by computed name, through ``getattr``."""
 
     def __init__(self, uses: DefUse, files: tuple[str, ...]) -> None:
         self._uses, self._files = uses, files
 
     def calls(self, word: str) -> list[tuple[str, Call]]:
-        """The calls of what ``getattr`` finds under a name that may be this one, each with its file."""
+        """The calls whose computed name may be this one, each with its file."""
         return [(path, call) for pattern, path, call in self._patterns if pattern.fullmatch(word)]
 
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
         found = []
         for path in self._files:
-            # What is called has no word of its own: it is the result of another call.
+            # A callee without a name (the empty word) is the result of another call.
             if {"getattr", ""} <= set(self._uses.summary(path).calls):
                 for call in _called_results(self._uses.facts(path)):
                     pattern = _pattern(call.func)
@@ -278,9 +278,9 @@ class DynamicCalls:
 
 
 def _called_results(facts: SyntaxTree) -> Iterator[Call]:
-    """The calls of what another call returns, in the bodies that may call what ``getattr`` does."""
-    results = set(facts.calling(""))
-    for number in facts.calling("getattr"):
+    """The calls of call results, in the bodies that call ``getattr``."""
+    results = set(facts.bodies_calling(""))
+    for number in facts.bodies_calling("getattr"):
         if number is None:
             bodies = (facts.body, *(each.body for each in facts.functions))
         elif number in results:
@@ -292,7 +292,7 @@ def _called_results(facts: SyntaxTree) -> Iterator[Call]:
 
 
 def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
-    """What the statements of a body evaluate, those of classes in it, too."""
+    """The expressions of a body, those of nested class bodies included."""
     for statement in statements(body):
         yield from expressions(statement)
         if isinstance(statement, DefinitionStatement):
@@ -321,7 +321,7 @@ def _pattern(call: Expression) -> re.Pattern[str] | None:
 
 
 def _texts(name: Expression) -> list[str]:
-    """The parts of a text, empty for what is not known; nothing where all of it is known, or none."""
+    """The literal parts of a computed string, empty for unknown ones; no parts if it is not computed."""
     if isinstance(name, Operation) and name.op in ("f", "+"):
         return [
             each.value if isinstance(each, Constant) and isinstance(each.value, str) else "" for each in name.operands

@@ -92,7 +92,7 @@ _CLASSES: dict[str, AbstractValue] = {
     "torch.Size": AbstractValue("tuple", contents=AbstractValue("int")),
 }  # fmt: skip
 _DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
-# What is found there is a description that many classes fit.
+# Modules whose classes are abstract: many types fit them.
 _ABSTRACT = (
     "typing",
     "typing_extensions",
@@ -106,7 +106,7 @@ _ABSTRACT = (
 
 
 def instance_of(name: str) -> AbstractValue:
-    """An instance of a class of another library, by its dotted name; unknown for what may be anything."""
+    """An instance of a library class, by dotted name; unknown if it may be anything."""
     if (known := _CLASSES.get(name)) is not None:
         return known
     module, _, word = name.rpartition(".")
@@ -122,7 +122,7 @@ def instance_of(name: str) -> AbstractValue:
 
 
 def library_value(name: str) -> AbstractValue:
-    """What a dotted name of another library stands for."""
+    """The value of a library's dotted name: a class, function, dtype or constant."""
     module, _, word = name.rpartition(".")
     if module in ("torch", "numpy", "np") and word in DTYPES:
         exact = (
@@ -150,7 +150,7 @@ def library_value(name: str) -> AbstractValue:
 
 
 def parse_quoted(facts: SyntaxTree, text: str) -> Expression | None:
-    """The expression that an annotation quotes, its words read at the top level of the file; None for what is no type."""
+    """The expression in a quoted annotation, its names resolved at module level; None if it is no type."""
     try:
         return _converted(facts, parse(text.strip(), "eval").body)
     except PARSER_ERRORS:
@@ -192,7 +192,7 @@ def _roots(facts: SyntaxTree, word: str) -> tuple[str, ...]:
     return found or ((f"builtins.{word}",) if hasattr(builtins, word) else (f"?{word}",))
 
 
-# What an object is by the outside classes that its own inherits from.
+# Kinds that a class inherits from a library base.
 _INHERITED_KINDS = (
     "tensor",
     "parameter",
@@ -211,7 +211,7 @@ _INHERITED_KINDS = (
 
 
 def instance_of_project(inference: TypeInference, owner: str) -> AbstractValue:
-    """An object of a class of the project: of the kind that its bases from outside give it."""
+    """An instance of a class of the project; its kind comes from its library bases."""
     for base in inference.project.resolver.ancestry(owner):
         if ":" in base:
             continue
@@ -227,8 +227,7 @@ def instance_of_project(inference: TypeInference, owner: str) -> AbstractValue:
 
 _UNIONS = frozenset({"typing.Optional", "typing.Union", "typing.Final", "typing.ClassVar", "typing_extensions.Final"})
 _FIRST = frozenset({"typing.Annotated", "typing_extensions.Annotated", "typing.Required", "typing.NotRequired"})
-_OF_KEYS = ("dict",)
-# Of these only the elements are known: a list, a tuple or a set may be passed.
+# Of these only the element type is known: the value may be a list, a tuple or a set.
 _ELEMENTS = frozenset(
     f"{module}.{word}"
     for module in ("typing", "collections.abc")
@@ -245,7 +244,7 @@ _FAMILIES = {
 
 
 def annotated(inference: TypeInference, path: str, annotation: Expression) -> AbstractValue:
-    """What a value so annotated is; a tuple of classes, as ``isinstance`` takes it, stands for any of them."""
+    """The type that an annotation gives; a tuple of classes, as in ``isinstance``, is a union."""
     match annotation:
         case Constant(value=None):
             return NONE
@@ -263,7 +262,7 @@ def annotated(inference: TypeInference, path: str, annotation: Expression) -> Ab
 
 
 def union_members(inference: TypeInference, path: str, annotation: Expression) -> Iterator[Expression]:
-    """The annotations that one stands for: each of a union's."""
+    """The members of a union annotation; the annotation itself if it is no union."""
     match annotation:
         case Constant(value=str(text)) if (quoted := parse_quoted(inference.project.files[path], text)) is not None:
             yield from union_members(inference, path, quoted)
@@ -278,19 +277,21 @@ def union_members(inference: TypeInference, path: str, annotation: Expression) -
 
 
 def _names(inference: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
-    """What a class is called; a quoted annotation is made up, and must not be remembered by its identity."""
+    """The names of a class; nodes of quoted annotations are temporary, so they must not be cached by identity."""
     resolver = inference.project.resolver
     return resolver.names_of(path, annotation) if isinstance(annotation, Ref) else resolver.names(path, annotation)
 
 
 def class_instance(inference: TypeInference, name: str) -> AbstractValue:
-    """An instance of a class of the project, or of one from outside."""
+    """An instance of a class of the project or of a library."""
     if name.endswith(("()", "[]")):
         return UNKNOWN
     if ":" in name:
         return instance_of_project(inference, name) if inference.project.resolver.classes(name) else UNKNOWN
     found = instance_of(name)
-    return found._replace(dtype="", device="") if found.is_tensor else found  # said of many that are of another size
+    return (
+        found._replace(dtype="", device="") if found.is_tensor else found
+    )  # often written for tensors of other dtypes
 
 
 def _subscripted(
@@ -323,7 +324,7 @@ def _tuple(inference: TypeInference, path: str, whole: AbstractValue, indices: t
 
 
 def _jaxtyping(inference: TypeInference, path: str, word: str, indices: tuple[Expression, ...]) -> AbstractValue:
-    """``Float[Tensor, "batch 3 h w"]``: a family and a shape; a part with a star may be any number of dimensions."""
+    """Jaxtyping's ``Float[Tensor, "batch 3 h w"]``: a dtype family and a shape; a starred part is any number of dimensions."""
     if len(indices) != 2:
         return UNKNOWN
     base, (shape,) = annotated(inference, path, indices[0]), indices[1:]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def of_unknown(what: AbstractValue, word: str) -> AbstractValue:
-    """An attribute of what may be a tensor, or an array: whichever it is, a shape is a shape."""
+    """An attribute of a value that may be a tensor or an array: what holds for both."""
     if word in ("data", "T", "mT"):
         return of_tensor(what, word)._replace(kind="")
     if word == "shape":
@@ -59,7 +59,7 @@ def of_tensor(what: AbstractValue, word: str) -> AbstractValue:
 
 
 def shape(what: AbstractValue) -> AbstractValue:
-    """The shape of a tensor, as a tuple of as many numbers as it has dimensions."""
+    """The shape of a tensor, as a tuple of integers."""
     if what.sizes is not None:
         return AbstractValue(
             "tuple", contents=AbstractValue("int"), items=tuple(AbstractValue("int", value=each) for each in what.sizes)
@@ -82,7 +82,7 @@ def of_array(what: AbstractValue, word: str) -> AbstractValue:
 
 
 def of_dataframe(what: AbstractValue, word: str) -> AbstractValue:
-    """An attribute of a frame or a series: a column too is one."""
+    """An attribute of a data frame or a series."""
     column = AbstractValue("series") if what.kind == "dataframe" and word in ("index", "columns") else UNKNOWN
     return _PANDAS.get(word, column)
 
@@ -114,7 +114,7 @@ _REGISTERING = frozenset({"register_buffer", "register_parameter", "add_module",
 
 
 def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str, Call]]:
-    """Each ``self.register_buffer(...)`` of a class: the file, the method's word, and the call."""
+    """Each ``self.register_buffer(...)`` or the like of a class: the file, the method's name, and the call."""
     path = path_of(owner)
     for definition in project.resolver.classes(owner):
         for _, method in definition.methods:
@@ -128,7 +128,7 @@ def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str,
 
 
 def return_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
-    """What a function of the project returns."""
+    """The type of a function's result: its annotation, and the join of its ``return`` values."""
     if not point.calls_left:
         return UNKNOWN
     return inference.solver.solve(("returns", name, point.calls_left), lambda: _return_value(inference, name, point))
@@ -144,7 +144,7 @@ def _return_value(inference: TypeInference, name: str, point: ProgramPoint) -> A
         declared = UNKNOWN if function.returns is None else annotated(inference, path, function.returns)
         leaves = [each for each in statements(function.body) if isinstance(each, SimpleStatement)]
         values = [value for each in leaves if each.kind == "return" for value in each.values]
-        # What only raises is written for others to override.
+        # A method that only raises is meant to be overridden.
         one = BOTTOM if values or not any(each.kind == "raise" for each in leaves) else UNKNOWN
         for value in values:
             one = join_all(
@@ -158,7 +158,7 @@ _OBJECTS = frozenset({"instance", "module", "dataset", "loader", "class"})
 
 
 def attribute_value(inference: TypeInference, what: AbstractValue, word: str, point: ProgramPoint) -> AbstractValue:
-    """What the attribute ``word`` of a value is."""
+    """The type of the attribute ``word`` of a value."""
     match what.kind:
         case "nothing":
             return what
@@ -183,12 +183,12 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
         case "tuple" if what.items and word in ("values", "indices") and what.name == "values":
             return what.items[word == "indices"]
         case "module" if word == "module":
-            return what  # of a wrapper, which stands for what it is given
+            return what  # a wrapper is represented by the module that it wraps
     return UNKNOWN
 
 
 def _of_object(inference: TypeInference, what: AbstractValue, word: str, point: ProgramPoint) -> AbstractValue:
-    """What is assigned to it in the methods of the class and its bases, or in its body; a method or a property."""
+    """The join of all assignments to a field in the class and its bases; else a property or a method."""
     resolver = inference.project.resolver
     found, declared = BOTTOM, UNKNOWN
     for owner in resolver.ancestry(what.name):
@@ -212,7 +212,7 @@ def _of_object(inference: TypeInference, what: AbstractValue, word: str, point: 
 def _of_class(
     inference: TypeInference, owner: str, word: str, point: ProgramPoint
 ) -> tuple[AbstractValue, AbstractValue]:
-    """What one class assigns to an attribute, and what it is annotated with there."""
+    """The join of what one class assigns to an attribute, and its annotation there."""
     path = path_of(owner)
     found, declared = BOTTOM, UNKNOWN
     wrapped = False
@@ -239,7 +239,7 @@ def _of_class(
 
 
 def _as_field(what: AbstractValue) -> AbstractValue:
-    """A container that an attribute keeps: whoever has the object may fill it."""
+    """A container in an attribute, its content unknown: whoever has the object may fill it."""
     if what.kind not in ("list", "dict", "set"):
         return what
     return what._replace(
@@ -248,7 +248,7 @@ def _as_field(what: AbstractValue) -> AbstractValue:
 
 
 def _wraps_itself(value: Expression, word: str) -> bool:
-    """``self.net = wrap(self.net)``: what a network is wrapped in runs it, whatever it is."""
+    """Whether an attribute is wrapped, ``self.net = wrap(self.net)``: the wrapper still runs the network."""
     match value:
         case Call(args=(Arg(value=Ref(path=(inner,))), *_)):
             return inner == word
@@ -260,7 +260,7 @@ def _is_enum(name: str) -> bool:
 
 
 def _registered(inference: TypeInference, owner: str, word: str, point: ProgramPoint) -> list[AbstractValue]:
-    """What ``register_buffer("word", value)`` and its like give the object."""
+    """The values registered under a name: ``register_buffer("word", value)`` and the like."""
     found = []
     for path, method, call in inference.registered(owner).get(word, ()):
         value = next((arg.value for arg in call.args[1:] if not arg.star), None)
@@ -268,5 +268,5 @@ def _registered(inference: TypeInference, owner: str, word: str, point: ProgramP
             continue
         one = inference.infer(value, inference.program_point(path, value.start, point.calls_left))
         buffer = method == "register_buffer" and one.is_tensor
-        found.append(one._replace(device="", grad=False) if buffer else one)  # it goes where its module goes
+        found.append(one._replace(device="", grad=False) if buffer else one)  # it moves with its module
     return found

@@ -33,14 +33,16 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint
 
 
-# What a function may have put something into.
+# Containers that the function may have filled.
 _DISPLAYS = ("list", "set", "dict")
 
 
 def refine_by_returned_parameters(
     inference: TypeInference, name: str, call: Call, point: ProgramPoint, found: AbstractValue
 ) -> AbstractValue:
-    """What a call of a function of the project gives, of which ``found`` is known from all calls."""
+    """The result of a function that returns its parameters, refined by the arguments of this call; ``found`` is known from
+    all calls.
+    """
     functions = inference.project.resolver.functions(name)
     if len(functions) != 1 or functions[0].decorators or functions[0].generator:
         return found
@@ -56,7 +58,7 @@ def _return_values(function: Function) -> list[Expression]:
 
 
 def _has_parameter(function: Function, value: Expression) -> bool:
-    """A cheap look for what may be a parameter, as it is or in a tuple."""
+    """Whether a value may be a parameter, by itself or in a tuple; a cheap test."""
     parts = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
     start = f"{function.name}.<locals>."
     names = {start + each.name for each in function.params if not each.kind.startswith("*")}
@@ -86,7 +88,7 @@ def _refined(
 def _argument_returned(
     inference: TypeInference, name: str, function: Function, call: Call, point: ProgramPoint, value: Expression
 ) -> AbstractValue:
-    """What a call passes for the parameter that a value is; unknown where it is none, or another by then."""
+    """The argument for the parameter that a value is; unknown if it is no parameter, or was rebound."""
     if not isinstance(value, Ref) or value.path or len(value.roots) != 1:
         return UNKNOWN
     path = path_of(name)
@@ -117,7 +119,7 @@ _SEQUENCES = ("list", "tuple", "iterator")
 def without_gradient(
     inference: TypeInference, name: str, call: Call, point: ProgramPoint, found: AbstractValue
 ) -> AbstractValue:
-    """What a function of the project gives, without a gradient where it is no method and none comes in."""
+    """The result of a function, without gradient if it is no method or closure and no argument needs one."""
     if found.grad is False or found.kind not in ("", "tensor", "tuple"):
         return found
     functions = inference.project.resolver.functions(name)
@@ -136,7 +138,7 @@ def without_gradient(
 def _arguments_without_gradient(
     inference: TypeInference, name: str, function: Function, call: Call, point: ProgramPoint
 ) -> Iterator[bool]:
-    """Of each argument whether no gradient can come in with it, as far as it, or its parameter's annotation, tells."""
+    """For each argument, whether it or the annotation of its parameter excludes a gradient."""
     path = path_of(name)
     for position, arg in enumerate(call.args):
         what = inference.infer(arg.value, point)
@@ -145,7 +147,7 @@ def _arguments_without_gradient(
 
 
 def _parameter(function: Function, position: int, keyword: str | None) -> Param | None:
-    """The parameter that an argument is for."""
+    """The parameter that an argument is bound to."""
     if keyword is not None:
         return next((each for each in function.params if each.name == keyword), None)
     at = function.params[position] if position < len(function.params) else None
@@ -153,7 +155,7 @@ def _parameter(function: Function, position: int, keyword: str | None) -> Param 
 
 
 def _takes_no_tensor(inference: TypeInference, path: str, param: Param) -> bool:
-    """Whether a parameter takes no tensor: by its annotation, or as it is called ``device`` or ``dtype``."""
+    """Whether a parameter takes no tensor: by its annotation, or by the names ``device`` and ``dtype``."""
     if param.annotation is None:
         return param.name in ("device", "dtype")
     return all(
@@ -163,7 +165,7 @@ def _takes_no_tensor(inference: TypeInference, path: str, param: Param) -> bool:
 
 
 def _has_no_gradient(what: AbstractValue) -> bool:
-    """Whether no gradient can come in with an argument."""
+    """Whether an argument needs no gradient."""
     if what.kind in _SEQUENCES:
         return all(map(_has_no_gradient, what.items)) if what.items is not None else _has_no_gradient(what.element)
     return what.kind in _WITHOUT_GRADIENT or what.kind == "nothing" or what.grad is False
@@ -173,7 +175,7 @@ _CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path")
 
 
 def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> AbstractValue:
-    """What a call gives."""
+    """The type of a call's result."""
     receiver, word = _receiver(inference, call.func, point)
     if receiver is not None and receiver.kind not in ("", "function", "class"):
         found = _of_method(inference, receiver, word, call, point)
@@ -207,7 +209,7 @@ def _receiver(inference: TypeInference, func: Expression, point: ProgramPoint) -
 def _of_method(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
 ) -> AbstractValue | None:
-    """What a method of a value gives; None where it is looked up in the project's classes."""
+    """The result of a method of a library type; None if it must be looked up in the project's classes."""
     if receiver.kind == "nothing":
         return receiver
     if receiver.is_tensor:
@@ -262,7 +264,7 @@ def _of_function(inference: TypeInference, name: str, call: Call, point: Program
 
 
 def _constructed(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
-    """An object, with the call that made it."""
+    """A new object, with the call that constructs it."""
     if ":" in name:
         found = instance_of_project(inference, name)
         return found._replace(constructor_call=(point.path, call))
@@ -280,7 +282,7 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 
 
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """What calling an object gives: its ``__call__`` or ``forward``, or a layer of torch's."""
+    """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
     if ":" in called.name:
         methods = inference.project.resolver.call_methods(f"{called.name}()")
         return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
@@ -288,7 +290,7 @@ def _of_object(inference: TypeInference, called: AbstractValue, call: Call, poin
 
 
 def argument_expression(call: Call, position: int, keyword: str) -> Expression | None:
-    """The expression that is given for a parameter by position or keyword; stars before it hide it."""
+    """The argument for a parameter by position or keyword; None behind a star."""
     plain: list[Arg] = []
     for arg in call.args:
         if arg.keyword == keyword:

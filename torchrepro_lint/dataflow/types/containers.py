@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SETS = ("set", "frozenset")
 _TEXT = AbstractValue("str", contents=AbstractValue("str"))
 _INT = AbstractValue("int")
-# Displays longer than this are tables of data: their first items tell.
+# Longer displays are tables of data; their first items are representative.
 _MOST_ITEMS = 32
 
 
@@ -45,11 +45,11 @@ def _is_starred(item: Expression | None) -> bool:
 
 
 def element(what: AbstractValue) -> AbstractValue:
-    """What iterating a value gives."""
+    """The type of the elements that iteration gives."""
     if what.kind in ("nothing", "loaded"):
         return what
     if what.kind == "dict":
-        return UNKNOWN  # the keys
+        return UNKNOWN  # the keys are not tracked
     if what.is_tensor:
         return row(what)
     if what.kind == "ndarray":
@@ -57,17 +57,17 @@ def element(what: AbstractValue) -> AbstractValue:
     if what.kind == "dataset":
         return UNKNOWN
     if what.kind == "loader" and what.name.startswith("torch."):
-        return AbstractValue(grad=False)  # a batch, in whatever it is collected
+        return AbstractValue(grad=False)  # a batch, in any container
     return what.element
 
 
 def entered(what: AbstractValue) -> AbstractValue:
-    """What ``with value as`` gives: most objects give themselves, files and the like are not known."""
+    """The value of ``with value as name``: modules, tensors and paths give themselves, others are unknown."""
     return what if what.kind in ("module", "tensor", "parameter", "nothing", "path") else UNKNOWN
 
 
 def method_value(what: AbstractValue, word: str, args: list[AbstractValue]) -> AbstractValue:
-    """What a method of a container, text or path gives."""
+    """The result of a method of a container, string or path."""
     if what.kind in _SETS:
         return _of_set(what, word, args)
     if what.kind == "dict":
@@ -161,7 +161,7 @@ _SEQUENCES = ("list", "tuple", "iterator")
 def subscript_value(
     inference: TypeInference, what: AbstractValue, indices: tuple[Expression, ...], point: ProgramPoint
 ) -> AbstractValue:
-    """What ``value[indices]`` is."""
+    """The type of ``value[indices]``."""
     if what.kind in ("nothing", "loaded"):
         return what
     if not what.kind:
@@ -182,7 +182,7 @@ def subscript_value(
 
 
 def item(what: AbstractValue, place: int) -> AbstractValue:
-    """An element by its number, as unpacking takes it."""
+    """The element at an index, as in unpacking."""
     if what.kind in ("nothing", "loaded"):
         return what
     if what.items is not None:
@@ -195,7 +195,7 @@ def item(what: AbstractValue, place: int) -> AbstractValue:
 
 
 def row(what: AbstractValue) -> AbstractValue:
-    """What one index takes out of a tensor."""
+    """A tensor after one integer index."""
     if what.kind == "ndarray":
         return UNKNOWN
     low = max(what.min_ndim - 1, 0)
@@ -219,7 +219,7 @@ def _sliced(what: AbstractValue, index: Operation) -> AbstractValue:
 def _of_tensor(
     inference: TypeInference, what: AbstractValue, indices: tuple[Expression, ...], point: ProgramPoint
 ) -> AbstractValue:
-    """Numbers drop a dimension, slices keep it, ``None`` adds one; an index that is not known leaves the number open."""
+    """Tensor indexing: integers drop a dimension, slices keep it, ``None`` adds one; an unknown index leaves the rank open."""
     if what.kind == "ndarray":
         return (
             AbstractValue("ndarray", dtype=what.dtype, family=what.family)
@@ -244,7 +244,7 @@ def _of_tensor(
 
 
 def _by_tensors(what: AbstractValue, indices: list[AbstractValue]) -> AbstractValue:
-    """Masks and tensors of indices: what they have of dimensions goes, what they have together comes."""
+    """Advanced indexing: masks and index tensors replace their dimensions by the broadcast ones."""
     gone, come, masks = 0, 0, False
     for index in indices:
         count = 1 if index.kind == "list" else index.ndim

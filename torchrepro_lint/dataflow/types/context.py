@@ -22,47 +22,47 @@ if TYPE_CHECKING:
 
 
 class TypeInference(Protocol):
-    """What ``infer.kinds`` answers to the modules that it is made of."""
+    """The protocol of type inference, for the modules that implement it."""
 
     project: ValueFlow
     solver: FixpointSolver[AbstractValue]
 
     @property
     def default_device(self) -> str:
-        """Where tensors are made that name no device."""
+        """The device of tensors that name none."""
         ...
 
     def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
-        """What an expression is at a spot."""
+        """The abstract value of an expression at a program point."""
         ...
 
     def program_point(self, path: str, offset: int, calls_left: int = ...) -> ProgramPoint:
-        """A place of a file, from which values are followed through so many calls."""
+        """The program point at an offset, from which so many calls are followed."""
         ...
 
     def flows(self, path: str) -> FileFlows:
-        """The flows of a file."""
+        """The type environments of a file."""
         ...
 
     def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function whose uses show that they are of tensors."""
+        """The bindings of a function whose uses imply a tensor."""
         ...
 
     def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function whose uses show that they are of sparse tensors."""
+        """The bindings of a function whose uses imply a sparse tensor."""
         ...
 
     def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function that are given to torch as indices."""
+        """The bindings of a function that torch takes as indices."""
         ...
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
-        """What methods of a class register under a literal name."""
+        """The buffers, parameters and modules that a class registers under a literal name."""
         ...
 
 
 def gradients_off(inference: TypeInference, point: ProgramPoint) -> bool:
-    """Whether what is computed at a spot is out of every graph."""
+    """Whether gradients are off at a program point."""
     binding = point.env.get(MODES)
     while binding is not None:
         if binding.value is not None and (mode := gradient_mode(inference.project, point.path, binding.value)):
@@ -72,7 +72,7 @@ def gradients_off(inference: TypeInference, point: ProgramPoint) -> bool:
 
 
 def device_at(inference: TypeInference, point: ProgramPoint) -> str:
-    """The device of tensors that name none at a spot: by the innermost ``with torch.device(...)``, else the default."""
+    """The device of tensors that name none: of the innermost ``with torch.device(...)``, else the default."""
     binding = point.env.get(MODES)
     while binding is not None:
         if binding.value is not None and is_device(inference.project, point.path, binding.value):

@@ -35,7 +35,7 @@ _OPERANDS = ("tensor", "parameter", "ndarray", *_NUMBERS)
 
 
 def arithmetic(op: str, left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """A binary operator with a tensor on one side."""
+    """The result of a binary operator with a tensor on one side."""
     one, other = (left, right) if left.is_tensor else (right, left)
     if op in ("in", "not in", "is", "is not"):
         return AbstractValue("bool")
@@ -53,7 +53,7 @@ def arithmetic(op: str, left: AbstractValue, right: AbstractValue) -> AbstractVa
 
 
 def pointwise(operands: list[AbstractValue]) -> AbstractValue:
-    """What an operation gives that goes over its operands element by element."""
+    """The result of an elementwise operation: broadcast shape, promoted dtype."""
     dtype, kind = promoted_dtype(operands)
     shape = AbstractValue("tensor", max_ndim=0, sizes=())
     for each in operands:
@@ -76,14 +76,14 @@ def _new_tensor(shape: AbstractValue, operands: list[AbstractValue]) -> Abstract
 
 
 def true_division(what: AbstractValue) -> AbstractValue:
-    """True division makes floating-point numbers of integers."""
+    """The result of true division: integers become floating-point."""
     if not what.integral:
         return what
     return what._replace(dtype="", family="floating", grad=None if what.grad is None else False)
 
 
 def matmul(left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """A product of matrices: of two vectors a number, with a vector a dimension less."""
+    """A matrix product: of two vectors a number, with one vector a dimension less."""
     found = pointwise([left, right])._replace(layout="")
     a, b = left.ndim, right.ndim
     if a is None or b is None or not (left.is_tensor and right.is_tensor):
@@ -103,24 +103,24 @@ def _product_sizes(left: AbstractValue, right: AbstractValue, count: int) -> tup
 
 
 def keep(arguments: TorchArguments) -> AbstractValue:
-    """Everything stays."""
+    """The tensor unchanged."""
     return arguments.tensor._replace(kind="tensor")
 
 
 def keep_shape(arguments: TorchArguments) -> AbstractValue:
-    """The same, laid out in a way that is not known."""
+    """The tensor with unknown strides."""
     found = keep(arguments)
     return found._replace(layout="" if found.layout == "contiguous" else found.layout)
 
 
 def to_floating(arguments: TorchArguments) -> AbstractValue:
-    """The same shape, integers become floating-point numbers: ``exp``."""
+    """The same shape, integers become floating-point: ``exp``."""
     found = keep(arguments)
     return found._replace(dtype="", family="floating", grad=False) if found.integral else found
 
 
 def to_boolean(arguments: TorchArguments) -> AbstractValue:
-    """The same shape, of booleans: ``isnan``."""
+    """The same shape, boolean: ``isnan``."""
     return keep(arguments)._replace(dtype="bool", family="bool", grad=False)
 
 
@@ -130,7 +130,7 @@ def comparison(arguments: TorchArguments) -> AbstractValue:
 
 
 def arithmetic_call(arguments: TorchArguments) -> AbstractValue:
-    """``x.add(y)``, ``torch.maximum(x, y)``: all tensors of the call, element by element."""
+    """``x.add(y)``, ``torch.maximum(x, y)``: elementwise over the arguments."""
     operands = arguments.operands()
     return pointwise(operands[:2] if len(operands) > 1 else operands)
 
@@ -142,7 +142,7 @@ def quotient(arguments: TorchArguments) -> AbstractValue:
 
 
 def where(arguments: TorchArguments) -> AbstractValue:
-    """``torch.where(condition, x, y)``; with the condition alone a tuple of indices."""
+    """``torch.where(condition, x, y)``; with only the condition, a tuple of indices."""
     operands = arguments.operands()
     if len(operands) == 1:
         return AbstractValue("tuple", contents=tensor("integer", dtype="int64", sizes=(None,)))
@@ -155,7 +155,7 @@ def where(arguments: TorchArguments) -> AbstractValue:
 
 
 def cast(dtype: str) -> TransferFunction:
-    """``x.long()``: the rule for one dtype."""
+    """The transfer function of a cast to one dtype: ``x.long()``."""
     exact, kind = DTYPES[dtype]
 
     def rule(arguments: TorchArguments) -> AbstractValue:
@@ -165,14 +165,14 @@ def cast(dtype: str) -> TransferFunction:
 
 
 def with_dtype(what: AbstractValue, dtype: str, kind: str) -> AbstractValue:
-    """The tensor in another dtype; a gradient flows through floating-point numbers only."""
+    """The tensor in another dtype; gradients flow only through floating-point numbers."""
     if kind in ("integer", "bool"):
         return what._replace(dtype=dtype, family=kind, grad=False)
     return what._replace(dtype=dtype, family=kind, grad=False if what.integral else what.grad)
 
 
 def to(arguments: TorchArguments) -> AbstractValue:
-    """``x.to(...)``: to a dtype, a device, or both of another tensor."""
+    """``x.to(...)``: to a dtype, a device, or the dtype and device of another tensor."""
     found = keep(arguments)
     operands = [arguments.value_of(at) for at in (1, 2)] + [
         arguments.value_of(-1, word) for word in ("dtype", "device", "other")
@@ -196,9 +196,7 @@ _DEVICES = ("device", "dev", "rank", "local_rank", "gpu", "cuda", "cpu")
 
 
 def _last_word(arguments: TorchArguments, at: int) -> str:
-    """The last word of a positional argument's name: what is called ``device`` is one."""
-    from torchrepro_lint.syntax.nodes import Ref
-
+    """The last word of a positional argument's name: an argument named ``device`` is taken for a device."""
     args = [arg.value for arg in arguments.call.args if arg.keyword is None and not arg.star]
     if at < len(args) and isinstance(args[at], Ref):
         ref = args[at]
@@ -208,7 +206,7 @@ def _last_word(arguments: TorchArguments, at: int) -> str:
 
 
 def to_device(device: str) -> TransferFunction:
-    """``x.cpu()``: the rule for one device."""
+    """The transfer function of a move to one device: ``x.cpu()``."""
     return lambda arguments: keep(arguments)._replace(device=device)
 
 
@@ -219,7 +217,7 @@ def like(arguments: TorchArguments) -> AbstractValue:
 
 
 def type_(arguments: TorchArguments) -> AbstractValue:
-    """``x.type(torch.long)``; without an argument the name of the type."""
+    """``x.type(torch.long)``; without argument, the name of the type."""
     dtype = arguments.value_of(1, "dtype")
     if dtype is None:
         return AbstractValue("str")
@@ -246,7 +244,7 @@ _SETS = ("set", "frozenset")
 
 
 def operation_value(inference: TypeInference, operation: Operation, point: ProgramPoint) -> AbstractValue:
-    """What an operation gives."""
+    """The type of an operation's result."""
     match operation.op, operation.operands:
         case "if", (_, one, other):
             return join_all(inference.infer(one, point), inference.infer(other, point))
@@ -269,7 +267,7 @@ def operation_value(inference: TypeInference, operation: Operation, point: Progr
 
 
 def augmented_value(op: str, before: AbstractValue, value: AbstractValue) -> AbstractValue:
-    """What ``before op= value`` leaves."""
+    """The type of a variable after ``before op= value``."""
     if before.kind == "list" and op in ("+", "*"):
         return AbstractValue(
             "list",
@@ -279,7 +277,7 @@ def augmented_value(op: str, before: AbstractValue, value: AbstractValue) -> Abs
 
 
 def binary_value(op: str, left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """What a binary operation or comparison gives."""
+    """The type of a binary operation or comparison."""
     if "nothing" in (left.kind, right.kind):
         return left if left.kind == "nothing" else right
     if left.is_tensor or right.is_tensor:
@@ -360,7 +358,7 @@ def _repeated(left: AbstractValue, right: AbstractValue) -> AbstractValue:
 
 
 def references(expression: Expression) -> Iterator[Ref]:
-    """The names in an expression, those of calls' functions included."""
+    """The references in an expression, callees included."""
     if isinstance(expression, Ref):
         yield expression
         return

@@ -11,7 +11,7 @@ from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments
 def _new_tensor(
     arguments: TorchArguments, kind: str, dtype: str = "", sizes: tuple[int | None, ...] | None = None
 ) -> AbstractValue:
-    """A new tensor, with the dtype, device and gradient that keywords ask for."""
+    """A new tensor, with the dtype, device and gradient that the keywords request."""
     asked = arguments.value_of(-1, "dtype")
     if asked is not None and asked.kind != "none":
         dtype, kind = asked.dtype, asked.family
@@ -54,7 +54,7 @@ def permutation(arguments: TorchArguments) -> AbstractValue:
 
 
 def arange(arguments: TorchArguments) -> AbstractValue:
-    """``torch.arange(...)``: of integers where all its bounds are."""
+    """``torch.arange(...)``: integral if all bounds are."""
     operands = [dtype_family(each) for each in arguments.operands()]
     kind = "floating" if "floating" in operands else "integer" if operands and set(operands) == {"integer"} else ""
     size = arguments.integer(0, "end") if len(operands) == 1 else None
@@ -74,7 +74,7 @@ def eye(arguments: TorchArguments) -> AbstractValue:
 
 
 def tensor_of_data(arguments: TorchArguments) -> AbstractValue:
-    """``torch.tensor(data)``: the numbers in it tell the dtype, its nesting the dimensions."""
+    """``torch.tensor(data)``: the numbers decide the dtype, the nesting the rank."""
     data = arguments.value_of(0, "data") or UNKNOWN
     if data.is_tensor or data.kind == "ndarray":
         dtype = arguments.value_of(1, "dtype")
@@ -119,19 +119,19 @@ def _nested(what: AbstractValue) -> tuple[str, tuple[int | None, ...] | None]:
 
 
 def from_array(arguments: TorchArguments) -> AbstractValue:
-    """``torch.from_numpy(array)``: on the CPU, outside of any graph."""
+    """``torch.from_numpy(array)``: on the CPU, without gradient."""
     array = arguments.value_of(0, "ndarray") or UNKNOWN
     return tensor(array.family, dtype=array.dtype, device="cpu", grad=False)
 
 
 def zeros_like(arguments: TorchArguments) -> AbstractValue:
-    """``torch.zeros_like(x)``: with the shape of another, and its dtype and device unless asked for others."""
+    """``torch.zeros_like(x)``: the shape of another tensor, and its dtype and device unless others are requested."""
     other = arguments.tensor
     return _like(arguments, other)._replace(min_ndim=other.min_ndim, max_ndim=other.max_ndim, sizes=other.sizes)
 
 
 def new_zeros(arguments: TorchArguments) -> AbstractValue:
-    """``x.new_zeros(3, 4)``: with the dtype and device of another."""
+    """``x.new_zeros(3, 4)``: the dtype and device of another tensor."""
     sizes = arguments.integers(1, "size")
     found = _like(arguments, open_shape(arguments.tensor))
     return found if sizes is None else found._replace(min_ndim=len(sizes), max_ndim=len(sizes), sizes=sizes)
@@ -161,7 +161,7 @@ def indices(arguments: TorchArguments) -> AbstractValue:
 
 
 def parameter(arguments: TorchArguments) -> AbstractValue:
-    """``nn.Parameter(data)``; its module takes it to another device."""
+    """``nn.Parameter(data)``; its device is unknown, since it moves with its module."""
     data = arguments.value_of(0, "data") or UNKNOWN
     needs = arguments.constant(1, "requires_grad", default=True)
     found = data if data.is_tensor else AbstractValue("tensor")
@@ -169,7 +169,7 @@ def parameter(arguments: TorchArguments) -> AbstractValue:
 
 
 def loaded(arguments: TorchArguments) -> AbstractValue:
-    """``torch.load(file)``: whatever it is, no tensor in it needs a gradient."""
+    """``torch.load(file)``: no tensor in the result needs a gradient."""
     where = arguments.value_of(1, "map_location")
     device = device_type(where) if where is not None else ""
     return LOADED._replace(device=device)

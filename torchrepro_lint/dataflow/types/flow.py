@@ -50,7 +50,7 @@ from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
 
 
 def narrow(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnvironment:
-    """The bindings where a test holds, or fails."""
+    """The type environment where a test holds, or fails."""
     match test:
         case Operation(op="not", operands=(inner,)):
             return narrow(inner, env, truth=not truth)
@@ -72,7 +72,7 @@ def narrow(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnviro
 
 
 def rank_by_unpacking(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
-    """``b, c, h, w = x.shape`` shows that ``x`` has four dimensions."""
+    """``b, c, h, w = x.shape`` implies that ``x`` has four dimensions."""
     match statement:
         case Assign(targets=(Collection(items=items),), value=value, op="="):
             plain = not any(isinstance(each, Operation) for each in items)
@@ -83,7 +83,7 @@ def rank_by_unpacking(statement: Assign, env: TypeEnvironment) -> dict[str, Bind
 
 
 def rank_by_sizes(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
-    """``h, w = x.size(2), x.size(3)`` shows that ``x`` has four dimensions or more."""
+    """``h, w = x.size(2), x.size(3)`` implies that ``x`` has at least four dimensions."""
     value = statement.value
     asked = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
     counts: dict[str, Binding] = {}
@@ -96,7 +96,7 @@ def rank_by_sizes(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]
 
 
 def _size_read(expression: Expression | None) -> tuple[Expression | None, int]:
-    """The tensor of which one dimension is read, and how many it has at least."""
+    """The tensor whose size in one dimension is read, and its minimal rank."""
     match expression:
         case Call(
             func=Ref(start=start, roots=roots, path=(*before, "size"), base_end=end),
@@ -109,7 +109,7 @@ def _size_read(expression: Expression | None) -> tuple[Expression | None, int]:
 
 
 def _rank_read(expression: Expression) -> Expression | None:
-    """The tensor whose dimensions an expression counts."""
+    """The tensor whose rank an expression reads."""
     match expression:
         case Ref(start=start, roots=roots, path=(*before, "ndim"), base_end=end):
             return Ref(start, end, roots, tuple(before), end)
@@ -121,7 +121,7 @@ def _rank_read(expression: Expression) -> Expression | None:
 
 
 def _shape_read(expression: Expression) -> Expression | None:
-    """The tensor whose shape an expression is."""
+    """The tensor whose shape an expression reads."""
     match expression:
         case Ref(start=start, roots=roots, path=(*before, "shape"), base_end=end):
             return Ref(start, end, roots, tuple(before), end)
@@ -142,21 +142,21 @@ def _narrow_variable(
 def _narrowed_bindings(
     of: Expression | None, env: TypeEnvironment, how: str, value: Expression | None, at: tuple[int, int]
 ) -> dict[str, Binding]:
-    """The variable, seen through what is known of it; of a name with several meanings nothing is said."""
+    """A narrowed binding of the variable; none for a name with several roots."""
     if not isinstance(of, Ref) or of.path or len(of.roots) != 1 or of.roots[0] not in env:
         return {}
     return {of.roots[0]: Binding(how, value, env, (env[of.roots[0]],), at)}
 
 
 class StatementPoint(NamedTuple):
-    """A statement, and the bindings where it begins."""
+    """A statement and the type environment before it."""
 
     statement: Statement
     env: TypeEnvironment
 
 
 class BodyFlow:
-    """The bindings of one body. ``places`` stand in the order of the text, outer statements before inner ones."""
+    """The flow-sensitive bindings of one body. ``points`` are in text order, outer statements before inner ones."""
 
     def __init__(self, body: tuple[Statement, ...], function: Function | None) -> None:
         self.points: list[StatementPoint] = []
@@ -171,7 +171,7 @@ class BodyFlow:
         self._body(body, env)
 
     def point_at(self, offset: int) -> StatementPoint | None:
-        """The innermost statement around an offset; None where none is."""
+        """The innermost statement around an offset, if any."""
         found = None
         for place in self.points:
             if place.statement.start > offset:
@@ -226,7 +226,7 @@ class BodyFlow:
         return env if statement.kind in ("assert", "del") else None
 
     def _loop(self, loop: Loop, env: TypeEnvironment) -> TypeEnvironment | None:
-        """What the body rebinds is, at its beginning, what it was before or what a round has left."""
+        """A loop: at the start of its body, a rebound variable has its previous binding or that of an earlier round."""
         names = dict.fromkeys([*variables_of_loop(loop), *_containers_escaping(loop, env)])
         rebound = {name: Binding("loop", predecessors=(env[name],) if name in env else ()) for name in names}
         begin: TypeEnvironment = {**env, **rebound}
@@ -244,7 +244,7 @@ class BodyFlow:
     def _with(
         self, items: tuple[tuple[Expression, Expression | None], ...], body: tuple[Statement, ...], env: TypeEnvironment
     ) -> TypeEnvironment | None:
-        """Inside, what is entered is among the modes; after it, the modes are those from before."""
+        """A ``with``: its context managers are among the modes inside, and not after it."""
         around = env.get(MODES)
         inside: dict[str, Binding] = dict(env)
         for value, target in items:
@@ -258,7 +258,7 @@ class BodyFlow:
     def _try(self, statement: Try, env: TypeEnvironment) -> TypeEnvironment | None:
         body = self._body(statement.body, env)
         broken = join_environments(env, body)
-        # In the order of the text, in which places are looked up.
+        # In text order, since points are searched in it.
         handled = [self._body(handler, broken) for _, handler in statement.handlers]
         ways = self._body(statement.orelse, body)
         for way in handled:
@@ -267,7 +267,7 @@ class BodyFlow:
 
 
 def _containers_escaping(loop: Loop, env: TypeEnvironment) -> list[str]:
-    """The containers from before a loop that its body gives to calls."""
+    """The containers from before a loop that its body passes to calls."""
     inside = (each for statement in statements(loop.body) for each in expressions(statement))
     return [name for each in inside for name in escaping_containers(each, env)]
 
@@ -304,7 +304,7 @@ def _declared(target: Expression, statement: Assign, env: TypeEnvironment) -> di
 
 
 class FileFlows:
-    """The flows of the functions of one file, each made when something in it is first asked for."""
+    """The flows of the functions of one file, each built on demand."""
 
     def __init__(self, facts: SyntaxTree) -> None:
         self._facts = facts
@@ -314,15 +314,15 @@ class FileFlows:
         self._bodies = sorted((_body_start(each), each.end, number) for number, each in enumerate(facts.functions))
 
     def environment_at(self, offset: int) -> TypeEnvironment:
-        """The bindings at an offset, those of comprehensions around it included."""
+        """The type environment at an offset, with the bindings of comprehensions around it."""
         flow = self.flow(self.function(offset))
         place = flow.point_at(offset)
         return flow.start if place is None else self._around(place.statement, offset, place.env)
 
     def inside(self, comprehension: Comprehension, env: TypeEnvironment, clauses: int | None = None) -> TypeEnvironment:
-        """The bindings where the elements of a comprehension are evaluated, or behind so many of its clauses.
+        """The type environment of a comprehension's elements, or after so many of its clauses.
 
-        They are made once: what is known of a binding is remembered by its identity.
+        It is built once, since answers are cached by the identity of bindings.
         """
         key = (id(comprehension), id(env), clauses)
         if key not in self._inside:
@@ -333,7 +333,7 @@ class FileFlows:
         return self._inside[key][1]
 
     def _around(self, statement: Statement, offset: int, env: TypeEnvironment) -> TypeEnvironment:
-        """The bindings inside the comprehensions of a statement that stand around an offset."""
+        """The type environment inside the comprehensions around an offset."""
         around = [each for each in expressions(statement) if each.start <= offset < each.end]
         while around:
             expression = around[0]
@@ -363,10 +363,10 @@ class FileFlows:
         return self._flows[key]
 
     def flow_of(self, env: TypeEnvironment) -> BodyFlow | None:
-        """The flow that bindings are of."""
+        """The flow that a type environment belongs to."""
         return self._owners.get(env[FLOW]) if FLOW in env else None
 
 
 def _body_start(function: Function) -> int:
-    """Where the body begins: decorators, defaults and annotations belong to what stands around."""
+    """The start of the body: decorators, defaults and annotations belong to the enclosing scope."""
     return function.body[0].start if function.body else function.end

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, calls, containers, elementwise, transfer_functions, variables
-from torchrepro_lint.dataflow.types import containers as indexing
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, widen
@@ -33,24 +32,24 @@ from torchrepro_lint.syntax.nodes import (
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_flow import ValueFlow
 
-# Through so many calls of the project a value is followed, outwards and inwards.
+# A value is followed through so many calls, to callers and callees.
 _MOST_CALLS = 3
-# So many files are known at once: the flows of a thousand, and what was found there, take an eighth of the memory of their facts.
+# The flows and answers of so many files are kept: those of a thousand take an eighth of the memory of the syntax trees.
 _MOST_FILES = 100
-# Expressions are taken apart to this depth; what is deeper stays unknown.
+# Expressions nested deeper stay unknown.
 _DEEPEST = 60
 
 
 class TypeInferenceEngine:
-    """Answers for all modules of a project, worked out when first asked for; use ``kinds_of``."""
+    """Type inference of a project, on demand; get it by ``type_inference``."""
 
     def __init__(self, project: ValueFlow) -> None:
         self.project = project
         self._forget()
 
     def rest(self) -> None:
-        """To be told between two files: once much is remembered it is forgotten. All at once, since answers are remembered
-        by the identity of others.
+        """Drop the caches if they are large; to be called between two files. All are dropped together, since answers are
+        cached by the identity of others.
         """
         if len(self._flows) > _MOST_FILES:
             self._forget()
@@ -59,7 +58,7 @@ class TypeInferenceEngine:
         self.solver = FixpointSolver(BOTTOM, join, widen)
         self._flows: dict[str, FileFlows] = {}
         self._depth = 0
-        # What answers are remembered by, so that no other takes its identity.
+        # The environments in cache keys, kept alive so that their identities stay unique.
         self._environments: dict[int, TypeEnvironment] = {}
         self._tensors_by_use: dict[BodyFlow, frozenset[Binding]] = {}
         self._sparse_by_use: dict[BodyFlow, frozenset[Binding]] = {}
@@ -67,7 +66,7 @@ class TypeInferenceEngine:
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:
-        """What an expression of a file is where it stands, or where it would stand at the offset ``at``."""
+        """The abstract value of an expression of a file, at its position or at the offset ``at``."""
         try:
             found = self.infer(expression, self.program_point(path, expression.start if at is None else at))
         except RecursionError:
@@ -77,21 +76,21 @@ class TypeInferenceEngine:
         return UNKNOWN if found.kind == "nothing" else found
 
     def unpacked(self, path: str, offset: int, variable: str, place: int) -> list[Expression | None]:
-        """What a variable is unpacked from at an offset, where it is element ``place`` of it on every way; else nothing."""
-        ways = self._ways(path, offset, variable)
-        plain = all(each.kind == "[i]" and each.at[0] == place for each in ways)
-        return [each.predecessors[0].value for each in ways] if plain else []
+        """The values that a variable is unpacked from at an offset, if it is element ``place`` on every path; else none."""
+        bindings = self._reaching_bindings(path, offset, variable)
+        plain = all(each.kind == "[i]" and each.at[0] == place for each in bindings)
+        return [each.predecessors[0].value for each in bindings] if plain else []
 
     def assigned(self, path: str, offset: int, variable: str) -> list[Expression]:
-        """What a variable of the function is assigned at an offset, on each way that leads there; nothing where it got its
-        value otherwise on one of them.
+        """The values assigned to a local variable at an offset, on every path; none if a path binds it otherwise than by an
+        assignment.
         """
-        ways = self._ways(path, offset, variable)
-        found = [each.value for each in ways if each.value is not None]
-        return found if all(each.kind == "=" for each in ways) else []
+        bindings = self._reaching_bindings(path, offset, variable)
+        found = [each.value for each in bindings if each.value is not None]
+        return found if all(each.kind == "=" for each in bindings) else []
 
-    def _ways(self, path: str, offset: int, variable: str) -> list[Binding]:
-        """The bindings that a variable may have at an offset."""
+    def _reaching_bindings(self, path: str, offset: int, variable: str) -> list[Binding]:
+        """The bindings of a variable that reach an offset."""
         binding = self.flows(path).environment_at(offset).get(variable)
         found, waiting = [], [] if binding is None else [binding]
         while waiting:
@@ -103,17 +102,17 @@ class TypeInferenceEngine:
         return found
 
     def program_point(self, path: str, offset: int, calls_left: int = _MOST_CALLS) -> ProgramPoint:
-        """A place of a file, from which values are followed through so many calls."""
+        """The program point at an offset, from which so many calls are followed."""
         return ProgramPoint(path, self.flows(path).environment_at(offset), calls_left)
 
     def flows(self, path: str) -> FileFlows:
-        """The flows of a file."""
+        """The type environments of a file."""
         if path not in self._flows:
             self._flows[path] = FileFlows(self.project.files[path])
         return self._flows[path]
 
     def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function whose uses show that they are of tensors."""
+        """The bindings of a function whose uses imply a tensor."""
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
@@ -122,7 +121,7 @@ class TypeInferenceEngine:
         return self._tensors_by_use[flow]
 
     def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function whose uses show that they are of sparse tensors."""
+        """The bindings of a function whose uses imply a sparse tensor."""
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
@@ -131,7 +130,7 @@ class TypeInferenceEngine:
         return self._sparse_by_use[flow]
 
     def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
-        """The bindings of a function that are given to torch as indices."""
+        """The bindings of a function that torch takes as indices."""
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
@@ -140,7 +139,7 @@ class TypeInferenceEngine:
         return self._indices_by_use[flow]
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
-        """What methods of a class register under a literal name: word → (file, ``register_buffer`` or the like, call)."""
+        """What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call)."""
         if owner not in self._registered:
             found: dict[str, list[tuple[str, str, Call]]] = {}
             self._registered[owner] = found
@@ -152,12 +151,12 @@ class TypeInferenceEngine:
 
     @cached_property
     def default_device(self) -> str:
-        """Where tensors are made that name no device: on the CPU, unless the project says otherwise somewhere."""
+        """The device of tensors that name none: the CPU, unless the project changes the default somewhere."""
         changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
         return "" if changed or self.project.has_device_context else "cpu"
 
     def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
-        """What an expression is at a spot; for the other modules of the inference."""
+        """The abstract value of an expression at a program point; for the modules of type inference."""
         if self._depth > _DEEPEST:
             return UNKNOWN
         self._depth += 1
@@ -173,14 +172,14 @@ class TypeInferenceEngine:
             case Ref():
                 return self._reference(expression, point)
             case Call():
-                # Asked for as a receiver, as what is called, as an argument: once is enough.
+                # Cached: the same call is evaluated as a receiver, a callee and an argument.
                 self._environments[id(point.env)] = point.env
                 key = (id(expression), id(point.env), point.calls_left)
                 return self.solver.solve(key, lambda: calls.call_value(self, expression, point))
             case Attribute(value=value, name=word):
                 return attributes.attribute_value(self, self.infer(value, point), word, point)
             case Subscript(value=value, indices=indices):
-                return indexing.subscript_value(self, self.infer(value, point), indices, point)
+                return containers.subscript_value(self, self.infer(value, point), indices, point)
             case Collection():
                 return containers.display_value(self, expression, point)
             case Operation():
@@ -208,7 +207,7 @@ class TypeInferenceEngine:
 
 
 def type_inference(project: ValueFlow) -> TypeInferenceEngine:
-    """The answers for a project."""
+    """The type inference of a project."""
     if "kinds" not in project.revision_cache:
         project.revision_cache["kinds"] = TypeInferenceEngine(project)
     inference: TypeInferenceEngine = project.revision_cache["kinds"]

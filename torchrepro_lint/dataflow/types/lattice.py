@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.syntax.nodes import Call
 
-# Kinds that agree on a wider one.
+# The least upper bounds of kinds, other than unknown.
 _SUPERTYPES = {
     frozenset({"parameter", "tensor"}): "tensor",
     frozenset({"frozenset", "set"}): "set",
@@ -19,19 +19,20 @@ _TENSORS = ("tensor", "parameter")
 
 
 class AbstractValue(NamedTuple):
-    """What a value is, unless it is None. An empty string, or None, is a field that is not known.
+    """An abstract value: what is known of a value, unless it is None. An empty string or None is an unknown field.
 
-    Of a value of unknown kind the other fields say what holds if it is a tensor.
+    If the kind is unknown, the other fields say what holds if the value is a tensor.
 
     ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
     (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
-    instance (of another class), loaded (what ``torch.load`` gave, or a part of it), nothing (no value can arrive). ``name`` is the class of a module, instance, dataset or
-    loader, or what a function or class is called; ``made`` is the constructor's call, with its file. ``of`` is what
-    iterating it gives (of a dict: the values), ``items`` are those of a tuple or list of known length. ``value`` is a
-    literal's; what is made empty is ``of`` nothing. ``dtype`` is torch's own word (``int64``), ``family`` floating, complex, integer or bool. ``low`` and
-    ``high`` bound the number of dimensions, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse,
-    quantized or nested. ``grad`` is False where no gradient can be needed. ``seeded`` is a generator's. ``scalar`` says that one
-    of the values that it may be has no dimensions, whatever is known of the others; with a ``low`` of more it says nothing.
+    instance (of another class), loaded (the result of ``torch.load`` or a part of it), nothing (bottom: no value arrives).
+    ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class;
+    ``constructor_call`` is a call with its file. ``contents`` is the type of the elements (of a dict: of the values; of an
+    empty container: bottom), ``items`` are the elements of a tuple or list of known length. ``value`` is that of a constant.
+    ``dtype`` is torch's name (``int64``), ``family`` is floating, complex, integer or bool. ``min_ndim`` and ``max_ndim``
+    bound the rank, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse, quantized or nested. ``grad`` is
+    False if no gradient can be needed. ``seeded`` is a generator's. ``scalar`` says that one of the joined values has no
+    dimensions; it means nothing if ``min_ndim`` is positive.
     """
 
     kind: str = ""
@@ -53,12 +54,12 @@ class AbstractValue(NamedTuple):
 
     @property
     def ndim(self) -> int | None:
-        """The number of dimensions, where it is known."""
+        """The rank, if known."""
         return self.min_ndim if self.min_ndim == self.max_ndim else None
 
     @property
     def may_be_scalar(self) -> bool:
-        """Whether something is known of its dimensions, and it may have none."""
+        """Whether something is known of the rank, and it may be 0."""
         return self.min_ndim == 0 and (self.scalar or self.max_ndim is not None)
 
     @property
@@ -73,7 +74,7 @@ class AbstractValue(NamedTuple):
 
     @property
     def element(self) -> AbstractValue:
-        """What iterating it gives; unknown where that is not known, and of what is empty so far."""
+        """The type of the elements; unknown also for a container that is empty so far."""
         return UNKNOWN if self.contents is None or self.contents.kind == "nothing" else self.contents
 
 
@@ -84,7 +85,7 @@ LOADED = AbstractValue("loaded", grad=False)
 
 
 def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """What is known of a value that is one of two: what both agree on. None and no value at all say nothing."""
+    """The join, the least upper bound: what both agree on. None and bottom are neutral."""
     if one == other or other.kind == "nothing":
         return one
     if one.kind in ("nothing", "none"):
@@ -92,7 +93,7 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     if other.kind == "none":
         return one
     kind = one.kind if one.kind == other.kind else _SUPERTYPES.get(frozenset({one.kind, other.kind}), "")
-    # What is unknown but for what it is as a tensor, and a tensor: if it is one, both agree on this much.
+    # An unknown kind has the fields that hold if it is a tensor, so these can be joined with a tensor's.
     open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
     agree = kind or one.kind == other.kind or open_kinds
     found = _join_fields(kind, one, other) if agree else UNKNOWN
@@ -100,13 +101,13 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
 
 
 def widen(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """``join`` that gives up on each field in which the two differ: no value grows for ever, as dimensions do in a loop."""
+    """The widening: each field in which the two differ becomes unknown, so that no value grows for ever in a loop."""
     found = join(one, other)
     return AbstractValue._make(a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
 
 
 def _join_fields(kind: str, one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """The plain fields that agree, and of the others what both allow."""
+    """The join field by field."""
     agreed = (a if a == b else default for a, b, default in zip(one, other, UNKNOWN, strict=True))
     return AbstractValue._make(agreed)._replace(
         kind=kind,
@@ -135,7 +136,7 @@ def _join_sizes(
 
 
 def join_all(*all_of: AbstractValue) -> AbstractValue:
-    """``join`` of any number; of none it is nothing."""
+    """The join of any number of values; of none, bottom."""
     found = BOTTOM
     for each in all_of:
         found = join(found, each)
@@ -143,7 +144,7 @@ def join_all(*all_of: AbstractValue) -> AbstractValue:
 
 
 def meet(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """What is known of a value that is known to be both: the first decides, the second fills what the first leaves open."""
+    """The meet of two facts about one value; if they conflict, the first decides."""
     if other == UNKNOWN:
         return one
     if one.kind in ("", "nothing", "none"):
@@ -167,7 +168,7 @@ def tensor(
     layout: str = "",
     grad: bool | None = None,
 ) -> AbstractValue:
-    """A tensor of which this much is known; integers and booleans need no gradient."""
+    """A tensor with these fields known; integers and booleans need no gradient."""
     low, high = (0, None) if sizes is None else (len(sizes), len(sizes))
     needs = False if family in ("integer", "bool") else grad
     found = AbstractValue("tensor", dtype=dtype, family=family, device=device, sizes=sizes, layout=layout, grad=needs)
@@ -179,12 +180,12 @@ _OF_NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
 
 
 def dtype_family(what: AbstractValue) -> str:
-    """The family of a tensor, an array or a number; empty where it is not known."""
+    """The dtype family of a tensor, an array or a number; empty if unknown."""
     return _OF_NUMBERS.get(what.kind, what.family)
 
 
 def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
-    """The dtype and the family that operands give together; empty where they are not known."""
+    """Type promotion: the dtype and family of a result; empty if unknown."""
     families = [dtype_family(each) for each in operands]
     if "" in families or not families:
         return "", ""
@@ -197,7 +198,7 @@ def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
 
 
 def common_device(operands: list[AbstractValue]) -> str:
-    """The device of a result; a tensor on the CPU without dimensions goes with any other."""
+    """The device of a result; a zero-dimensional CPU tensor combines with any device."""
     tensors = [each for each in operands if each.is_tensor or each.kind == ""]
     known = {each.device for each in tensors}
     if len(known) == 1:
@@ -211,13 +212,13 @@ def common_device(operands: list[AbstractValue]) -> str:
 
 
 def common_gradient(operands: list[AbstractValue]) -> bool | None:
-    """False where no operand can need a gradient."""
+    """False if no operand can need a gradient."""
     needing = [each for each in operands if each.kind not in _OF_NUMBERS and each.kind not in ("none", "str")]
     return False if all(each.grad is False for each in needing) else None
 
 
 def device_type(what: AbstractValue) -> str:
-    """The kind of device that a text, a number or a device names."""
+    """The device type that a string, a number or a device names."""
     if what.kind == "device":
         return what.device
     if what.kind == "int":
@@ -227,9 +228,9 @@ def device_type(what: AbstractValue) -> str:
 
 INTEGERS = frozenset({"uint8", "int8", "int16", "short", "int32", "int", "int64", "long", "bool"})
 INT32 = frozenset({"int32", "int"})
-# Methods that return their receiver with another dtype, and the attribute of torch that names it.
+# Methods that cast their receiver, and the attribute of torch that names the dtype.
 CASTS = {"long": "long", "int": "int", "short": "short", "char": "int8", "byte": "uint8", "bool": "bool"}
-# Methods whose result has the dtype, the kind and the gradient of what they are called on.
+# Methods whose result has the dtype, kind and gradient of the receiver.
 KEEPS = frozenset(
     {"to", "cuda", "cpu", "clone", "contiguous", "flatten", "reshape", "view", "squeeze", "unsqueeze", "t"}
 )

@@ -22,7 +22,7 @@ _TEXTS = AbstractValue("list", contents=_TEXT)
 
 
 def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
-    """What a method of an array, a frame or a number gives."""
+    """The result of a method of an array, a data frame or bytes."""
     match receiver.kind:
         case "ndarray":
             if word == "tolist":
@@ -44,7 +44,7 @@ def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
 
 
 def of_numpy(word: str) -> AbstractValue:
-    """What a function of numpy gives."""
+    """The result of a numpy function."""
     return AbstractValue("ndarray") if word in _ARRAY_FUNCTIONS else UNKNOWN
 
 
@@ -115,7 +115,7 @@ RESULTS: dict[str, AbstractValue] = {
 }
 
 
-# Methods of modules that give the module.
+# Methods of modules that return the module.
 FLUENT = frozenset(
     {
         "to",
@@ -152,7 +152,7 @@ _BUILTINS = {
 
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
-    """What a function of a library gives, by its dotted name."""
+    """The result of a library function, by dotted name."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
         return _builtin(inference, word, call, point)
@@ -186,7 +186,7 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
 
 
 def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
-    """What a class gives that is more than an object of it."""
+    """The result of a library constructor that is more than an instance; None for others."""
     module, _, word = name.rpartition(".")
     if module == "builtins":
         return _builtin(inference, word, call, point)
@@ -200,7 +200,7 @@ def constructor_value(inference: TypeInference, name: str, call: Call, point: Pr
 
 
 def _wrapped(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
-    """The module that a wrapper is given; None for another function, or where it is not known."""
+    """The module that a wrapper wraps; None for another function, or if it is unknown."""
     if name not in MODULE_WRAPPERS:
         return None
     given = next((arg.value for arg in call.args if not arg.star and arg.keyword in (None, "module")), None)
@@ -209,7 +209,7 @@ def _wrapped(inference: TypeInference, name: str, call: Call, point: ProgramPoin
 
 
 def _of_sets(inference: TypeInference, word: str, call: Call, point: ProgramPoint, kind: str) -> AbstractValue:
-    """``set.union(*groups)``: what a method gives that is called by its class."""
+    """The result of a set method called on the class: ``set.union(*groups)``."""
     if word not in ("union", "intersection", "difference", "symmetric_difference") or not call.args:
         return UNKNOWN
     element = containers.element
@@ -285,7 +285,7 @@ def _generator(name: str, call: Call) -> AbstractValue:
 
 
 def of_generator(receiver: AbstractValue, word: str, call: Call) -> AbstractValue:
-    """What a method of a generator of random numbers gives; seeding it gives it back, seeded."""
+    """The result of a random generator's method; seeding returns the generator, seeded."""
     if word == "manual_seed":
         return receiver._replace(seeded=True)
     if receiver.name.startswith("numpy.random"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _listed(arguments: TorchArguments) -> tuple[list[AbstractValue], AbstractValue]:
-    """The tensors of a sequence, one by one where they are known, and what all are."""
+    """The tensors of a sequence, one by one if known, and the type of all."""
     sequence = arguments.value_of(0, "tensors") or UNKNOWN
     whole = element(sequence)
     return list(sequence.items) if sequence.items else [whole], whole
@@ -42,12 +42,12 @@ def _combined(arguments: TorchArguments) -> AbstractValue:
 
 
 def concatenated(arguments: TorchArguments) -> AbstractValue:
-    """``cat``: as many dimensions."""
+    """``cat``: the rank is kept."""
     return _combined(arguments)
 
 
 def stacked(arguments: TorchArguments) -> AbstractValue:
-    """``stack``: a dimension more."""
+    """``stack``: one more dimension."""
     return reshaping.shifted(_combined(arguments), 1)
 
 
@@ -60,7 +60,7 @@ def stacked_flat(arguments: TorchArguments) -> AbstractValue:
 
 
 def padded(arguments: TorchArguments) -> AbstractValue:
-    """``pad_sequence``: a dimension more."""
+    """``pad_sequence``: one more dimension."""
     return reshaping.shifted(_combined(arguments)._replace(layout=""), 1)
 
 
@@ -70,7 +70,7 @@ def multiplied(arguments: TorchArguments) -> AbstractValue:
 
 
 def product(ndim: int) -> TransferFunction:
-    """``mm``, ``bmm``, ``mv``, ``dot``: the rule for so many dimensions."""
+    """The transfer function of ``mm``, ``bmm``, ``mv``, ``dot``, for results of this rank."""
 
     def rule(arguments: TorchArguments) -> AbstractValue:
         found = elementwise.pointwise([arguments.tensor, arguments.value_of(1) or UNKNOWN])
@@ -80,7 +80,7 @@ def product(ndim: int) -> TransferFunction:
 
 
 def einsum(arguments: TorchArguments) -> AbstractValue:
-    """``torch.einsum("bij,bjk->bik", a, b)``: as many dimensions as letters after the arrow."""
+    """``torch.einsum("bij,bjk->bik", a, b)``: the rank is the number of letters after the arrow."""
     equation = arguments.constant(0, "equation")
     operands = [each for each in arguments.operands()[1:] if not each.kind or each.is_tensor]
     dtype, kind = promoted_dtype(operands)
@@ -92,7 +92,7 @@ def einsum(arguments: TorchArguments) -> AbstractValue:
 
 
 def added_product(ndim: int) -> TransferFunction:
-    """``addmm`` and the like."""
+    """The transfer function of ``addmm`` and the like."""
 
     def rule(arguments: TorchArguments) -> AbstractValue:
         return reshaping.with_ndim(elementwise.pointwise(arguments.operands()[:3])._replace(layout=""), ndim, ndim)
@@ -105,7 +105,7 @@ def outer(arguments: TorchArguments) -> AbstractValue:
 
 
 def meshgrid(arguments: TorchArguments) -> AbstractValue:
-    """``meshgrid``: a tuple of tensors with as many dimensions as there are."""
+    """``meshgrid``: a tuple of n tensors of rank n."""
     operands = arguments.operands()
     first = operands[0] if operands else UNKNOWN
     parts = list(first.items) if first.kind in ("list", "tuple") and first.items else operands
@@ -116,7 +116,7 @@ def meshgrid(arguments: TorchArguments) -> AbstractValue:
 
 
 def cartesian_prod(arguments: TorchArguments) -> AbstractValue:
-    """``cartesian_prod``: a row for each pair, of one tensor itself."""
+    """``cartesian_prod``: a row for each combination; of one tensor, the tensor."""
     operands = arguments.operands()
     if arguments.has_stars or not all(each.is_tensor for each in operands):
         return tensor(device=common_device(operands), grad=common_gradient(operands))
@@ -135,19 +135,19 @@ def _rows(operands: list[AbstractValue], ndim: int) -> AbstractValue:
 
 
 def linear(arguments: TorchArguments) -> AbstractValue:
-    """``F.linear``: as many dimensions."""
+    """``F.linear``: the rank is kept."""
     weight = arguments.value_of(1, "weight") or UNKNOWN
     found = arguments.tensor._replace(kind="tensor", layout="", sizes=None)
     return found._replace(grad=False if found.grad is False and weight.grad is False else None)
 
 
 def convolved(count: int) -> TransferFunction:
-    """A convolution over so many dimensions: as many as before, and a gradient where the weight has one."""
+    """The transfer function of a convolution: the rank is kept, and the weight may add a gradient."""
     return lambda arguments: reshaping.spatial(linear(arguments), count)
 
 
 def embedding(arguments: TorchArguments) -> AbstractValue:
-    """``F.embedding``: a dimension more, of what the weight holds."""
+    """``F.embedding``: one more dimension than the index, with the dtype of the weight."""
     weight = arguments.value_of(1, "weight") or UNKNOWN
     found = reshaping.shifted(tensor(weight.family or "floating", dtype=weight.dtype, device=weight.device), 0)
     index = arguments.tensor
@@ -157,27 +157,27 @@ def embedding(arguments: TorchArguments) -> AbstractValue:
 
 
 def resized(arguments: TorchArguments) -> AbstractValue:
-    """Padding, shuffling pixels: as many dimensions."""
+    """Padding, pixel shuffling: the rank is kept."""
     return arguments.tensor._replace(kind="tensor", layout="", sizes=None)
 
 
 def pooled(count: int) -> TransferFunction:
-    """Pooling over so many dimensions."""
+    """The transfer function of pooling over so many dimensions."""
     return lambda arguments: reshaping.spatial(resized(arguments), count)
 
 
 def interpolated(arguments: TorchArguments) -> AbstractValue:
-    """``F.interpolate``: the mode says how many dimensions there are."""
+    """``F.interpolate``: the mode implies the rank."""
     return reshaping.resized(resized(arguments), arguments.constant(3, "mode", default="nearest"))
 
 
 def interpolated_as(mode: str) -> TransferFunction:
-    """``F.upsample_bilinear``."""
+    """The transfer function of ``F.upsample_bilinear`` and the like."""
     return lambda arguments: reshaping.resized(resized(arguments), mode)
 
 
 def pooled_with_indices(count: int) -> TransferFunction:
-    """Max pooling, with indices where they are asked for."""
+    """The transfer function of max pooling, with indices if requested."""
 
     def rule(arguments: TorchArguments) -> AbstractValue:
         found = reshaping.spatial(resized(arguments), count)
@@ -191,7 +191,7 @@ def pooled_with_indices(count: int) -> TransferFunction:
 
 
 def sampled(arguments: TorchArguments) -> AbstractValue:
-    """``F.grid_sample``: as many dimensions, a gradient of the grid's too."""
+    """``F.grid_sample``: the rank is kept, and the grid may add a gradient."""
     grid = arguments.value_of(1, "grid") or UNKNOWN
     found = resized(arguments)
     return found._replace(grad=False if found.grad is False and grad_free(grid) else None)
@@ -202,7 +202,7 @@ def grad_free(what: AbstractValue) -> bool:
 
 
 def scattered(arguments: TorchArguments) -> AbstractValue:
-    """``scatter``, ``index_add``, ``index_put``: the input's shape, a gradient of what is written too; indices have none."""
+    """``scatter``, ``index_add``, ``index_put``: the input's shape; the source may add a gradient, the index cannot."""
     found = arguments.tensor._replace(kind="tensor")
     word = getattr(arguments.call.func, "path", ("",))[-1:] or ("",)
     at = 2 if word[0].startswith(("index_put", "masked", "put")) else 3
@@ -215,12 +215,12 @@ def scattered(arguments: TorchArguments) -> AbstractValue:
 
 
 def attended(arguments: TorchArguments) -> AbstractValue:
-    """``scaled_dot_product_attention``: as many dimensions as the query."""
+    """``scaled_dot_product_attention``: the rank of the query."""
     found = arguments.tensor._replace(kind="tensor", layout="", sizes=None)
     return found._replace(grad=common_gradient(arguments.operands()[:3]))
 
 
-# Layers on so many spatial dimensions; beside them stand the channels and, mostly, the batch.
+# Layers with a number of spatial dimensions, besides channels and, mostly, a batch.
 _SPATIAL = frozenset(
     {"Conv", "ConvTranspose", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool", "ReflectionPad"}
     | {"ReplicationPad", "ZeroPad", "ConstantPad", "CircularPad", "InstanceNorm", "FractionalMaxPool", "MaxUnpool"}
@@ -236,7 +236,7 @@ _NORMALISING = frozenset(
     {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "PReLU"}
     | {"TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"}
 )
-# By the mode in which they interpolate; empty where it is given.
+# By interpolation mode; empty if it is an argument.
 _RESIZING = {
     "Upsample": "",
     "UpsamplingNearest2d": "nearest",
@@ -247,7 +247,7 @@ _RESIZING = {
 
 
 def layer_call(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """What a layer gives for the arguments of a call."""
+    """The result of calling a layer."""
     arguments = TorchArguments(inference, call, point, None)
     return layer_value(inference, called, arguments.input, arguments)
 
@@ -255,7 +255,7 @@ def layer_call(inference: TypeInference, called: AbstractValue, call: Call, poin
 def layer_value(
     inference: TypeInference, layer: AbstractValue, value: AbstractValue, arguments: TorchArguments
 ) -> AbstractValue:
-    """What a layer gives for a value."""
+    """The result of a layer for a value."""
     module, _, word = layer.name.rpartition(".")
     if value.kind == "nothing" or not module.startswith("torch.nn"):
         return value if value.kind == "nothing" else UNKNOWN
@@ -305,7 +305,7 @@ def _special(inference: TypeInference, layer: AbstractValue, word: str, found: A
 def _sequential(
     inference: TypeInference, layer: AbstractValue, value: AbstractValue, arguments: TorchArguments
 ) -> AbstractValue:
-    """The layers of a ``Sequential`` one after the other; unknown as soon as one of them is."""
+    """The layers of a ``Sequential`` in turn; unknown if one of them is."""
     if layer.constructor_call is None:
         return UNKNOWN
     path, call = layer.constructor_call
@@ -329,7 +329,7 @@ def _linear(layer: AbstractValue, found: AbstractValue, inference: TypeInference
 def _constructor_constant(
     inference: TypeInference, layer: AbstractValue, position: int, keyword: str, default: int | None
 ) -> int | None:
-    """A constant of the constructor."""
+    """An integer argument of the layer's constructor."""
     if layer.constructor_call is None:
         return None
     what = _constructor_argument(inference, layer, position, keyword)

@@ -20,7 +20,7 @@ _INT64 = ("int64", "integer")
 
 
 def _reduced_dims(arguments: TorchArguments, position: int = 1) -> tuple[int, ...] | bool | None:
-    """The dimensions that are taken away: a tuple, None for all, False where that is not known."""
+    """The dimensions that are reduced: a tuple, None for all, False if unknown."""
     dim = arguments.value_of(position, "dim")
     if dim is None or dim.kind == "none":
         return None
@@ -33,7 +33,7 @@ def _reduced_dims(arguments: TorchArguments, position: int = 1) -> tuple[int, ..
 
 
 def _reduce(arguments: TorchArguments, position: int = 1, keep: int = 2) -> AbstractValue:
-    """The shape of a reduction: over all dimensions without a number, over those that are given."""
+    """The shape after a reduction: over all dimensions, or over those that are given."""
     what, dims, keepdim = (
         arguments.tensor._replace(kind="tensor", layout=""),
         _reduced_dims(arguments, position),
@@ -50,7 +50,7 @@ def _reduce(arguments: TorchArguments, position: int = 1, keep: int = 2) -> Abst
 
 
 def sum_or_prod(arguments: TorchArguments) -> AbstractValue:
-    """``sum`` and ``prod``: of integers and booleans int64."""
+    """``sum`` and ``prod``: integers and booleans give int64."""
     found = _with_dtype(arguments, _reduce(arguments))
     return (
         found._replace(dtype="int64", family="integer")
@@ -86,7 +86,7 @@ def argmax(arguments: TorchArguments) -> AbstractValue:
 
 
 def max_or_min(arguments: TorchArguments) -> AbstractValue:
-    """``x.max(dim)`` and ``median``: values and indices; without a dimension the value, of two tensors the larger one."""
+    """``x.max(dim)`` and ``median``: values and indices; without a dimension the value, of two tensors elementwise."""
     dim = arguments.value_of(1, "dim")
     if dim is None:
         return with_sizes(arguments.tensor._replace(kind="tensor", layout=""), ())
@@ -109,12 +109,12 @@ def kthvalue(arguments: TorchArguments) -> AbstractValue:
 
 
 def sorted_values(arguments: TorchArguments) -> AbstractValue:
-    """``sort`` and ``topk``: values and indices of as many dimensions."""
+    """``sort`` and ``topk``: values and indices of the same rank."""
     return values_and_indices(arguments.tensor._replace(kind="tensor", layout="", sizes=None))
 
 
 def values_and_indices(values: AbstractValue) -> AbstractValue:
-    """Values and indices, by name or place."""
+    """A named tuple of values and indices."""
     values = values._replace(kind="tensor")
     indices = values._replace(dtype="int64", family="integer", grad=False)
     return AbstractValue("tuple", items=(values, indices), name="values")
@@ -150,7 +150,7 @@ def _with_dtype(arguments: TorchArguments, what: AbstractValue) -> AbstractValue
 
 
 def loss(arguments: TorchArguments) -> AbstractValue:
-    """A loss: no dimensions, unless it is asked for each element."""
+    """A loss: rank 0, unless ``reduction`` keeps each element."""
     operands = arguments.operands()
     dtype, kind = promoted_dtype(operands[:1])
     found = tensor(kind or "floating", dtype=dtype, device=common_device(operands), grad=common_gradient(operands[:2]))
@@ -162,7 +162,7 @@ def loss(arguments: TorchArguments) -> AbstractValue:
 
 
 def tensor_of_dtype(kind: str, dtype: str = "", ndim: int | None = None) -> TransferFunction:
-    """The rule for a tensor of one dtype with so many dimensions, or one that is not known."""
+    """The transfer function for a result of this dtype, and of this rank if known."""
 
     def rule(arguments: TorchArguments) -> AbstractValue:
         made = tensor(kind, dtype=dtype, device=arguments.tensor.device, grad=arguments.tensor.grad)
@@ -172,7 +172,7 @@ def tensor_of_dtype(kind: str, dtype: str = "", ndim: int | None = None) -> Tran
 
 
 def histogram(arguments: TorchArguments) -> AbstractValue:
-    """``bincount``: integers, with weights as they are."""
+    """``bincount``: integers; with weights, their dtype."""
     weighted = arguments.value_of(1, "weights")
     kind = _INT64 if weighted is None else ("", weighted.family)
     return tensor(kind[1], dtype=kind[0], device=arguments.tensor.device, sizes=(None,), grad=False)
@@ -182,7 +182,7 @@ _OF_FAMILY = {"bool": "bool", "integer": "int", "floating": "float"}
 
 
 def integer(arguments: TorchArguments) -> AbstractValue:
-    """``x.dim()``: a number, known where the dimensions are."""
+    """``x.dim()`` and the like: an integer, known if the rank is."""
     word = getattr(arguments.call.func, "path", ("",))[-1:]
     return AbstractValue("int", value=arguments.tensor.ndim if word in (("dim",), ("ndimension",)) else None)
 
@@ -218,7 +218,7 @@ def number(arguments: TorchArguments) -> AbstractValue:
 
 
 def listed(arguments: TorchArguments) -> AbstractValue:
-    """``x.tolist()``: a list, of a number of dimensions above zero."""
+    """``x.tolist()``: a list if the rank is positive."""
     what = arguments.tensor
     if what.min_ndim == 0:
         return UNKNOWN

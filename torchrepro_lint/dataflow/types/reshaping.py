@@ -12,29 +12,29 @@ from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments
 
 
 def open_shape(what: AbstractValue) -> AbstractValue:
-    """The tensor with nothing known of its dimensions."""
+    """The tensor with unknown shape."""
     return what._replace(min_ndim=0, max_ndim=None, sizes=None, scalar=False)
 
 
 def with_ndim(what: AbstractValue, low: int, high: int | None) -> AbstractValue:
-    """The tensor with so many dimensions, of sizes that are not known."""
+    """The tensor with a rank in this range and unknown sizes."""
     return what._replace(min_ndim=max(low, 0), max_ndim=None if high is None else max(high, 0), sizes=None)
 
 
 def shifted(what: AbstractValue, change: int) -> AbstractValue:
-    """The tensor with so many dimensions more."""
+    """The tensor with so many more dimensions."""
     return with_ndim(what, what.min_ndim + change, None if what.max_ndim is None else what.max_ndim + change)
 
 
 def spatial(what: AbstractValue, count: int) -> AbstractValue:
-    """The tensor with so many spatial dimensions, the channels, and a batch or none, as far as that fits what is known."""
+    """The tensor with so many spatial dimensions, channels, and perhaps a batch, if that fits what is known."""
     low, high = max(what.min_ndim, count + 1), count + 2
     if what.max_ndim is not None and what.max_ndim < low:
         low, high = count + 1, count + 2
     return with_ndim(what, low, min(high, what.max_ndim or high))
 
 
-# What each mode of ``interpolate`` takes: so many spatial dimensions, behind a batch and channels.
+# The rank that each mode of ``interpolate`` takes: spatial dimensions, batch and channels.
 _MODES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
@@ -49,13 +49,13 @@ def resized(what: AbstractValue, mode: object) -> AbstractValue:
 
 
 def with_sizes(what: AbstractValue, sizes: tuple[int | None, ...]) -> AbstractValue:
-    """The tensor with these sizes; -1 is one that follows from the others."""
+    """The tensor with these sizes; -1 becomes unknown."""
     plain = tuple(None if size is None or size < 0 else size for size in sizes)
     return what._replace(min_ndim=len(plain), max_ndim=len(plain), sizes=plain)
 
 
 def with_view(what: AbstractValue, sizes: tuple[int | None, ...]) -> AbstractValue:
-    """As ``with_sizes``, the size -1 worked out where all is known."""
+    """As ``with_sizes``, with the size -1 computed if all others are known."""
     if -1 in sizes and what.sizes is not None and None not in what.sizes:
         rest = prod(size for size in sizes if size is not None and size != -1)
         if None not in sizes and rest:
@@ -65,7 +65,7 @@ def with_view(what: AbstractValue, sizes: tuple[int | None, ...]) -> AbstractVal
 
 
 def reduced(what: AbstractValue, dims: tuple[int, ...] | None, *, keepdim: bool) -> AbstractValue:
-    """Without the dimensions ``dims`` (None: without any), or with the size 1 in their place."""
+    """The tensor reduced over ``dims`` (None: all), which are dropped or, with ``keepdim``, get the size 1."""
     if dims is None:
         return with_sizes(what, ()) if not keepdim else what._replace(sizes=None)
     if what.sizes is None or any(not -len(what.sizes) <= dim < len(what.sizes) for dim in dims):
@@ -77,7 +77,7 @@ def reduced(what: AbstractValue, dims: tuple[int, ...] | None, *, keepdim: bool)
 
 
 def with_dimension(what: AbstractValue, dim: int | None, size: int | None = 1) -> AbstractValue:
-    """With one more dimension at ``dim``."""
+    """The tensor with one more dimension at ``dim``."""
     if what.sizes is None or dim is None or not -len(what.sizes) - 1 <= dim <= len(what.sizes):
         return shifted(what, 1)
     at = dim if dim >= 0 else dim + len(what.sizes) + 1
@@ -85,7 +85,7 @@ def with_dimension(what: AbstractValue, dim: int | None, size: int | None = 1) -
 
 
 def with_permutation(what: AbstractValue, order: tuple[int | None, ...]) -> AbstractValue:
-    """With its dimensions in another order, all of them named."""
+    """The tensor with its dimensions permuted."""
     count = len(order)
     if what.sizes is None or len(what.sizes) != count or any(at is None or not -count <= at < count for at in order):
         return with_ndim(what, count, count)
@@ -93,7 +93,7 @@ def with_permutation(what: AbstractValue, order: tuple[int | None, ...]) -> Abst
 
 
 def with_swap(what: AbstractValue, one: int | None, other: int | None) -> AbstractValue:
-    """With two dimensions exchanged."""
+    """The tensor with two dimensions exchanged."""
     if what.sizes is None or one is None or other is None:
         return what._replace(sizes=None)
     sizes = list(what.sizes)
@@ -104,7 +104,7 @@ def with_swap(what: AbstractValue, one: int | None, other: int | None) -> Abstra
 
 
 def with_squeezing(what: AbstractValue, dim: int | None) -> AbstractValue:
-    """Without one dimension of size 1, if it is one; without a number, without all of them."""
+    """The tensor without a dimension of size 1; with None, without all of them."""
     if what.sizes is not None and None not in what.sizes and dim is None:
         return with_sizes(what, tuple(size for size in what.sizes if size != 1))
     if what.sizes is not None and dim is not None and -len(what.sizes) <= dim < len(what.sizes):
@@ -115,7 +115,7 @@ def with_squeezing(what: AbstractValue, dim: int | None) -> AbstractValue:
 
 
 def with_flattening(what: AbstractValue, start: int | None, end: int | None) -> AbstractValue:
-    """With the dimensions from ``start`` to ``end`` made one."""
+    """The tensor with the dimensions from ``start`` to ``end`` merged."""
     if what.ndim is None or start is None or end is None:
         if start == 0 and end == -1:
             return with_ndim(what, 1, 1)
@@ -134,7 +134,7 @@ def with_flattening(what: AbstractValue, start: int | None, end: int | None) -> 
 
 
 def broadcast(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """The first, with the dimensions that both together have; a number has none."""
+    """The first tensor with the broadcast shape of both."""
     high = None if one.max_ndim is None or other.max_ndim is None else max(one.max_ndim, other.max_ndim)
     if one.sizes is None or other.sizes is None:
         return with_ndim(one, max(one.min_ndim, other.min_ndim), high)
@@ -151,13 +151,13 @@ def _wider(one: int | None, other: int | None) -> int | None:
 
 
 def _with_open_layout(arguments: TorchArguments) -> AbstractValue:
-    """The tensor, its layout open unless it is of a special kind."""
+    """The tensor with unknown strides; a sparse, quantized or nested layout stays."""
     found = arguments.tensor._replace(kind="tensor")
     return found._replace(layout="" if found.layout in ("contiguous", "strided") else found.layout)
 
 
 def viewed(arguments: TorchArguments) -> AbstractValue:
-    """``view`` and ``reshape``: what was contiguous stays so; ``view`` also takes a dtype."""
+    """``view`` and ``reshape``: contiguity is kept; ``view`` also takes a dtype."""
     first = arguments.value_of(1, "dtype")
     if first is not None and first.kind == "dtype":
         return arguments.tensor._replace(kind="tensor", dtype=first.dtype, family=first.family, sizes=None)
@@ -190,7 +190,7 @@ def expanded(arguments: TorchArguments) -> AbstractValue:
 
 
 def repeated(arguments: TorchArguments) -> AbstractValue:
-    """``repeat`` and ``tile``: as many dimensions as factors, or more."""
+    """``repeat`` and ``tile``: the rank is at least the number of factors."""
     counts, found = arguments.integers(1, "repeats"), _with_open_layout(arguments)
     if not counts:
         return open_shape(found)
@@ -235,7 +235,7 @@ def permuted(arguments: TorchArguments) -> AbstractValue:
 def swapped(arguments: TorchArguments) -> AbstractValue:
     dims = arguments.integer(1, "dim0"), arguments.integer(2, "dim1")
     found = with_swap(_with_open_layout(arguments), *dims)._replace(layout=_strided(arguments))
-    # There are as many dimensions at least as the two that are named ask for.
+    # The rank is at least what the two dimensions require.
     least = max((-dim if dim < 0 else dim + 1 for dim in dims if dim is not None), default=0)
     return (
         found._replace(min_ndim=least)
@@ -245,7 +245,7 @@ def swapped(arguments: TorchArguments) -> AbstractValue:
 
 
 def transposed(arguments: TorchArguments) -> AbstractValue:
-    """``x.t()``, of at most two dimensions."""
+    """``x.t()``: at most rank 2."""
     found = (
         with_swap(_with_open_layout(arguments), 0, 1)
         if arguments.tensor.ndim == 2
@@ -259,12 +259,12 @@ def _strided(arguments: TorchArguments) -> str:
 
 
 def keep_ndim(arguments: TorchArguments) -> AbstractValue:
-    """As many dimensions, of other sizes: ``flip``, ``narrow``, ``moveaxis``."""
+    """The same rank, other sizes: ``narrow``, ``moveaxis``."""
     return _with_open_layout(arguments)._replace(sizes=None)
 
 
 def split(arguments: TorchArguments) -> AbstractValue:
-    """``chunk`` and ``split``: a tuple of tensors with as many dimensions."""
+    """``chunk`` and ``split``: a tuple of tensors of the same rank."""
     return AbstractValue("tuple", contents=_with_open_layout(arguments)._replace(sizes=None))
 
 
@@ -282,12 +282,12 @@ def _less(high: int | None) -> int | None:
 
 
 def selected(arguments: TorchArguments) -> AbstractValue:
-    """``select``, ``diagonal``, ``trace``-like: a dimension less."""
+    """``select``, ``diagonal``: one dimension less."""
     return shifted(_with_open_layout(arguments), -1)
 
 
 def windowed(arguments: TorchArguments) -> AbstractValue:
-    """``x.unfold(dim, size, step)``: a dimension more; ``F.unfold`` gives three."""
+    """``x.unfold(dim, size, step)``: one more dimension."""
     return shifted(_with_open_layout(arguments), 1)
 
 
@@ -324,7 +324,7 @@ def take(arguments: TorchArguments) -> AbstractValue:
 
 
 def indexed(arguments: TorchArguments) -> AbstractValue:
-    """``index_select``: as many dimensions; of none, none."""
+    """``index_select``: the rank is kept."""
     return _with_open_layout(arguments)._replace(sizes=None)
 
 
@@ -343,7 +343,7 @@ def nonzero(arguments: TorchArguments) -> AbstractValue:
 
 
 def unique(arguments: TorchArguments) -> AbstractValue:
-    """``unique``: the values, or a tuple with what else is asked for; with ``dim`` as many dimensions."""
+    """``unique``: the values, or a tuple with inverse and counts; with ``dim`` the rank is kept."""
     extra = [arguments.constant(-1, word, default=False) for word in ("return_inverse", "return_counts")]
     dim = arguments.value_of(-1, "dim")
     found = _with_open_layout(arguments)
@@ -359,7 +359,7 @@ def unique(arguments: TorchArguments) -> AbstractValue:
 
 
 def interleaved(arguments: TorchArguments) -> AbstractValue:
-    """``repeat_interleave``: without ``dim`` one dimension."""
+    """``repeat_interleave``: rank 1 without ``dim``."""
     if arguments.value_of(1, "repeats") is None:
         return tensor("integer", dtype="int64", device=arguments.tensor.device)._replace(min_ndim=1, max_ndim=1)
     found = _with_open_layout(arguments)._replace(sizes=None)
@@ -367,6 +367,6 @@ def interleaved(arguments: TorchArguments) -> AbstractValue:
 
 
 def one_hot(arguments: TorchArguments) -> AbstractValue:
-    """``F.one_hot``: a dimension more, of int64."""
+    """``F.one_hot``: one more dimension, int64."""
     found = with_dimension(_with_open_layout(arguments), -1, arguments.integer(1, "num_classes", -1))
     return found._replace(dtype="int64", family="integer", grad=False)

@@ -31,13 +31,15 @@ from torchrepro_lint.syntax.visitor import statements, subexpressions
 
 @dataclass(eq=False, slots=True)
 class Binding:
-    """One way in which a variable got its value; told apart by identity.
+    """A definition of a variable, as in SSA form; compared by identity.
 
-    ``how`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, counted from the
-    end where negative), ``with`` (entered from it), ``:`` (annotated with it), ``+=`` and the like, ``param``,
-    ``join`` (any of ``before``), ``loop`` (the same, and complete only when the loop has been read), ``is`` (an instance of
-    ``value``), ``in place`` (changed by the method call ``value``), ``handed`` (given to a call that may fill it), ``written`` (elements set to ``value``), ``flag`` (needing a gradient or not), ``ndim`` (with dimensions from ``at[0]`` to ``at[1]``), ``sized`` (with ``at[0]`` dimensions
-    or more). ``value`` is evaluated in ``env``.
+    ``kind`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, from the end if
+    negative), ``*`` (the rest of an unpacking), ``with`` (entered from it), ``:`` (annotated only), ``+=`` and the like,
+    ``param``, ``join`` (any of ``predecessors``), ``loop`` (the same, complete once the loop is read), ``is`` (narrowed to
+    an instance of ``value``), ``tensor`` (narrowed to a tensor), ``in place`` (mutated by the call ``value``), ``adding``
+    and ``mixed`` (a container that a method fills), ``handed`` (passed to a call that may fill it), ``written`` (elements
+    set to ``value``), ``flag`` (``requires_grad`` set), ``ndim`` (rank from ``at[0]`` to ``at[1]``), ``sized`` (rank at
+    least ``at[0]``). ``value`` is evaluated in ``env``.
     """
 
     kind: str
@@ -49,17 +51,17 @@ class Binding:
     param: tuple[Function, Param, int] | None = None
 
 
-# The name under which a flow keeps the contexts that it stands in; no variable is called so.
+# The entry of a type environment for the ``with`` statements around; no variable has this name.
 MODES = "<modes>"
-# The name under which a flow keeps a binding that stands for itself.
+# The entry for the binding that identifies the flow.
 FLOW = "<flow>"
 
-# The bindings of the variables of a function, by name, at one place.
+# A type environment: the bindings of a function's variables at one place, by name.
 TypeEnvironment: TypeAlias = Mapping[str, Binding]
 
 
 def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None) -> TypeEnvironment | None:
-    """What holds where two ways meet; None is a way that does not lead here."""
+    """The environment where two paths meet; None is an unreachable path."""
     if one is None or other is None or one is other:
         return other if one is None else one
     found = dict(one)
@@ -73,7 +75,7 @@ def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None
 
 
 class ProgramPoint(NamedTuple):
-    """A place of a file: the bindings there, and through how many more calls values may be followed."""
+    """A program point: a file, the bindings there, and how many more calls may be followed."""
 
     path: str
     env: TypeEnvironment
@@ -81,7 +83,7 @@ class ProgramPoint(NamedTuple):
 
 
 def literal_value(value: object) -> AbstractValue:
-    """What a constant is."""
+    """The abstract value of a constant."""
     if value is None:
         return NONE
     kind = type(value).__name__
@@ -94,31 +96,31 @@ def literal_value(value: object) -> AbstractValue:
     return AbstractValue(kind) if kind == "bytes" else UNKNOWN
 
 
-# Methods that put their arguments, or the elements of them, into a container.
+# Methods that add their argument, or its elements, to a container.
 ADDING = frozenset({"append", "add", "appendleft"})
 EXTENDING = frozenset({"extend", "update"})
 _LIBRARIES = frozenset(
     {"builtins", "torch", "numpy", "math", "os", "itertools", "functools", "collections", "copy", "json"}
 )
-# How a variable is bound that holds what it did before.
+# Kinds of bindings that keep the previous object.
 _DERIVED = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
 _OTHER_MUTATORS = frozenset({"insert", "setdefault", "__setitem__"})
 
 
 def after_mutation(call: Expression, env: TypeEnvironment) -> TypeEnvironment:
-    """The bindings after a call that stands alone: ``x.add_(y)``, ``names.append(name)``."""
+    """The environment after a call statement that mutates: ``x.add_(y)``, ``names.append(name)``."""
     changes = {root: Binding(how, call, env, (env[root],)) for root, how in _mutations(call).items() if root in env}
     return {**env, **changes} if changes else env
 
 
 def after_escape(value: Expression, env: TypeEnvironment) -> TypeEnvironment:
-    """The bindings after an expression whose calls are given containers that were made here: who has one may fill it."""
+    """The environment after an expression whose calls receive local containers: the callee may fill them."""
     changes = {root: Binding("handed", env=env, predecessors=(env[root],)) for root in escaping_containers(value, env)}
     return {**env, **changes} if changes else env
 
 
 def escaping_containers(value: Expression, env: TypeEnvironment) -> list[str]:
-    """The variables with containers made in the function that calls of an expression are given."""
+    """The variables with local containers that escape into calls of an expression."""
     found: dict[str, None] = {}
     for each in subexpressions(value):
         if isinstance(each, Call) and not _cannot_mutate(each.func):
@@ -130,7 +132,7 @@ def escaping_containers(value: Expression, env: TypeEnvironment) -> list[str]:
 
 
 def _cannot_mutate(func: Expression) -> bool:
-    """Whether what is called fills nothing: of Python or a library, or a container's own method."""
+    """Whether a callee mutates no argument: a library function, or a container's own method."""
     if not isinstance(func, Ref):
         return False
     if func.path and func.path[-1] in ADDING | EXTENDING | _OTHER_MUTATORS:
@@ -139,7 +141,7 @@ def _cannot_mutate(func: Expression) -> bool:
 
 
 def _is_container(binding: Binding) -> bool:
-    """Whether a variable was bound to a container that is made there. What was bound before a loop may come round again."""
+    """Whether a variable was bound to a new container. Bindings of a loop may be cyclic."""
     seen: set[int] = set()
     while binding.kind in _DERIVED and binding.predecessors and id(binding) not in seen:
         seen.add(id(binding))
@@ -153,7 +155,7 @@ def _is_container(binding: Binding) -> bool:
 
 
 def mutated_variables(call: Expression) -> list[str]:
-    """The variables whose object a call that stands alone changes."""
+    """The variables whose object a call statement mutates."""
     return list(_mutations(call))
 
 
@@ -173,7 +175,7 @@ def _mutations(call: Expression) -> dict[str, str]:
 
 
 def element_targets(target: Expression | None) -> list[str]:
-    """The variable of which an assignment sets elements."""
+    """The variable whose elements an assignment sets."""
     match target:
         case Subscript(value=Ref(roots=(root,), path=())):
             return [root]
@@ -183,7 +185,7 @@ def element_targets(target: Expression | None) -> list[str]:
 
 
 def gradient_flag_targets(target: Expression | None) -> list[str]:
-    """The variable of which an assignment says whether it needs a gradient: ``x.requires_grad = flag``."""
+    """The variable whose gradient flag an assignment sets: ``x.requires_grad = flag``."""
     match target:
         case Ref(roots=(root,), path=("requires_grad",)):
             return [root]
@@ -191,7 +193,7 @@ def gradient_flag_targets(target: Expression | None) -> list[str]:
 
 
 def bind_target(target: Expression, value: Expression, env: TypeEnvironment, how: str) -> dict[str, Binding]:
-    """The variables that a target binds, each with its part of the value."""
+    """The bindings that an assignment target makes, each with its part of the value."""
     match target:
         case Ref(roots=roots, path=()):
             return {root: Binding(how, value, env) for root in roots}
@@ -238,7 +240,7 @@ def _starred(items: tuple[Expression | None, ...]) -> bool:
 
 
 def variables_of_loop(loop: Loop) -> list[str]:
-    """The variables that a loop's body binds, or whose objects it changes."""
+    """The variables that a loop's body rebinds, or whose objects it mutates."""
     found: dict[str, None] = {}
     for statement in (*statements(loop.body),):
         targets: tuple[Expression | None, ...] = ()

@@ -16,7 +16,7 @@ _BEHIND_STAR = object()
 
 
 class TorchArguments(NamedTuple):
-    """A call; ``receiver`` is what a method is called on, which is the function's first argument."""
+    """The arguments of a torch call; a method's ``receiver`` is the first argument."""
 
     inference: TypeInference
     call: Call
@@ -25,20 +25,20 @@ class TorchArguments(NamedTuple):
 
     @property
     def input(self) -> AbstractValue:
-        """The first tensor, or what is given in its place."""
+        """The first argument."""
         found = self.value_of(0, "input")
         return UNKNOWN if found is None else found
 
     @property
     def tensor(self) -> AbstractValue:
-        """The first argument as the tensor that it has to be."""
+        """The first argument, taken to be a tensor."""
         found = self.input
         if found.kind == "loaded":
             return AbstractValue("tensor", device=found.device, grad=False)
         return found if found.is_tensor else AbstractValue("tensor") if found.kind else found._replace(kind="tensor")
 
     def value_of(self, position: int, keyword: str = "") -> AbstractValue | None:
-        """What is given for a parameter; None where it is left out, unknown where a star may give it."""
+        """The abstract value of an argument; None if it is left out, unknown if a star may pass it."""
         if position == 0 and self.receiver is not None:
             return self.receiver
         found = self._expression(position, keyword)
@@ -47,7 +47,7 @@ class TorchArguments(NamedTuple):
         return None if found is None else self.inference.infer(found, self.point)  # type: ignore[arg-type]  # no other object
 
     def constant(self, position: int, keyword: str = "", default: object = None) -> object:
-        """The constant that is given for a parameter, ``default`` where it is left out, ``...`` where it is not known."""
+        """The constant value of an argument; ``default`` if it is left out, ``...`` if it is unknown."""
         found = self.value_of(position, keyword)
         if found is None:
             return default
@@ -56,17 +56,17 @@ class TorchArguments(NamedTuple):
         return ... if found.value is None else found.value
 
     def integer(self, position: int, keyword: str = "", default: int | None = None) -> int | None:
-        """An integer that is given; None where it is not known."""
+        """The integer value of an argument; None if unknown."""
         found = self.constant(position, keyword, default)
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
     def flag(self, position: int, keyword: str) -> bool | None:
-        """A boolean whose default is False; None where it is not known."""
+        """The value of a boolean argument with default False; None if unknown."""
         found = self.constant(position, keyword, default=False)
         return bool(found) if isinstance(found, int) else None
 
     def integers(self, position: int, keyword: str = "") -> tuple[int | None, ...] | None:
-        """Sizes or dimensions: one sequence, or all that follow ``position``; None where their count is not known."""
+        """Sizes or dimensions, as one sequence or as all arguments from ``position``; None if their number is unknown."""
         first = self.value_of(position, keyword)
         if first is None:
             return () if not self.has_stars else None
@@ -80,12 +80,12 @@ class TorchArguments(NamedTuple):
 
     @property
     def has_bottom(self) -> bool:
-        """Whether some argument has no value yet: then the call has none either."""
+        """Whether an argument is bottom: then so is the result."""
         return any(self.inference.infer(arg.value, self.point).kind == "nothing" for arg in self.call.args)
 
     @property
     def has_stars(self) -> bool:
-        """Whether a star gives arguments that are not seen."""
+        """Whether a star passes unknown arguments."""
         return any(arg.star for arg in self.call.args)
 
     def operands(self) -> list[AbstractValue]:
@@ -116,5 +116,5 @@ def _number(what: AbstractValue) -> int | None:
     return what.value if isinstance(what.value, int) else None
 
 
-# What an operation gives, by how it is called.
+# A transfer function: the result of an operation from its arguments.
 TransferFunction: TypeAlias = Callable[[TorchArguments], AbstractValue]

@@ -21,7 +21,7 @@ _UNUSUAL = ("sparse", "quantized", "nested")
 
 
 class TensorFacts:
-    """Answers for the expressions of one file."""
+    """Tensor facts of the expressions of one file."""
 
     def __init__(self, project: ValueFlow, path: str) -> None:
         self._inference = type_inference(project)
@@ -29,11 +29,11 @@ class TensorFacts:
         self._resolver = project.resolver
 
     def value(self, expression: Expression) -> AbstractValue:
-        """All that is known of it."""
+        """The abstract value of an expression."""
         return self._inference.of(self._path, expression)
 
     def without_gradient(self, expression: Expression) -> bool:
-        """Whether nothing flows back into it: made without, detached, loaded from a file, or of integers or booleans."""
+        """Whether it needs no gradient: detached, loaded from a file, integral, or made without one."""
         what = self.value(expression)
         return what.grad is False or what.integral
 
@@ -46,26 +46,26 @@ class TensorFacts:
         return self.value(expression).dtype == "int32"
 
     def scalar(self, expression: Expression) -> bool:
-        """Whether it is known that it may have no dimensions: it, or what one of several ways there gives, has none."""
+        """Whether it is known that it may be zero-dimensional, on one of the paths at least."""
         return self.value(expression).may_be_scalar
 
     def unusual(self, expression: Expression) -> bool:
-        """Whether it is sparse, quantised or nested, which indexing does not take."""
+        """Whether it is sparse, quantised or nested: indexing rejects these."""
         return self.value(expression).layout in _UNUSUAL
 
     def contiguous(self, expression: Expression) -> bool:
-        """Whether its elements lie in their order without gaps."""
+        """Whether it is contiguous in memory."""
         return self.value(expression).layout == "contiguous"
 
     def is_number_by_default(self, expression: Expression) -> bool:
-        """Whether it is a parameter that is a number where nothing is given."""
+        """Whether it is a parameter whose default is a number."""
         default = self._resolver.default(self._path, expression)
         return isinstance(default, Constant) and isinstance(default.value, int | float)
 
 
 Variable: TypeAlias = tuple[str, tuple[str, ...]]
 
-# Only a sparse tensor has a use for these.
+# Attributes and methods that are only used on sparse tensors.
 _SPARSE_ONLY = frozenset(
     [
         "coalesce",
@@ -85,7 +85,7 @@ _SPARSE_ONLY = frozenset(
     ]
 )
 _SPARSE = re.compile(r"(?i)sparse|(^|_)(coo|csr|csc)(_|$)")
-# What comes out of these is dense, or no tensor.
+# The results of these are dense, or no tensors.
 _DENSE = frozenset(
     [
         "to_dense",
@@ -113,7 +113,9 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "if", "or", "and"})
 
 
 def sparse_variables(project: ProgramIndex, path: str) -> frozenset[Variable]:
-    """What may be sparse: what is handled as only sparse tensors are, what it was made from, and what is made from it."""
+    """The variables that may be sparse: used as only sparse tensors are, or connected with such a variable by
+    assignments and arguments.
+    """
     sparse, links = set(_used_as_sparse(project, path)), list(_links(project, path))
     while more := {each for pair in links for each in pair if not sparse.isdisjoint(pair)} - sparse:
         sparse |= more
@@ -121,7 +123,7 @@ def sparse_variables(project: ProgramIndex, path: str) -> frozenset[Variable]:
 
 
 def sparse_carriers(value: Expression) -> Iterator[Variable]:
-    """The variables whose layout a value has."""
+    """The variables from which a value takes its layout."""
     match value:
         case Ref(roots=roots, path=path) if roots[0].startswith(":"):
             yield _variable(roots[0], path)
@@ -137,7 +139,7 @@ def sparse_carriers(value: Expression) -> Iterator[Variable]:
 
 
 def makes_sparse(value: Expression) -> bool:
-    """Whether a value is what a function or method gives that is named for a sparse layout."""
+    """Whether a value is the result of a call named for a sparse layout."""
     return (
         isinstance(value, Call)
         and bool(_SPARSE.search(last_identifier(value.func)))
@@ -146,7 +148,7 @@ def makes_sparse(value: Expression) -> bool:
 
 
 def _variable(root: str, path: tuple[str, ...]) -> Variable:
-    """``self.adj`` is the same in all methods of a file."""
+    """A variable; ``self.adj`` is the same in all methods of a file."""
     return ("self" if root.endswith(".<locals>.self") and path else root, path)
 
 
@@ -173,7 +175,7 @@ def _used_as_sparse_in(part: Expression) -> Iterator[Variable]:
 
 
 def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variable]]:
-    """Pairs of variables of which one is made from the other, or handed on as the other."""
+    """Pairs of variables connected by an assignment, or as argument and parameter."""
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None:
             for target in statement.targets:

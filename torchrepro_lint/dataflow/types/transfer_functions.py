@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import elementwise, factories, multi_tensor, reductions, reshaping
-from torchrepro_lint.dataflow.types import multi_tensor as made_of
-from torchrepro_lint.dataflow.types import reductions as numbers
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def for_words(rule: TransferFunction, *words: str) -> dict[str, TransferFunction]:
-    """One rule for several words."""
+    """One transfer function for several names."""
     return dict.fromkeys(words, rule)
 
 
@@ -186,21 +184,21 @@ SHARED: dict[str, TransferFunction] = {
     **for_words(reshaping.nonzero, "nonzero"),
     **for_words(reshaping.unique, "unique", "unique_consecutive"),
     **for_words(reshaping.interleaved, "repeat_interleave"),
-    **for_words(made_of.concatenated, "cat", "concat", "concatenate"),
-    **for_words(made_of.stacked, "stack"),
-    **for_words(made_of.stacked_flat, "hstack", "vstack", "column_stack"),
-    **for_words(made_of.multiplied, "matmul"),
-    **for_words(made_of.product(2), "mm"),
-    **for_words(made_of.product(3), "bmm"),
-    **for_words(made_of.product(1), "mv"),
-    **for_words(made_of.product(0), "dot", "vdot"),
-    **for_words(made_of.added_product(2), "addmm"),
-    **for_words(made_of.added_product(3), "baddbmm"),
-    **for_words(made_of.outer, "outer", "ger"),
-    **for_words(made_of.einsum, "einsum"),
-    **for_words(made_of.meshgrid, "meshgrid"),
+    **for_words(multi_tensor.concatenated, "cat", "concat", "concatenate"),
+    **for_words(multi_tensor.stacked, "stack"),
+    **for_words(multi_tensor.stacked_flat, "hstack", "vstack", "column_stack"),
+    **for_words(multi_tensor.multiplied, "matmul"),
+    **for_words(multi_tensor.product(2), "mm"),
+    **for_words(multi_tensor.product(3), "bmm"),
+    **for_words(multi_tensor.product(1), "mv"),
+    **for_words(multi_tensor.product(0), "dot", "vdot"),
+    **for_words(multi_tensor.added_product(2), "addmm"),
+    **for_words(multi_tensor.added_product(3), "baddbmm"),
+    **for_words(multi_tensor.outer, "outer", "ger"),
+    **for_words(multi_tensor.einsum, "einsum"),
+    **for_words(multi_tensor.meshgrid, "meshgrid"),
     **for_words(
-        made_of.scattered,
+        multi_tensor.scattered,
         "scatter",
         "scatter_add",
         "scatter_reduce",
@@ -210,9 +208,9 @@ SHARED: dict[str, TransferFunction] = {
         "index_reduce",
     ),
     **for_words(
-        made_of.scattered, "masked_scatter", "scatter_", "scatter_add_", "index_add_", "index_copy_", "index_put_"
+        multi_tensor.scattered, "masked_scatter", "scatter_", "scatter_add_", "index_add_", "index_copy_", "index_put_"
     ),
-    **for_words(made_of.scattered, "masked_scatter_", "put_", "put", "scatter_reduce_", "index_reduce_"),
+    **for_words(multi_tensor.scattered, "masked_scatter_", "put_", "put", "scatter_reduce_", "index_reduce_"),
     **for_words(
         factories.zeros_like,
         "zeros_like",
@@ -226,7 +224,7 @@ SHARED: dict[str, TransferFunction] = {
 }
 
 
-# Functions of ``torch.nn.functional`` whose word is not torch's, or means something else there.
+# Functions of ``torch.nn.functional`` that torch does not have, or that differ from those of torch.
 FUNCTIONAL: dict[str, TransferFunction] = {
     **for_words(
         elementwise.keep,
@@ -253,18 +251,18 @@ FUNCTIONAL: dict[str, TransferFunction] = {
         "rms_norm",
     ),
     **for_words(elementwise.keep_shape, "normalize", "gumbel_softmax", "softmin"),
-    **for_words(made_of.linear, "linear"),
-    **{f"conv{n}d": made_of.convolved(n) for n in (1, 2, 3)},
-    **{f"conv_transpose{n}d": made_of.convolved(n) for n in (1, 2, 3)},
-    **for_words(made_of.embedding, "embedding"),
-    **for_words(made_of.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
-    **for_words(made_of.interpolated, "interpolate", "upsample"),
-    "upsample_bilinear": made_of.interpolated_as("bilinear"),
-    "upsample_nearest": made_of.interpolated_as("nearest"),
-    **{f"{stem}_pool{n}d": made_of.pooled(n) for stem in ("avg", "adaptive_avg", "lp") for n in (1, 2, 3)},
-    **{f"{stem}_pool{n}d": made_of.pooled_with_indices(n) for stem in ("max", "adaptive_max") for n in (1, 2, 3)},
-    **for_words(made_of.sampled, "grid_sample"),
-    **for_words(made_of.attended, "scaled_dot_product_attention"),
+    **for_words(multi_tensor.linear, "linear"),
+    **{f"conv{n}d": multi_tensor.convolved(n) for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": multi_tensor.convolved(n) for n in (1, 2, 3)},
+    **for_words(multi_tensor.embedding, "embedding"),
+    **for_words(multi_tensor.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
+    **for_words(multi_tensor.interpolated, "interpolate", "upsample"),
+    "upsample_bilinear": multi_tensor.interpolated_as("bilinear"),
+    "upsample_nearest": multi_tensor.interpolated_as("nearest"),
+    **{f"{stem}_pool{n}d": multi_tensor.pooled(n) for stem in ("avg", "adaptive_avg", "lp") for n in (1, 2, 3)},
+    **{f"{stem}_pool{n}d": multi_tensor.pooled_with_indices(n) for stem in ("max", "adaptive_max") for n in (1, 2, 3)},
+    **for_words(multi_tensor.sampled, "grid_sample"),
+    **for_words(multi_tensor.attended, "scaled_dot_product_attention"),
     **for_words(
         reductions.loss, "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div"
     ),
@@ -293,21 +291,21 @@ FACTORIES: dict[str, TransferFunction] = {
     "torch.nn.Parameter": factories.parameter,
     "torch.nn.parameter.Parameter": factories.parameter,
     "torch.device": factories.device,
-    "torch.is_tensor": numbers.boolean,
+    "torch.is_tensor": reductions.boolean,
     **for_words(factories.loaded, "torch.load", "torch.hub.load_state_dict_from_url", "safetensors.torch.load_file"),
     **for_words(factories.loaded, "torch.utils.model_zoo.load_url"),
-    **for_words(numbers.sparse_new, "torch.sparse_coo_tensor", "torch.sparse_csr_tensor"),
-    **for_words(numbers.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
-    **for_words(numbers.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
-    "torch.nn.utils.rnn.pad_sequence": made_of.padded,
-    "torch.cartesian_prod": made_of.cartesian_prod,
-    "torch.combinations": made_of.combinations,
+    **for_words(reductions.sparse_new, "torch.sparse_coo_tensor", "torch.sparse_csr_tensor"),
+    **for_words(reductions.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
+    **for_words(reductions.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
+    "torch.nn.utils.rnn.pad_sequence": multi_tensor.padded,
+    "torch.cartesian_prod": multi_tensor.cartesian_prod,
+    "torch.combinations": multi_tensor.combinations,
     "torch.bucketize": reductions.argsort,
     "torch.searchsorted": reductions.tensor_of_dtype("integer", "int64"),
 }
 
 
-# Methods whose word means something else as a function, or that are none.
+# Methods that differ from the function of the same name, or are no functions.
 METHODS: dict[str, TransferFunction] = {
     **{
         word: elementwise.cast(word) for word in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool")
@@ -350,55 +348,14 @@ METHODS: dict[str, TransferFunction] = {
     "values": reductions.sparse_values,
 }
 
-# Methods that no array, frame, container or module shares.
+# Methods that no array, data frame, container or module has.
 TENSOR_ONLY_METHODS = frozenset(
-    {
-        "unsqueeze",
-        "unsqueeze_",
-        "detach",
-        "detach_",
-        "permute",
-        "masked_fill",
-        "masked_fill_",
-        "masked_select",
-        "expand_as",
-    }
-    | {
-        "view_as",
-        "type_as",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-        "new_tensor",
-        "index_select",
-        "scatter_add",
-    }
-    | {
-        "scatter_add_",
-        "scatter_",
-        "index_add",
-        "index_add_",
-        "index_copy",
-        "index_copy_",
-        "contiguous",
-        "softmax",
-        "bmm",
-    }
-    | {
-        "log_softmax",
-        "sigmoid",
-        "addmm",
-        "unfold",
-        "chunk",
-        "unbind",
-        "clamp_",
-        "clamp_min",
-        "narrow",
-        "logsumexp",
-        "baddbmm",
-    }
-    | {"masked_scatter", "scatter_reduce", "rsqrt", "erf"}
+    {"addmm", "baddbmm", "bmm", "chunk", "clamp_", "clamp_min", "contiguous", "detach", "detach_", "erf"}
+    | {"expand_as", "index_add", "index_add_", "index_copy", "index_copy_", "index_select", "log_softmax"}
+    | {"logsumexp", "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "narrow", "new_empty"}
+    | {"new_full", "new_ones", "new_tensor", "new_zeros", "permute", "rsqrt", "scatter_", "scatter_add"}
+    | {"scatter_add_", "scatter_reduce", "sigmoid", "softmax", "type_as", "unbind", "unfold", "unsqueeze"}
+    | {"unsqueeze_", "view_as"}
 )
 
 
@@ -409,7 +366,7 @@ _FUNCTIONAL = ("torch.nn.functional", "torch._C._nn")
 def method_value(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
 ) -> AbstractValue | None:
-    """What a method of a tensor gives."""
+    """The result of a tensor method."""
     arguments = TorchArguments(inference, call, point, receiver)
     if arguments.has_bottom:
         return BOTTOM
@@ -425,14 +382,14 @@ def method_value(
 
 
 def _in_place(receiver: AbstractValue, after: AbstractValue) -> AbstractValue:
-    """In place neither dtype nor device changes."""
+    """The receiver after an in-place method: dtype and device do not change."""
     if not after.is_tensor:
         return receiver._replace(kind="tensor")
     return after._replace(dtype=receiver.dtype, family=receiver.family, device=receiver.device)
 
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
-    """What a function of torch gives; None where nothing is known of it."""
+    """The result of a torch function; None if the tables do not have it."""
     module, _, word = name.rpartition(".")
     arguments = TorchArguments(inference, call, point, None)
     if arguments.has_bottom:
@@ -449,7 +406,7 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
 
 
 def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
-    """What a class of torch gives that is more than an object of it: ``nn.Parameter(data)``."""
+    """The result of a torch constructor that is more than an instance: ``nn.Parameter(data)``."""
     return function_value(inference, name, call, point) if name in FACTORIES else None
 
 
@@ -459,7 +416,7 @@ _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefau
 def method_of_loaded(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
 ) -> AbstractValue | None:
-    """A method of what a file held: of a dictionary, or of a tensor in it."""
+    """The result of a method of loaded data: of a dictionary, or of a tensor in it."""
     if word in _OF_DICT:
         pair = AbstractValue("tuple", items=(AbstractValue("str", contents=AbstractValue("str")), receiver))
         return (
@@ -471,7 +428,7 @@ def method_of_loaded(
 
 
 def layer_value(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """What calling a layer of torch gives."""
+    """The result of calling a torch layer."""
     if TorchArguments(inference, call, point, None).has_bottom:
         return BOTTOM
     return _under_gradient_mode(inference, multi_tensor.layer_call(inference, called, call, point), point)
@@ -480,7 +437,7 @@ def layer_value(inference: TypeInference, called: AbstractValue, call: Call, poi
 def method_of_unknown(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
 ) -> AbstractValue:
-    """What a method gives on a value that may be anything: a tensor, where only tensors have it, else what it would be."""
+    """The result of a method of an unknown value: a tensor if only tensors have it, else what holds if it is one."""
     if word not in SHARED and word not in METHODS:
         return UNKNOWN
     found = method_value(inference, receiver._replace(kind="tensor"), word, call, point) or UNKNOWN
@@ -490,12 +447,12 @@ def method_of_unknown(
 
 
 def operator_value(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
-    """What an operator gives, where it stands."""
+    """The result of an operator, under the gradient mode in force."""
     return _under_gradient_mode(inference, what, point)
 
 
 def _under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
-    """Nothing that is computed under ``no_grad`` needs a gradient."""
+    """The value, without gradient if it is computed under ``no_grad``."""
     if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(inference, point):
         return what._replace(grad=False)
     if what.kind == "tuple" and what.items and gradients_off(inference, point):

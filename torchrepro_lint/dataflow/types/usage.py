@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.flow import BodyFlow
 
 
-# Who asks such a question of a value allows for several answers.
+# A test like these means that the value may have several types.
 _TESTS = frozenset({"isinstance", "hasattr", "getattr", "type", "callable", "is_tensor", "issubclass"})
 # Functions of torch that also take lists or numbers.
 _TAKE_LISTS = frozenset(
@@ -56,7 +56,7 @@ _LAYERS_TOO = (
 
 
 def tensors_by_use(inference: TypeInference, path: str, flow: BodyFlow) -> frozenset[Binding]:
-    """The bindings of a function whose uses show that they are of tensors, and never ask what they are."""
+    """The bindings whose uses imply a tensor, unless their type is tested somewhere."""
     shown: set[Binding] = set()
     asked: set[Binding] = set()
     for place in flow.points:
@@ -70,7 +70,7 @@ def tensors_by_use(inference: TypeInference, path: str, flow: BodyFlow) -> froze
 
 
 def _with_aliases(asked: set[Binding]) -> set[Binding]:
-    """What is asked of a variable is asked of the one that it was assigned from."""
+    """The bindings, and those that they are aliases of."""
     waiting, found = list(asked), set(asked)
     while waiting:
         binding = waiting.pop()
@@ -105,14 +105,14 @@ def _use_in_call(
 
 
 def _is_tensor_only(word: str, call: Call) -> bool:
-    """Whether only a tensor has a method that is called so."""
+    """Whether only a tensor has a method of this name."""
     if word in TENSOR_ONLY_METHODS or (word in ("size", "dim", "ndimension") and (word != "size" or call.args)):
         return True
     return word in _WITH_DIM and any(arg.keyword == "dim" for arg in call.args)
 
 
 def _takes_tensor(inference: TypeInference, call: Call, point: ProgramPoint) -> bool:
-    """Whether the first argument of a call has to be a tensor: of torch's functions, and of its layers."""
+    """Whether the first argument of a call must be a tensor: of torch functions and layers."""
     names = inference.project.names(point.path, call.func)
     if not names or any(":" in name for name in names):
         return False
@@ -129,13 +129,13 @@ def _refuses_others(name: str) -> bool:
 
 
 def _bindings(expression: Expression, env: TypeEnvironment) -> set[Binding]:
-    """The bindings of a variable that an expression is, or of which it reads an attribute."""
+    """The bindings of the variable that an expression reads."""
     if not isinstance(expression, Ref):
         return set()
     return {env[root] for root in expression.roots if root in env}
 
 
-# Functions of torch by which argument, counted from 0, they take integers; methods are called on the first.
+# Functions of torch by the position of the integral argument; of methods, the receiver is position 0.
 _INDEXED = {
     **dict.fromkeys(
         ("index_select", "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill"), 2
@@ -143,7 +143,7 @@ _INDEXED = {
     **dict.fromkeys(("scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_fill_"), 2),
     "repeat_interleave": 1,
 }
-# Arithmetic and methods that give integers for integers alone.
+# Operators and methods whose result is integral only if the operands are.
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 _KEEPING_INTEGERS = frozenset(
     {"view", "reshape", "flatten", "unsqueeze", "squeeze", "clone", "contiguous", "expand", "t", "clamp"}
@@ -151,7 +151,7 @@ _KEEPING_INTEGERS = frozenset(
 
 
 def indices_by_use(flow: BodyFlow) -> frozenset[Binding]:
-    """The bindings of a function that are given as indices or counts, and those that they are worked out from."""
+    """The bindings that torch takes as indices or counts, and those from which they are computed."""
     shown: set[Binding] = set()
     waiting: list[Binding] = []
     for place in flow.points:
@@ -167,7 +167,7 @@ def indices_by_use(flow: BodyFlow) -> frozenset[Binding]:
 
 
 def _integral_operands(value: Expression | None, env: TypeEnvironment | None) -> Iterator[Binding]:
-    """The variables that have to be of integers where a value is."""
+    """The variables that must be integral if a value is."""
     match value:
         case Ref(roots=(root,), path=()) if env is not None and root in env:
             yield env[root]
@@ -181,7 +181,7 @@ def _integral_operands(value: Expression | None, env: TypeEnvironment | None) ->
 
 
 def _index_argument(call: Call) -> Expression | None:
-    """What a call is given for an index."""
+    """The index argument of a call."""
     word = last_identifier(call.func)
     if word not in _INDEXED or any(arg.star for arg in call.args):
         return None
@@ -191,16 +191,16 @@ def _index_argument(call: Call) -> Expression | None:
     return named if named is not None else plain[at] if at < len(plain) else None
 
 
-# Methods that a dense tensor refuses.
+# Methods that raise on a dense tensor.
 _SPARSE = frozenset({"coalesce", "is_coalesced", "_indices", "_values", "_nnz", "sparse_dim", "dense_dim"})
-# Operations that give a sparse tensor for sparse ones alone.
+# Operations whose result is sparse only if the operands are.
 _KEEPING_SPARSITY = frozenset(
     {"index_select", "sign", "neg", "abs", "clone", "detach", "to", "int", "float", "long", "bool"}
 )
 
 
 def sparse_by_use(flow: BodyFlow) -> frozenset[Binding]:
-    """The bindings of a function whose uses show that they are of sparse tensors."""
+    """The bindings whose uses imply a sparse tensor."""
     shown: set[Binding] = set()
     asked = [place.statement for place in flow.points if _asks(place.statement)]
     places = (
@@ -216,7 +216,7 @@ def sparse_by_use(flow: BodyFlow) -> frozenset[Binding]:
 
 
 def _asks(statement: Statement) -> bool:
-    """``if grad.is_sparse:`` allows for what is not."""
+    """Whether a statement tests for sparsity, ``if grad.is_sparse:``: then the value may be dense."""
     return isinstance(statement, If) and any(
         "sparse" in last_identifier(each) for each in subexpressions(statement.test)
     )
@@ -231,7 +231,7 @@ def _coalesced(statement: Statement, env: TypeEnvironment) -> Iterator[Binding]:
 
 
 def _sparse_operands(value: Expression | None, env: TypeEnvironment | None) -> list[Binding]:
-    """The variables that have to be sparse where a value is."""
+    """The variables that must be sparse if a value is."""
     match value:
         case Ref(roots=(root,), path=()) if env is not None and root in env:
             return [env[root]]

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, containers, elementwise
-from torchrepro_lint.dataflow.types import containers as indexing
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, LOADED, UNKNOWN, AbstractValue, join_all, meet
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.call_sites import CallPlace
 
 
-# Operations of which the dimensions, or whether a gradient is kept, decide what is said. Files without them are not asked.
+# Operations whose findings depend on rank or gradient; files without them are skipped.
 _RANK_DEPENDENT = (
     "CrossEntropyLoss",
     "NLLLoss",
@@ -46,15 +45,15 @@ _RANK_DEPENDENT = (
     "nll_loss2d",
     "index_select",
 )
-# What losses are called that are passed on to the function that calls them.
+# Names of losses that are passed as arguments.
 _LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
-# What is called from more places is called with all sorts of things.
+# With more calls than this, a parameter stays unknown.
 _MOST_CALLS = 20
 
 
 def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
-    """The calls, each with its file, that run a module's ``forward``, or a function that tables alone name; none where
-    there may be others that are not found, and where nothing depends on what they pass.
+    """The higher-order calls, each with its file, of a module's ``forward`` or of a function that is only named in tables;
+    none if there may be others, or if no finding depends on their arguments.
     """
     calls = project.files[path_of(name)].summary.calls
     if not any(has_word(calls, word) for word in _RANK_DEPENDENT):
@@ -69,9 +68,7 @@ def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tu
 
 
 def known_from_indirect(function: Function, passed: AbstractValue) -> AbstractValue:
-    """What is taken for granted of what such calls pass: of an object that may be called elsewhere, too, no more than how many
-    dimensions it gets.
-    """
+    """What higher-order calls prove of a parameter: of a method only the rank, since its object may be called elsewhere."""
     if passed.kind not in ("", "tensor", "parameter"):
         return UNKNOWN
     whole = "" if function.owner else passed.kind
@@ -84,7 +81,7 @@ def _calls_known(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
 
 
 def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
-    """Those by what is known to be an object of the class, and by a loss that is passed on."""
+    """The calls of an object of the class, and of a loss that is passed as an argument."""
     yield from _calls_known(project, name)
     made = f"{project.resolver.owner(name)}()"
     untold = project.all_calls.by_word
@@ -101,7 +98,7 @@ def _call(project: ValueFlow, path: str, place: CallPlace) -> Call:
 
 
 def _is_in_tables_alone(project: ValueFlow, name: str, function: Function) -> bool:
-    """Whether a function is named where it is called, and otherwise as an item of displays alone."""
+    """Whether a function is only called directly, or named as an item of displays."""
     uses = project.uses
     if function.decorators or not project.resolver.call_graph.is_address_taken(name):
         return False
@@ -117,14 +114,14 @@ def _is_called(parent: Expression | None, read: Expression) -> bool:
     return isinstance(parent, Call) and parent.func is read
 
 
-# What is called so holds what was saved: tensors out of every graph.
+# Parameters of such names hold loaded data: tensors without gradient.
 _LOADED = ("state_dict", "checkpoint", "ckpt")
 
 
 def parameter_value(
     inference: TypeInference, point: ProgramPoint, function: Function, param: Param, position: int
 ) -> AbstractValue:
-    """What a parameter is where its function begins."""
+    """The type of a parameter at the start of its function."""
     name = f"{point.path}{function.name}"
     if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
         owner = f"{point.path}{function.owner}"
@@ -133,7 +130,7 @@ def parameter_value(
     if declared.kind in ("", "dict") and param.name.endswith(_LOADED):
         return LOADED
     if declared.kind in ("", "tensor") and not declared.family and param.name == "edge_index":
-        declared = declared._replace(family="integer", grad=False)  # so it is called in libraries of graphs
+        declared = declared._replace(family="integer", grad=False)  # the name in graph libraries
     if param.kind.startswith("*"):
         return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
     passed = _from_callers(inference, point, name, function, param, position) if point.calls_left else UNKNOWN
@@ -143,7 +140,7 @@ def parameter_value(
 def _from_callers(
     inference: TypeInference, point: ProgramPoint, name: str, function: Function, param: Param, position: int
 ) -> AbstractValue:
-    """What every call of the project passes for a parameter; unknown where not all calls are seen."""
+    """The join of all calls' arguments for a parameter; unknown if not all calls are known."""
     callers = inference.project.resolver.call_graph
     calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
     if not 0 < len(calls) <= _MOST_CALLS or callers.has_unknown_callers(name, function):
@@ -162,7 +159,7 @@ def _joined_arguments(
     param: Param,
     position: int,
 ) -> AbstractValue:
-    """What each of some calls passes; unknown where one may pass anything."""
+    """The join of the arguments of some calls; unknown if one may pass anything."""
     found = BOTTOM
     for path, call in calls:
         one = argument_for(call, function, param, position)
@@ -178,7 +175,7 @@ def _joined_arguments(
 
 
 def argument_for(call: Call, function: Function, param: Param, position: int) -> Expression | None:
-    """What a call gives for a parameter, its default where that is left out; None where it can not be told."""
+    """The argument of a call for a parameter, or the default; None if it cannot be determined."""
     if any(arg.star for arg in call.args):
         return None
     keyword = next((arg.value for arg in call.args if arg.keyword == param.name), None)
@@ -189,12 +186,12 @@ def argument_for(call: Call, function: Function, param: Param, position: int) ->
     return keyword or param.default
 
 
-# A chain of assignments longer than this is worked off from its beginning, so that it takes no deep recursion.
+# Longer chains of assignments are solved from the first one on, which avoids deep recursion.
 _MOST_NESTING = 40
 
 
 def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:
-    """What a variable is through one of its bindings; ``spot`` names the file and the hops left."""
+    """The type of a variable by one of its bindings; ``point`` has the file and the calls left."""
     solver = inference.solver
     if solver.nesting > _MOST_NESTING:
         _solve_dependencies(inference, binding, point)
@@ -209,7 +206,7 @@ def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoi
 
 
 def _solve_dependencies(inference: TypeInference, binding: Binding, point: ProgramPoint) -> None:
-    """Answer for the bindings that one hangs on, the earliest first."""
+    """Solve the dependencies of a binding, the earliest first."""
     stack, seen = [binding], set()
     while stack:
         top = stack[-1]
@@ -259,7 +256,7 @@ def _by_kind(
         case "[]":
             return containers.element(value)
         case "[i]":
-            return indexing.item(before[0], binding.at[0])
+            return containers.item(before[0], binding.at[0])
         case "*":
             return AbstractValue("list", contents=containers.element(before[0] if before else value))
         case "with":
@@ -274,15 +271,15 @@ def _by_kind(
 
 
 def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) -> AbstractValue:
-    """A tensor that is changed in place, told whether it needs a gradient, or seen through a test."""
+    """A tensor after an in-place method, a change of its gradient flag, or a test."""
     if binding.kind == "tensor":
         return _narrow(before, AbstractValue("tensor"))
     if binding.kind == "sized":
         fits = (before.is_tensor or not before.kind) and (before.max_ndim is None or before.max_ndim >= binding.at[0])
         return before._replace(min_ndim=max(before.min_ndim, binding.at[0])) if fits else before
-    if binding.kind == "ndim" and not before.kind:  # of an array, too: who takes tensors alone was given one
+    if binding.kind == "ndim" and not before.kind:  # holds for an array as well
         return before._replace(min_ndim=binding.at[0], max_ndim=binding.at[1])
-    if not before.kind:  # if it is a tensor, it may have got a gradient
+    if not before.kind:  # if it is a tensor, it may have a gradient now
         return before._replace(grad=None) if before.grad is False else before
     if not before.is_tensor:
         return before
@@ -297,7 +294,7 @@ def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) ->
 def _after_insertion(
     inference: TypeInference, binding: Binding, before: AbstractValue, inner: ProgramPoint
 ) -> AbstractValue:
-    """A container after a method that puts something into it, or a call that it is given to."""
+    """A container after a method that fills it, or after it escapes into a call."""
     call = binding.value
     if not isinstance(call, Call):
         return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
@@ -312,7 +309,7 @@ def _after_insertion(
 
 
 def _after_element_write(before: AbstractValue, value: AbstractValue) -> AbstractValue:
-    """A container some of whose elements are set: what it holds is not known any more; a tensor takes over a gradient."""
+    """A value after element assignment: the contents of a container become unknown, a tensor may get a gradient."""
     if before.is_tensor:
         return before if value.grad is False or value.kind in ("int", "float", "bool") else before._replace(grad=None)
     if before.kind == "dict":
@@ -321,20 +318,20 @@ def _after_element_write(before: AbstractValue, value: AbstractValue) -> Abstrac
 
 
 def _narrow(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
-    """A value that has passed a test for a type."""
+    """A value narrowed by a type test."""
     if not tested.kind:
         return before
     return meet(before, tested) if before.kind == tested.kind or (before.is_tensor and tested.is_tensor) else tested
 
 
 def global_value(inference: TypeInference, point: ProgramPoint, root: str, words: tuple[str, ...]) -> AbstractValue:
-    """What a name stands for that is no variable of the function: of the module, a closure, or from an import."""
+    """The type of a name that is no local variable: of the module, a closure, or imported."""
     names = inference.project.resolver.modules.resolve(point.path, root)
     return join_all(*(_member_of(inference, point, name, words) for name in names)) if names else UNKNOWN
 
 
 def _member_of(inference: TypeInference, point: ProgramPoint, name: str, words: tuple[str, ...]) -> AbstractValue:
-    """Modules of the project are gone through to what is in them."""
+    """The type of a dotted name, through modules of the project."""
     if name.endswith(":") and words:
         inside = inference.project.resolver.modules.attribute(name[:-1], words[0]) or ()
         return join_all(*(_member_of(inference, point, each, words[1:]) for each in inside)) if inside else UNKNOWN
@@ -347,7 +344,7 @@ def _member_of(inference: TypeInference, point: ProgramPoint, name: str, words: 
 
 
 def definition_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
-    """What a name of the project is: a function, a class, or a variable, by all that is assigned to it."""
+    """The type of a definition of the project: a function, a class, or a variable by all its assignments."""
     resolver = inference.project.resolver
     if resolver.functions(name):
         return AbstractValue("function", name=name)
@@ -372,7 +369,7 @@ def _flow_insensitive(inference: TypeInference, name: str, point: ProgramPoint) 
             what = containers.element(what)
             what = (
                 UNKNOWN if what.kind in ("tuple", "list") else what
-            )  # or an element of that: the target may be one of several
+            )  # or an element of it: the target may be destructured
         elif how == "with":
             what = containers.entered(what)
         elif how != "=":

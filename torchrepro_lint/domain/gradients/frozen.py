@@ -40,12 +40,12 @@ _MOST_FUNCTIONS = 20
 
 def is_frozen(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
     """Whether the module that a call constructs is frozen, or gets no gradient at any place where it runs."""
-    trail = _ModuleTracker(project, run, trace_event.event.value)
-    trail.follow(trace_event.function)
-    runs = [site for site in trail.runs() if site.function in run.functions]
-    if trail.is_frozen or trail.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
-        return trail.is_frozen
-    others = list(trail.other_runs())
+    tracker = _ModuleTracker(project, run, trace_event.event.value)
+    tracker.follow(trace_event.function)
+    runs = [site for site in tracker.run_sites() if site.function in run.functions]
+    if tracker.is_frozen or tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
+        return tracker.is_frozen
+    others = list(tracker.run_sites_elsewhere())
     return bool(runs or others) and all(_runs_without_gradient(project, run, site) for site in others)
 
 
@@ -66,9 +66,9 @@ class _ModuleTracker:
         self.escapes = False
         self._project = project
         self._run = run
-        self._made = {id(made)}
-        self._held: set[str] = set()
-        self._wholes: set[str] = set()
+        self._creations = {id(made)}
+        self._holders: set[str] = set()
+        self._containers: set[str] = set()
         self._functions: list[str] = []
 
     def follow(self, function: str) -> None:
@@ -84,10 +84,10 @@ class _ModuleTracker:
         for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
             for top in body:
                 for statement in statements((top,)):
-                    self._statement(function, statement)
+                    self._visit(function, statement)
                 self.is_frozen = self.is_frozen or self._freezes(function, top)
 
-    def runs(self) -> Iterator[CallSite]:
+    def run_sites(self) -> Iterator[CallSite]:
         """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
         for path in sorted({path_of(each) for each in self._functions}):
@@ -95,21 +95,21 @@ class _ModuleTracker:
                 inside = site.function in self._functions
                 if not inside and self._project.resolver.owner(site.function) not in owners:
                     continue
-                if not inside and any(self._is_held(site.function, arg.value) for arg in site.call.args):
+                if not inside and any(self._is_module(site.function, arg.value) for arg in site.call.args):
                     self.escapes = True
                 func = site.call.func
                 if (
                     isinstance(func, Ref)
-                    and self._is_held(site.function, func)
+                    and self._is_module(site.function, func)
                     and not set(func.path[-1:]) & METHODS_WITHOUT_FORWARD
                 ):
                     yield site
 
-    def other_runs(self) -> Iterator[CallSite]:
+    def run_sites_elsewhere(self) -> Iterator[CallSite]:
         """The calls in other classes and functions of the trace that may run an attribute: ``model.encoder(x)``."""
         resolver = self._project.resolver
         owners = {resolver.owner(each) for each in self._functions} - {""}
-        words = frozenset(each.rpartition(".")[2] for each in self._held if "<locals>" not in each)
+        words = frozenset(each.rpartition(".")[2] for each in self._holders if "<locals>" not in each)
         for path in sorted(self._run.paths & resolver.call_graph.paths(words)):
             for called in self._project.calls_on(path, words):
                 if called.function in self._run.functions and resolver.owner(called.function) not in owners:
@@ -117,11 +117,11 @@ class _ModuleTracker:
                     if not of or not owners.isdisjoint(of):
                         yield self._project.site(path, called)
 
-    def _statement(self, function: str, statement: Statement) -> None:
+    def _visit(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None
         values = tuple(expressions(statement)) if read is None else (read,)
         if not any(
-            id(each) in self._made or self._is_held(function, each)
+            id(each) in self._creations or self._is_module(function, each)
             for value in values
             for each in subexpressions(value)
         ):
@@ -131,60 +131,60 @@ class _ModuleTracker:
                 is_result = self._is_result(function, value)
                 for target in targets:
                     if not is_result:
-                        self._hold(function, target)
+                        self._add_holder(function, target)
                     elif isinstance(target, Ref) and not target.path:
-                        self._wholes.add(self._key(function, target))
+                        self._containers.add(self._location(function, target))
             case Loop(target=target) if target is not None:
-                self._hold(function, target)
-            case ExpressionStatement(value=Call(func=func) as call) if not self._is_held(function, func):
-                self._handed(function, call)
+                self._add_holder(function, target)
+            case ExpressionStatement(value=Call(func=func) as call) if not self._is_module(function, func):
+                self._track_argument(function, call)
             case SimpleStatement(kind="return"):
-                self._returned(function)
+                self._track_return(function)
 
-    def _returned(self, function: str) -> None:
+    def _track_return(self, function: str) -> None:
         """The function returns the module: its calls now give the module."""
         entries = self._run.call_edges.get(function, ())
         self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
         for each in entries:
-            self._made.add(id(each.event.value))
+            self._creations.add(id(each.event.value))
             self.follow(each.caller)
 
-    def _handed(self, function: str, call: Call) -> None:
+    def _track_argument(self, function: str, call: Call) -> None:
         """The module is an argument: of a list's ``append``, or of a function of the project."""
         match call.func:
             case Ref(path=("append" | "extend" | "add_module",)) as func:
-                self._hold(function, func._replace(path=()))
+                self._add_holder(function, func._replace(path=()))
                 return
         path = path_of(function)
         targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
         self.escapes = self.escapes or not targets
-        self._passed(function, call, targets)
+        self._bind_parameters(function, call, targets)
 
-    def _passed(self, function: str, call: Call, targets: list[str]) -> None:
+    def _bind_parameters(self, function: str, call: Call, targets: list[str]) -> None:
         """The module is an argument of functions of the project."""
         for target in targets:
             for definition in self._project.resolver.functions(target):
                 for word, value in bound_arguments(definition, call):
-                    if any(self._is_held(function, each) for each in subexpressions(value)):
-                        self._held.add(f"{target}.<locals>.{word}")
+                    if any(self._is_module(function, each) for each in subexpressions(value)):
+                        self._holders.add(f"{target}.<locals>.{word}")
             self.follow(target)
 
     def _is_result(self, function: str, value: Expression) -> bool:
         """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
-        if not isinstance(value, Call) or id(value) in self._made:
+        if not isinstance(value, Call) or id(value) in self._creations:
             return False
-        if self._is_held(function, value.func):
+        if self._is_module(function, value.func):
             return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
         names = self._project.names(path_of(function), value.func)
         self.escapes = self.escapes or self._is_trainer(names)
         if any(self._project.resolver.functions(name) for name in names):
-            self._handed(function, value)
+            self._track_argument(function, value)
             return True
-        if makers := self._makers(names):
-            self._passed(function, value, makers)
-        return bool(makers)
+        if constructors := self._constructors(names):
+            self._bind_parameters(function, value, constructors)
+        return bool(constructors)
 
-    def _makers(self, names: tuple[str, ...]) -> list[str]:
+    def _constructors(self, names: tuple[str, ...]) -> list[str]:
         """The constructors of the project's classes: the object that they make contains the module."""
         resolver = self._project.resolver
         inits = [each for name in names if resolver.classes(name) for each in resolver.methods(name, "__init__")]
@@ -210,27 +210,27 @@ class _ModuleTracker:
                 return self._is_covered(function, func) and _is_false(arg.value)
         return False
 
-    def _hold(self, function: str, target: Expression) -> None:
+    def _add_holder(self, function: str, target: Expression) -> None:
         if not isinstance(target, Ref) or len(target.path) > int(_is_self(target)):
-            # ``net.head = ...`` is a part of it.
-            self.escapes = self.escapes or not self._is_held(function, target)
+            # ``net.head = ...`` sets a part of the module.
+            self.escapes = self.escapes or not self._is_module(function, target)
             return
-        self._held.add(self._key(function, target))
+        self._holders.add(self._location(function, target))
 
-    def _is_held(self, function: str, expression: Expression) -> bool:
+    def _is_module(self, function: str, expression: Expression) -> bool:
         return (
             isinstance(expression, Ref)
             and bool(expression.roots)
-            and self._key(function, expression) in self._held
+            and self._location(function, expression) in self._holders
             and not any(_SIZES.fullmatch(word) for word in expression.path[_is_self(expression) :])
         )
 
     def _is_covered(self, function: str, func: Ref) -> bool:
         """Whether a method is called on the module, or on an object that contains it."""
-        whole = len(func.path) == 1 and bool(func.roots) and self._key(function, func) in self._wholes
-        return whole or self._is_held(function, func)
+        whole = len(func.path) == 1 and bool(func.roots) and self._location(function, func) in self._containers
+        return whole or self._is_module(function, func)
 
-    def _key(self, function: str, reference: Ref) -> str:
+    def _location(self, function: str, reference: Ref) -> str:
         """The variable or attribute of the function's class that a reference is read from."""
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.builder import Trace
 
 
-# What of a tensor no gradient comes back from: a copy without one, Python's numbers, an array, sizes, whole numbers.
+# Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
 _STOPPING = re.compile(
     r"detach|item|tolist|numpy|data|shape|dtype|device|ndim|is_cuda|size|dim|numel|nelement|element_size|arg\w+|"
     r"long|int|short|bool|byte|char|eq|ne|lt|le|gt|ge|equal|is\w+|any|all|nonzero|count_nonzero|sign|round|floor|ceil"
 )
-# Methods of a tensor that give another, from which a gradient comes back.
+# Methods of a tensor whose result passes the gradient back.
 _DIFFERENTIABLE = re.compile(
     r"cpu|cuda|to|type|type_as|float|double|half|bfloat16|view|view_as|reshape|reshape_as|permute|transpose|t|T|mT|squeeze|"
     r"unsqueeze|expand|expand_as|repeat|contiguous|clone|flatten|unflatten|flip|roll|narrow|select|split|chunk|unbind|"
@@ -58,7 +58,7 @@ _CONVERSIONS = frozenset(
     f"builtins.{word}" for word in ("print", "len", "float", "int", "bool", "str", "repr", "format")
 )
 _VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
-# Functions of torch that make tensors of tensors and do nothing else.
+# Functions of torch that compute tensors from tensors without side effects.
 _FUNCTION = re.compile(r"torch\.(nn\.functional\.)?[a-z]\w*(?<!_)")
 _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
 _MOST_EXPRESSIONS = 200
@@ -70,7 +70,7 @@ def is_gradient_dead(project: Project, path: str, call: Call) -> bool:
     Uses are followed through variables, arithmetic, torch's functions and the callers of the function that returns the
     result.
     """
-    return _GradientLiveness(project).is_cut(path, call)
+    return _GradientLiveness(project).is_dead(path, call)
 
 
 class _GradientLiveness:
@@ -81,37 +81,37 @@ class _GradientLiveness:
         self._uses = project.uses
         self._seen: set[tuple[str, int, int]] = set()
 
-    def is_cut(self, path: str, node: Expression) -> bool:
+    def is_dead(self, path: str, node: Expression) -> bool:
         """Whether no gradient comes back to an expression from any use."""
         key = (path, node.start, node.end)
         if key in self._seen:
             return True
         self._seen.add(key)
-        spot = self._uses.spots(path).of(node)
-        if spot is None or spot.written or len(self._seen) > _MOST_EXPRESSIONS:
+        position = self._uses.spots(path).of(node)
+        if position is None or position.written or len(self._seen) > _MOST_EXPRESSIONS:
             return False
-        if spot.parent is None:
-            return self._in_statement(path, spot)
-        return self._in_expression(path, node, spot.parent)
+        if position.parent is None:
+            return self._in_statement(path, position)
+        return self._in_expression(path, node, position.parent)
 
     def _in_expression(self, path: str, node: Expression, parent: Expression) -> bool:
         match parent:
             case Attribute(name=word):
-                return self._read(path, parent, (word,))
+                return self._after_read(path, parent, (word,))
             case Call(func=func) if func is not node:
-                return self._passed(path, parent)
+                return self._in_call(path, parent)
             case Subscript(value=value):
-                return value is not node or self.is_cut(path, parent)
+                return value is not node or self.is_dead(path, parent)
             case Operation(op=op, operands=operands):
                 if op in _COMPARISONS or (op == "if" and operands[0] is node):
                     return True
-                return op in _ARITHMETIC and self.is_cut(path, parent)
+                return op in _ARITHMETIC and self.is_dead(path, parent)
             case Collection(kind="tuple" | "list"):
                 outer = self._uses.spots(path).of(parent)
-                return outer is not None and isinstance(outer.parent, Call) and self.is_cut(path, parent)
+                return outer is not None and isinstance(outer.parent, Call) and self.is_dead(path, parent)
         return False
 
-    def _passed(self, path: str, call: Call) -> bool:
+    def _in_call(self, path: str, call: Call) -> bool:
         names = self._names.names(path, call.func)
         if names and all(name in _CONVERSIONS or name in _VARIABLES for name in names):
             return True
@@ -120,47 +120,47 @@ class _GradientLiveness:
         ]
         if not plain or len(plain) != len(names) or any(arg.keyword == "out" for arg in call.args):
             return False
-        return _stops_gradient(plain[0].rpartition(".")[2]) or self.is_cut(path, call)
+        return _stops_gradient(plain[0].rpartition(".")[2]) or self.is_dead(path, call)
 
-    def _read(self, path: str, read: Expression, words: Sequence[str]) -> bool:
+    def _after_read(self, path: str, read: Expression, words: Sequence[str]) -> bool:
         """An expression that reads attributes of the value, or calls the last of them."""
         if not words:
-            return self.is_cut(path, read)
-        spot = self._uses.spots(path).of(read)
-        if spot is None or _stops_gradient(words[0]):
-            return spot is not None
+            return self.is_dead(path, read)
+        position = self._uses.spots(path).of(read)
+        if position is None or _stops_gradient(words[0]):
+            return position is not None
         if len(words) > 1 or not _DIFFERENTIABLE.fullmatch(words[0]):
             return False
-        called = isinstance(spot.parent, Call) and spot.parent.func is read
-        return self.is_cut(path, spot.parent if called and spot.parent is not None else read)
+        called = isinstance(position.parent, Call) and position.parent.func is read
+        return self.is_dead(path, position.parent if called and position.parent is not None else read)
 
-    def _in_statement(self, path: str, spot: ExpressionPosition) -> bool:
-        match spot.statement:
+    def _in_statement(self, path: str, position: ExpressionPosition) -> bool:
+        match position.statement:
             case If():
                 return True
             case Assign(op="=" | ":", targets=targets, end=end):
-                return all(self._assigned(path, target, spot, end) for target in targets)
+                return all(self._in_assignment(path, target, position, end) for target in targets)
             case SimpleStatement(kind="return"):
-                return self._returned(path, spot.function)
+                return self._in_return(path, position.function)
         return False
 
-    def _assigned(self, path: str, target: Expression, spot: ExpressionPosition, end: int) -> bool:
+    def _in_assignment(self, path: str, target: Expression, position: ExpressionPosition, end: int) -> bool:
         if not isinstance(target, Ref) or target.path or not all("<locals>" in root for root in target.roots):
             return False
-        reads = list(self._uses.of_variable(path, target, spot, end))
-        return bool(reads) and all(self._read(file, read, words) for file, read, words in reads)
+        reads = list(self._uses.of_variable(path, target, position, end))
+        return bool(reads) and all(self._after_read(file, read, words) for file, read, words in reads)
 
-    def _returned(self, path: str, function: str) -> bool:
+    def _in_return(self, path: str, function: str) -> bool:
         """Whether the known uses of a function are calls whose results have no gradient. A method may have other calls."""
         if function == ":" or ".<locals>." in function or self._names.owner(path + function):
             return False
         calls = 0
         for file, read, words in self._uses.of_definition(path, function):
-            spot = self._uses.spots(file).of(read)
-            if words or spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not read:
+            position = self._uses.spots(file).of(read)
+            if words or position is None or not isinstance(position.parent, Call) or position.parent.func is not read:
                 return False
             calls += 1
-            if not self.is_cut(file, spot.parent):
+            if not self.is_dead(file, position.parent):
                 return False
         return calls > 0
 
@@ -169,7 +169,7 @@ def _stops_gradient(word: str) -> bool:
     return _STOPPING.fullmatch(word) is not None
 
 
-# A name that more methods have says little of whose it is.
+# A method name that more classes share does not identify its class.
 _MOST_METHODS = 8
 
 
@@ -184,13 +184,13 @@ class NoGradientCallers:
         self._project = project
         self._known: dict[str, bool] = {}
 
-    def forward_only(self, function: str) -> bool:
+    def all_without_gradient(self, function: str) -> bool:
         """Whether a function has callers and every call path to it passes a place in no-grad mode."""
         if function not in self._known:
-            self._known[function] = self._asked(function)
+            self._known[function] = self._find(function)
         return self._known[function]
 
-    def _asked(self, function: str) -> bool:
+    def _find(self, function: str) -> bool:
         """Closure over the callers, up to a grad mode on each path; recursive calls add no path."""
         seen, waiting, off = {function}, [function], False
         while waiting:
@@ -233,7 +233,7 @@ class NoGradientCallers:
 
 
 _DETACHING = frozenset({"detach", "detach_", "data"})
-# Methods that give the module itself.
+# Methods that return the module itself.
 _RETURNS_MODULE = frozenset({"to", "cuda", "cpu", "eval"})
 
 
@@ -298,7 +298,7 @@ def called_without_gradient(project: ProgramEffects, function: str) -> bool:
     """
     if trains_nothing(project, function):
         return True
-    return no_gradient_callers(project).forward_only(function) and all(
+    return no_gradient_callers(project).all_without_gradient(function) and all(
         entered_without_gradient(project, program.run, function) for program in project.reaching(function)
     )
 
@@ -317,7 +317,7 @@ def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -
     if is_evaluation_step(project, function):
         return True
     if function not in known:
-        known[function] = True  # a circle adds no other way in
+        known[function] = True  # recursion adds no other entry
         entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
         known[function] = bool(entries) and all(
             _enters_without_gradient(project, run, each.caller, each.event) for each in entries
@@ -338,7 +338,7 @@ def _enters_without_gradient(project: ProgramIndex, run: Trace, caller: str, eve
     mode = grad_mode_at(project, caller, event.guards)
     if mode or trains_nothing(project, caller):
         return mode != "on"
-    # A layer that a module makes for itself runs where the module does.
+    # A layer that a module constructs for itself runs where the module does.
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
     runners = project.resolver.methods(owner, "forward") if owner else (caller,)
     return any(entered_without_gradient(project, run, each) for each in runners)

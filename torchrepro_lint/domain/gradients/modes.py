@@ -50,7 +50,7 @@ _LIGHTNING = frozenset(
         "pytorch_lightning.core",
     )
 )
-# Questions of torch that are answered by yes where a network is exported. A traced or scripted one may be trained.
+# Functions of torch that return true while a network is exported. A traced or scripted one may be trained.
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
 
@@ -133,13 +133,13 @@ def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
     return bool(owner) and not _FUNCTIONS.isdisjoint(project.resolver.ancestry(owner))
 
 
-# Short names of base classes, the project's or a library's. Modules among them belong to a network.
+# Endings of the names of base classes. A class that is also a module belongs to a network.
 _DATA_BASES = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
-# What functions are called that make one layer of several, whose gradients nobody asks for any more.
+# Names of functions that fold several layers into one, for inference only.
 _FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
-# What packages and modules are called that hold such code alone; networks among what prepares data are trained all the
-# same, and those that are made to be exported are not.
+# Names of packages and modules that hold only such code. A network in a data module may be trained, one in an export
+# module is not.
 _DATA_MODULES = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
 _OUTPUT_MODULES = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
 _PIPELINE_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")

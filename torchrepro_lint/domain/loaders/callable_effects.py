@@ -46,27 +46,27 @@ NO_GENERATORS: GeneratorSet = frozenset()
 ANY_GENERATOR: GeneratorSet = frozenset({"unknown"})
 _OWN_GENERATOR: GeneratorSet = frozenset({"own"})
 _WRAPPED_PARAMETERS = ("transforms", "transform", "lambd", "func")
-# A variable of which nothing is known is taken for a transform by what it is called.
+# A variable of unknown value is taken for a transform by its name.
 _TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
 _GENERATORS = re.compile(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
-# What a table gives of itself is an array, whatever the table was read from.
+# Conversions of a table to an array, whatever the table was read from.
 _ARRAYS = (".values", ".to_numpy()", ".numpy()", ".to_pandas()")
-# Whose items are no samples that are fetched: containers, and the records that libraries make of one sample or a batch.
+# Classes whose items are no fetched samples: containers, and libraries' records of one sample or a batch.
 _RECORDS = re.compile(
     r"builtins\.(dict|list|tuple|str|bytes)|collections\.(UserDict|UserList|OrderedDict|defaultdict|Counter|deque|ChainMap)|"
     r"typing\.(NamedTuple|TypedDict)|torch\.(Tensor|nn\.\w+)|numpy\.ndarray|tensordict\.\w+|"
     r"torch_geometric\.data\.(\w+\.)*(Data|HeteroData|Batch|TemporalData)|dgl\.\w*Graph|"
     r"transformers\.(\w+\.)*(BatchEncoding|BatchFeature)"
 )
-# The method of what a transform has made of a sample: ``Compose()().clone``.
+# A method of a transform's result: ``Compose()().clone``.
 _METHOD_OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST_NESTED = 16
-# Events that may lead to what the run does not show.
+# Kinds of events with effects that the trace may not show.
 _USES = frozenset({"call", "index", "iterate"})
 _DISPLAYS = (Collection, Comprehension, Constant)
-# Steps to take for what is indexed or iterated, which is nearly always an array.
+# The limit of steps for what is indexed or iterated, which is nearly always an array.
 _FEW_SOURCES = 40
 
 
@@ -74,31 +74,30 @@ class CallableEffects:
     """The effect analysis for the callables of a project; ``dataset`` gives the effects of its datasets."""
 
     def __init__(self, project: ProgramEffects, dataset: Callable[[Closure], GeneratorSet]) -> None:
-        self._origins = project.value_sources
+        self._value_sources = project.value_sources
         self._project = project
         self._dataset = dataset
         self._depth = 0
-        # What methods do in scopes that say the same; and of what is being asked, by the class and the call that makes the
-        # object, which question that is.
-        self._known = TablingSolver()
-        self._asked: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
-        self._scopes = HashConsing()
+        # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
+        self._summaries = TablingSolver()
+        self._in_progress: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
+        self._environments = HashConsing()
         self._unbound = ContextInsensitivity(project)
-        # What is indexed or iterated and is no dataset, in whatever scope; it stays, so that no other gets its identity.
-        self._others: dict[Hashable, Expression] = {}
+        # Values that are no dataset in any environment. They are referenced here so that their identities stay unique.
+        self._no_datasets: dict[Hashable, Expression] = {}
 
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
         if self._depth > _MOST_NESTED:
-            self._known.mark_provisional()
+            self._summaries.mark_provisional()
             return ANY_GENERATOR
         self._depth += 1
         try:
-            return NO_GENERATORS.union(*(self._one(each) for each in self._origins.of(given)))
+            return NO_GENERATORS.union(*(self._of_value(each) for each in self._value_sources.of(given)))
         finally:
             self._depth -= 1
 
-    def passed(self, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
+    def of_arguments(self, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
         """The generators that the callables draw from which a call passes for parameters ``words``, by name or
         position.
         """
@@ -115,7 +114,7 @@ class CallableEffects:
                 found |= drawn if drawn != ANY_GENERATOR or _is_named_transform(arg.value) else NO_GENERATORS
         return frozenset(found)
 
-    def _one(self, each: Closure) -> GeneratorSet:
+    def _of_value(self, each: Closure) -> GeneratorSet:
         match each.value:
             case Constant():
                 return NO_GENERATORS
@@ -129,15 +128,15 @@ class CallableEffects:
             case Operation(op="+", operands=operands):
                 return self._all(each._replace(value=one) for one in operands)
             case Lambda(function=function):
-                return self.instance("", each, [each.path + function])
+                return self.of_methods("", each, [each.path + function])
             case Call():
-                return self._made(each, each.value)
-        return self._named(each)
+                return self._of_call(each, each.value)
+        return self._of_reference(each)
 
     def _all(self, each: Iterable[Closure]) -> GeneratorSet:
         return NO_GENERATORS.union(*(self.draws(one) for one in each))
 
-    def _made(self, each: Closure, call: Call) -> GeneratorSet:
+    def _of_call(self, each: Closure, call: Call) -> GeneratorSet:
         """A callable that a call creates: an object of the project or a library, a partial."""
         found: set[str] = set()
         names = self._project.names(each.path, call.func)
@@ -145,22 +144,22 @@ class CallableEffects:
             if name == "functools.partial" and call.args:
                 found |= self.draws(each._replace(value=call.args[0].value))
             elif self._project.resolver.classes(name):
-                found |= self.instance(name, each, self._project.resolver.call_methods(f"{name}()"))
+                found |= self.of_methods(name, each, self._project.resolver.call_methods(f"{name}()"))
             else:
                 found |= self._of_rows(without_calls(name), each)
         return frozenset(found) if names else ANY_GENERATOR
 
-    def _named(self, each: Closure) -> GeneratorSet:
+    def _of_reference(self, each: Closure) -> GeneratorSet:
         """A function, a method, or an object of which only the class is known."""
         found: set[str] = set()
         names = self._project.names(each.path, each.value)
         for name in names:
             if self._project.resolver.functions(name):
-                found |= self.instance(self._project.resolver.owner(name), None, [name], scope=each.environment)
+                found |= self.of_methods(self._project.resolver.owner(name), None, [name], environment=each.environment)
             elif self._project.resolver.classes(name):
                 return ANY_GENERATOR
             elif ":" in name and name.endswith("()"):
-                found |= self.instance(name[:-2], None, self._project.resolver.call_methods(name))
+                found |= self.of_methods(name[:-2], None, self._project.resolver.call_methods(name))
             else:
                 found |= self._of_rows(without_calls(name), None)
         return frozenset(found) if names else ANY_GENERATOR
@@ -186,110 +185,114 @@ class CallableEffects:
         kept = [arg for arg in made.value.args if arg.keyword is None or arg.keyword in _WRAPPED_PARAMETERS]
         if any(arg.star == "**" for arg in kept):
             return ANY_GENERATOR
-        later = self._origins.appended_to(made, _WRAPPED_PARAMETERS)
+        later = self._value_sources.appended_to(made, _WRAPPED_PARAMETERS)
         return self._all(made._replace(value=arg.value) for arg in kept) | self._all(later)
 
     # --- code of the project -----------------------------------------------------------------------------------------
 
-    def instance(
-        self, owner: str, call: Closure | None, methods: Sequence[str], scope: Environment | None = None
+    def of_methods(
+        self, owner: str, call: Closure | None, methods: Sequence[str], environment: Environment | None = None
     ) -> GeneratorSet:
         """The generators that functions of the project draw from, as methods of an object that ``call`` creates."""
         if not methods:
             return ANY_GENERATOR if owner else NO_GENERATORS
-        if scope is None:
-            scope = (
-                self._origins.construct(call, owner).environment
+        if environment is None:
+            environment = (
+                self._value_sources.construct(call, owner).environment
                 if call is not None and owner
                 else Environment(receiver_class=owner)
             )
-            scope = call.environment if call is not None and not owner else scope
+            environment = call.environment if call is not None and not owner else environment
         asked = (owner, tuple(methods), id(call.value) if call is not None else 0)
-        if asked in self._asked:
-            self._known.solve(self._asked[asked], tuple)  # who is being answered owes something to that
-            return NO_GENERATORS  # by way of itself it draws nothing more
-        question = self._asked[asked] = tuple(methods), self._scopes.number(scope)
+        if asked in self._in_progress:
+            self._summaries.solve(self._in_progress[asked], tuple)  # the current answer depends on that one
+            return NO_GENERATORS  # recursion draws nothing more
+        question = self._in_progress[asked] = tuple(methods), self._environments.number(environment)
         try:
-            return frozenset(self._known.solve(question, lambda: self._worked(methods, scope)))
+            return frozenset(self._summaries.solve(question, lambda: self._summarise(methods, environment)))
         finally:
-            del self._asked[asked]
+            del self._in_progress[asked]
 
-    def _worked(self, methods: Sequence[str], scope: Environment) -> GeneratorSet:
+    def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
         work = self._project.worker_trace(methods)
-        arrivals = CallingContexts(self._origins, work.run, methods, scope)
+        contexts = CallingContexts(self._value_sources, work.run, methods, environment)
         found: set[str] = set()
         known: set[tuple[str, int]] = set()
         free: frozenset[str] = frozenset()
-        left = [each for each in work.run.trace_events if each.event.kind in _USES]
-        while left:
-            behind = []
-            for trace_event in left:
+        remaining = [each for each in work.run.trace_events if each.event.kind in _USES]
+        while remaining:
+            skipped = []
+            for trace_event in remaining:
                 if _is_covered(trace_event, known, free):
-                    behind.append(trace_event)
-                elif self._runs(trace_event, scope):
-                    seen = self._seen(work, trace_event, arrivals)
+                    skipped.append(trace_event)
+                elif self._is_reachable(trace_event, environment):
+                    seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
                         found |= seen
                         known.add(event_key(trace_event.event))
-            free = arrivals.reached_without(known) if behind else free
-            left = behind if len(behind) < len(left) else []
+            free = contexts.reached_without(known) if skipped else free
+            remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
             each
             for each in unseeded_draws(work)
             if not _is_covered(each.trace_event, known, free)
-            and self._runs(each.trace_event, scope)
-            and arrivals.is_reached(each.trace_event)
+            and self._is_reachable(each.trace_event, environment)
+            and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
 
-    def _runs(self, trace_event: TraceEvent, scope: Environment) -> bool:
+    def _is_reachable(self, trace_event: TraceEvent, environment: Environment) -> bool:
         """Whether an object with this environment can reach an event: its attributes rule out no branch on the call
         path.
         """
-        if not scope.arguments:
-            return True  # as ``ValueSources.runs`` says of any place
+        if not environment.arguments:
+            return True  # as ``ValueSources.is_feasible`` says of any place
         places = [(step.path, step.event.value) for step in trace_event.call_path]
         for path, value in [*places, (trace_event.path, trace_event.event.value)]:
             if value is None:
                 continue
             around = [each for each in self._project.files[path].functions if each.start <= value.start < each.end]
-            if any(not self._origins.is_feasible(path, each, value.start, scope) for each in around):
+            if any(not self._value_sources.is_feasible(path, each, value.start, environment) for each in around):
                 return False
         return True
 
-    def _seen(self, work: WorkerTrace, trace_event: TraceEvent, arrivals: CallingContexts) -> GeneratorSet | None:
+    def _hidden_effects(
+        self, work: WorkerTrace, trace_event: TraceEvent, contexts: CallingContexts
+    ) -> GeneratorSet | None:
         """The generators of an event that the trace does not show; None where the trace shows all.
 
         First for whatever the project passes for parameters; where that draws, for what is passed on each call path.
         """
-        seen = self._happens(work, trace_event, arrivals.scope)
+        seen = self._event_effects(work, trace_event, contexts.scope)
         assumes = trace_event.assumed and any(":" in name for name in trace_event.names)
         if not trace_event.call_path or not (seen or assumes):
             return seen
         found: set[str] = set()
-        for scope in arrivals.scopes(trace_event.function):
-            one = self._happens(work, trace_event, scope)
-            if one is None and not (assumes and self._is_no_dataset(trace_event, scope)):
+        for environment in contexts.scopes(trace_event.function):
+            one = self._event_effects(work, trace_event, environment)
+            if one is None and not (assumes and self._is_no_dataset(trace_event, environment)):
                 return seen
             found |= one or NO_GENERATORS
         return frozenset(found)
 
-    def _happens(self, work: WorkerTrace, trace_event: TraceEvent, scope: Environment) -> GeneratorSet | None:
+    def _event_effects(
+        self, work: WorkerTrace, trace_event: TraceEvent, environment: Environment
+    ) -> GeneratorSet | None:
         value = trace_event.event.value
         if value is None:
             return None
         if trace_event.event.kind != "call":
-            return self._fetched(Closure(trace_event.path, value, scope))
+            return self._fetch_effects(Closure(trace_event.path, value, environment))
         assert isinstance(value, Call)
-        if any(_GENERATORS.fullmatch(name) for name in trace_event.names) and self._is_kept(
-            work, trace_event, value, scope
+        if any(_GENERATORS.fullmatch(name) for name in trace_event.names) and self._is_existing_generator(
+            work, trace_event, value, environment
         ):
             return _OWN_GENERATOR
-        if self._passes_kept(work, trace_event, value, scope):
+        if self._passes_existing_generator(work, trace_event, value, environment):
             return _OWN_GENERATOR
-        return self._called(trace_event, value.func, scope)
+        return self._call_effects(trace_event, value.func, environment)
 
-    def _called(self, trace_event: TraceEvent, func: Expression, scope: Environment) -> GeneratorSet | None:
+    def _call_effects(self, trace_event: TraceEvent, func: Expression, environment: Environment) -> GeneratorSet | None:
         known = [
             name
             for name in trace_event.names
@@ -299,34 +302,36 @@ class CallableEffects:
         if known and not any(name.endswith("()") for name in known):
             return NO_GENERATORS.union(*(self._of_rows(without_calls(name), None) for name in known))
         if known or objects or ((not trace_event.names or trace_event.assumed) and _calls_variable(func)):
-            drawn = self.draws(Closure(trace_event.path, func, scope))
+            drawn = self.draws(Closure(trace_event.path, func, environment))
             return None if drawn == ANY_GENERATOR and trace_event.names and not known else drawn
         return None
 
-    def _fetched(self, holder: Closure) -> GeneratorSet | None:
+    def _fetch_effects(self, holder: Closure) -> GeneratorSet | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
         key = context_insensitive_key(holder)
-        if key in self._others and self._unbound.is_one(holder):
+        if key in self._no_datasets and self._unbound.is_one(holder):
             return None
         found = self._of_dataset(holder)
         if found is None and self._unbound.is_one(holder):
-            self._others[key] = holder.value
+            self._no_datasets[key] = holder.value
         return found
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
         found: GeneratorSet | None = None
-        for each in self._origins.of(holder, _FEW_SOURCES):
+        for each in self._value_sources.of(holder, _FEW_SOURCES):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(self._is_dataset(name) for name in names):
                     found = (found or NO_GENERATORS) | self._dataset(each)
         return found
 
-    def _is_no_dataset(self, trace_event: TraceEvent, scope: Environment) -> bool:
+    def _is_no_dataset(self, trace_event: TraceEvent, environment: Environment) -> bool:
         """Whether what is indexed or iterated is known, and no object of the project."""
         if trace_event.event.kind == "call" or trace_event.event.value is None:
             return False
-        for each in self._origins.of(Closure(trace_event.path, trace_event.event.value, scope), _FEW_SOURCES):
+        for each in self._value_sources.of(
+            Closure(trace_event.path, trace_event.event.value, environment), _FEW_SOURCES
+        ):
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
             if not isinstance(each.value, _DISPLAYS) and not (names and all(":" not in name for name in names)):
                 return False
@@ -338,24 +343,30 @@ class CallableEffects:
             return any(":" in each or not _RECORDS.fullmatch(each.removesuffix("().__getitem__")) for each in methods)
         return not name.endswith(_ARRAYS) and dataset_model(without_calls(name)) is not None
 
-    # --- generators that are kept ------------------------------------------------------------------------------------
+    # --- generators that exist before the workers --------------------------------------------------------------------
 
-    def _is_kept(self, work: WorkerTrace, trace_event: TraceEvent, call: Call, scope: Environment) -> bool:
+    def _is_existing_generator(
+        self, work: WorkerTrace, trace_event: TraceEvent, call: Call, environment: Environment
+    ) -> bool:
         """Whether a generator whose method is called was created before the workers' code runs."""
         match call.func:
             case Ref(path=(*before, word)) as func if word not in ("seed", "manual_seed", "set_state"):
-                return self._is_made_before(work, Closure(trace_event.path, func._replace(path=tuple(before)), scope))
+                return self._is_made_before(
+                    work, Closure(trace_event.path, func._replace(path=tuple(before)), environment)
+                )
         return False
 
-    def _passes_kept(self, work: WorkerTrace, trace_event: TraceEvent, call: Call, scope: Environment) -> bool:
+    def _passes_existing_generator(
+        self, work: WorkerTrace, trace_event: TraceEvent, call: Call, environment: Environment
+    ) -> bool:
         """Whether an external function draws from a generator argument that was created before."""
         if not any(name.startswith(("torch.", "scipy.", "numpy.")) for name in trace_event.names):
             return False
         given = [arg.value for arg in call.args if arg.keyword in ("generator", "random_state", "rng")]
-        return any(self._is_made_before(work, Closure(trace_event.path, each, scope)) for each in given)
+        return any(self._is_made_before(work, Closure(trace_event.path, each, environment)) for each in given)
 
     def _is_made_before(self, work: WorkerTrace, generator: Closure) -> bool:
-        for each in self._origins.of(generator):
+        for each in self._value_sources.of(generator):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(_GENERATORS.fullmatch(f"{name}()") for name in names):

@@ -14,7 +14,13 @@ from torchrepro_lint.catalogue.loaders import DatasetModel, dataset_model, loade
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
-from torchrepro_lint.domain.loaders.callable_effects import ANY_GENERATOR, NO_GENERATORS, CallableEffects, GeneratorSet
+from torchrepro_lint.domain.loaders.callable_effects import (
+    ANY_GENERATOR,
+    NO_GENERATORS,
+    CallableEffects,
+    GeneratorSet,
+    without_calls,
+)
 from torchrepro_lint.domain.loaders.sites import Loader, find_loaders, may_draw_samples
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.resolve.call_sites import paths_constructing
@@ -38,15 +44,15 @@ class FetchEffects:
     """The fetch effects of a project's loaders, datasets and callables."""
 
     def __init__(self, project: ProgramEffects) -> None:
-        self._origins = project.value_sources
+        self._value_sources = project.value_sources
         self._project = project
-        self._transforming = CallableEffects(project, self.draws)
+        self._callables = CallableEffects(project, self.draws)
         self._known: dict[int, GeneratorSet] = {}
 
     def of_loader(self, loader: Loader) -> GeneratorSet:
         """The generators that the workers of a loader draw from."""
         if id(loader) not in self._known:
-            # The project keeps its loaders, so none gets another's identity.
+            # The project references its loaders, so that their identities stay unique.
             self._known[id(loader)] = self._of(loader)
         return self._known[id(loader)]
 
@@ -54,55 +60,57 @@ class FetchEffects:
         kind, given = loader.kind, loader.arguments.named
         found = {kind.draws} if kind.draws and may_draw_samples(loader) else set()
         if kind.dataset:
-            found |= self._each(given[kind.dataset]) if given.get(kind.dataset) else ANY_GENERATOR
+            found |= self._of_values(given[kind.dataset]) if given.get(kind.dataset) else ANY_GENERATOR
         for each in given.get("collate_fn", ()) if kind.dataset else ():
-            found |= self._transforming.draws(each)
+            found |= self._callables.draws(each)
         return frozenset(found)
 
-    def _each(self, given: Iterable[Closure]) -> GeneratorSet:
+    def _of_values(self, given: Iterable[Closure]) -> GeneratorSet:
         return NO_GENERATORS.union(*(self.draws(each) for each in given))
 
     def draws(self, given: Closure, depth: int = 0) -> GeneratorSet:
         """The generators that fetching a sample of a dataset draws from."""
         if depth > _MOST_NESTED:
             return ANY_GENERATOR
-        return NO_GENERATORS.union(*(self._one(each, depth) for each in self._origins.of(given)))
+        return NO_GENERATORS.union(*(self._of_value(each, depth) for each in self._value_sources.of(given)))
 
-    def _one(self, each: Closure, depth: int) -> GeneratorSet:
+    def _of_value(self, each: Closure, depth: int) -> GeneratorSet:
         match each.value:
             case Constant() | Collection() | Comprehension():
                 return NO_GENERATORS
             case Call(func=func):
-                names = self._project.names(each.path, func) or self._passed(each._replace(value=func))
+                names = self._project.names(each.path, func) or self._callee_names(each._replace(value=func))
                 return (
-                    NO_GENERATORS.union(*(self._made(each, name, depth) for name in names)) if names else ANY_GENERATOR
+                    NO_GENERATORS.union(*(self._of_call(each, name, depth) for name in names))
+                    if names
+                    else ANY_GENERATOR
                 )
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
-                return self._part(each._replace(value=value), depth)
+                return self._of_part(each._replace(value=value), depth)
             case Operation(op="+", operands=operands):
                 return NO_GENERATORS.union(*(self.draws(each._replace(value=one), depth + 1) for one in operands))
             case Ref(path=(*_, "dataset")) as ref:
                 return self._of_loader(each._replace(value=ref._replace(path=ref.path[:-1])), depth)
             case Ref():
                 names = self._project.names(each.path, each.value)
-                return NO_GENERATORS.union(*(self._declared(name) for name in names)) if names else ANY_GENERATOR
+                return NO_GENERATORS.union(*(self._of_annotation(name) for name in names)) if names else ANY_GENERATOR
         return ANY_GENERATOR
 
-    def _passed(self, called: Closure) -> tuple[str, ...]:
+    def _callee_names(self, called: Closure) -> tuple[str, ...]:
         """The names of a callee that is a parameter, if every value passed for it has a name."""
-        found = [self._project.names(each.path, each.value) for each in self._origins.of(called)]
+        found = [self._project.names(each.path, each.value) for each in self._value_sources.of(called)]
         return tuple(dict.fromkeys(name for names in found for name in names)) if all(found) else ()
 
-    def _part(self, whole: Closure, depth: int) -> GeneratorSet:
+    def _of_part(self, whole: Closure, depth: int) -> GeneratorSet:
         """A part that draws as its whole does: of a split, of a dataset of graphs that is indexed by many."""
         found: set[str] = set()
-        for each in self._origins.of(whole) if depth <= _MOST_NESTED else ():
+        for each in self._value_sources.of(whole) if depth <= _MOST_NESTED else ():
             if isinstance(each.value, Subscript):
-                found |= self._part(each._replace(value=each.value.value), depth + 1)
+                found |= self._of_part(each._replace(value=each.value.value), depth + 1)
                 continue
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
             known = bool(names) and all(self._has_parts(name) for name in names)
-            found |= self._one(each, depth + 1) if known else ANY_GENERATOR
+            found |= self._of_value(each, depth + 1) if known else ANY_GENERATOR
         return frozenset(found)
 
     def _has_parts(self, name: str) -> bool:
@@ -112,12 +120,12 @@ class FetchEffects:
                 for base in self._project.resolver.ancestry(name)
                 if not base.startswith(_ABSTRACT_BASES)
             )
-        return dataset_model(_plain(name)) is not None or name.startswith(("torch.", "numpy."))
+        return dataset_model(without_calls(name)) is not None or name.startswith(("torch.", "numpy."))
 
     def _of_loader(self, loader: Closure, depth: int) -> GeneratorSet:
         """The dataset of ``loader.dataset``."""
         found: set[str] = set()
-        for each in self._origins.of(loader):
+        for each in self._value_sources.of(loader):
             given = self._dataset_of(each) if isinstance(each.value, Call) else ()
             found |= NO_GENERATORS.union(*(self.draws(one, depth + 1) for one in given)) if given else ANY_GENERATOR
         return frozenset(found)
@@ -127,25 +135,25 @@ class FetchEffects:
         assert isinstance(loader.value, Call)
         for name in self._project.names(loader.path, loader.value.func):
             if (kind := loader_kinds().get(name)) is not None and kind.dataset:
-                return read_arguments(self._origins, loader, kind.parameters).named.get(kind.dataset, ())
+                return read_arguments(self._value_sources, loader, kind.parameters).named.get(kind.dataset, ())
         return ()
 
-    def _declared(self, name: str) -> GeneratorSet:
+    def _of_annotation(self, name: str) -> GeneratorSet:
         """A value that is only known to be an object of a class, by an annotation."""
         if not name.endswith("()"):
             return ANY_GENERATOR
         if self._project.resolver.classes(name[:-2]):
-            return self._instance(name[:-2], None)
-        row = dataset_model(_plain(name))
+            return self._of_instance(name[:-2], None)
+        row = dataset_model(without_calls(name))
         return (
             NO_GENERATORS if row is not None and not row.calls and not row.wraps and not row.unless else ANY_GENERATOR
         )
 
-    def _made(self, call: Closure, name: str, depth: int) -> GeneratorSet:
+    def _of_call(self, call: Closure, name: str, depth: int) -> GeneratorSet:
         """The value of a call: a dataset of a library or the project, tensors, a sequence."""
         if self._project.resolver.classes(name):
-            return self._instance(name, call)
-        plain = _plain(name)
+            return self._of_instance(name, call)
+        plain = without_calls(name)
         row = dataset_model(plain)
         if row is not None:
             return self._of_row(call, row, depth)
@@ -160,12 +168,14 @@ class FetchEffects:
         if any(self._project.is_called(word) for word in row.unless) or not self._holds(call, row):
             return ANY_GENERATOR
         if not row.wraps:
-            return row.draws | self._transforming.passed(call, row.calls) | self._set_later(call, row.calls)
+            return (
+                row.draws | self._callables.of_arguments(call, row.calls) | self._of_later_attributes(call, row.calls)
+            )
         first = next((arg.value for arg in call.value.args if not arg.star), None)
         if first is None:
             return ANY_GENERATOR
         inner = call._replace(value=first)
-        items = self._origins.list_items(inner)
+        items = self._value_sources.list_items(inner)
         parts = items.excess if items.complete and items.excess else (inner,)
         return NO_GENERATORS.union(*(self.draws(each, depth + 1) for each in parts))
 
@@ -179,51 +189,47 @@ class FetchEffects:
         receivers: Iterable[Closure] = ()
         match call.value.func:
             case Attribute(value=value):
-                receivers = self._origins.of(call._replace(value=value))
+                receivers = self._value_sources.of(call._replace(value=value))
             case Ref(path=(*words, _)) as func:
-                receivers = self._origins.of(call._replace(value=func._replace(path=tuple(words))))
+                receivers = self._value_sources.of(call._replace(value=func._replace(path=tuple(words))))
         made = [each for each in receivers if isinstance(each.value, Call)]
         if made:
             return all(self._holds(each, row) for each in made)
         return evaluate(row.when, row.signature, argument_reader(row.signature, call.value)) is Truth.HOLDS
 
-    def _set_later(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
+    def _of_later_attributes(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that a file sets as attributes of the dataset: ``dataset.transform = ...``."""
         found: set[str] = set()
-        for each in self._origins.set_attributes(call.path, words, call):
-            found |= self._transforming.draws(each)
+        for each in self._value_sources.set_attributes(call.path, words, call):
+            found |= self._callables.draws(each)
         return frozenset(found)
 
-    def _instance(self, owner: str, call: Closure | None) -> GeneratorSet:
+    def _of_instance(self, owner: str, call: Closure | None) -> GeneratorSet:
         """A dataset of the project: its own methods, and what it inherits from classes of libraries."""
         resolver = self._project.resolver
         methods = [m for word in _FETCH_METHODS for m in resolver.methods(owner, word) if resolver.functions(m)]
         bases = [base for base in resolver.ancestry(owner) if ":" not in base and not base.startswith(_ABSTRACT_BASES)]
         if not methods and not bases:
             return ANY_GENERATOR
-        found = set(self._transforming.instance(owner, call, methods)) if methods else set()
-        outside = {} if call is None else dict(self._origins.construct(call, owner).outside)
+        found = set(self._callables.of_methods(owner, call, methods)) if methods else set()
+        outside = {} if call is None else dict(self._value_sources.construct(call, owner).outside)
         for base in bases:
             row = dataset_model(base)
             if row is None or row.wraps or row.unless:
                 return ANY_GENERATOR
             made = outside.get(base)
-            found |= self._set_later(call, row.calls) if call is not None else NO_GENERATORS
-            passed = self._transforming.passed(made, row.calls) if made is not None or not row.calls else None
-            found |= row.draws | (self._kept(owner, call, row.calls) if passed is None else passed)
+            found |= self._of_later_attributes(call, row.calls) if call is not None else NO_GENERATORS
+            passed = self._callables.of_arguments(made, row.calls) if made is not None or not row.calls else None
+            found |= row.draws | (self._of_own_attributes(owner, call, row.calls) if passed is None else passed)
         return frozenset(found)
 
-    def _kept(self, owner: str, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
+    def _of_own_attributes(self, owner: str, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that an object sets itself as these attributes, if its base gets none."""
         if call is None:
             return ANY_GENERATOR
-        scope = self._origins.construct(call, owner).environment
-        kept = [each for word in words for each in attribute_values(self._origins, owner, word, scope)]
-        return NO_GENERATORS.union(*map(self._transforming.draws, kept)) if kept else ANY_GENERATOR
-
-
-def _plain(name: str) -> str:
-    return name.replace("()", "").replace("[]", "")
+        environment = self._value_sources.construct(call, owner).environment
+        kept = [each for word in words for each in attribute_values(self._value_sources, owner, word, environment)]
+        return NO_GENERATORS.union(*map(self._callables.draws, kept)) if kept else ANY_GENERATOR
 
 
 class LoaderQueries(ProgramEffects):

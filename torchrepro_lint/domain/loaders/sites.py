@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_flow import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite
 
-# A function that is called from more places is taken once, with whatever they pass.
+# With more callers, a function is analysed once, with unknown arguments.
 _MOST_CALLERS = 24
 
 
@@ -116,12 +116,14 @@ def _construction(project: ValueFlow, path: str, site: CallSite, name: str) -> t
     """The kind of loader that a call of ``name`` constructs, and the constructor's calls, one for each calling context."""
     kinds = loader_kinds()
     if name in kinds:
-        return kinds[name], [Closure(path, site.call, scope) for scope in calling_contexts(project, site)]
+        return kinds[name], [Closure(path, site.call, environment) for environment in calling_contexts(project, site)]
     base = name.removesuffix(".__init__").removesuffix("()")
     if base in kinds and name.endswith("__init__"):
         if forwards_star_arguments(project, path, site.call):
             return None
-        return kinds[base], [Closure(path, without_self(site.call), scope) for scope in calling_contexts(project, site)]
+        return kinds[base], [
+            Closure(path, without_self(site.call), environment) for environment in calling_contexts(project, site)
+        ]
     if project.resolver.classes(name) and not kinds.keys().isdisjoint(project.resolver.ancestry(name)):
         return _subclass_construction(project, path, site, name)
     return None
@@ -132,8 +134,8 @@ def _subclass_construction(
 ) -> tuple[LoaderKind, list[Closure]] | None:
     calls: list[Closure] = []
     kind: LoaderKind | None = None
-    for scope in calling_contexts(project, site):
-        for base, call in project.value_sources.construct(Closure(path, site.call, scope), name).outside:
+    for environment in calling_contexts(project, site):
+        for base, call in project.value_sources.construct(Closure(path, site.call, environment), name).outside:
             own = isinstance(call.value, Call) and (
                 call.value is site.call or forwards_star_arguments(project, call.path, call.value)
             )

@@ -48,8 +48,8 @@ def _split_without_generator(project: Project, path: str, site: CallSite, name: 
     made = project.resolver.owner(site.function) if name.endswith(".__init__") else name
     if _has_own_order(project, made) or _is_ruled_out(project, path, site, name):
         return None
-    for scope in calling_contexts(project, site):
-        call = Closure(path, site.call, scope)
+    for environment in calling_contexts(project, site):
+        call = Closure(path, site.call, environment)
         for outside, inner in _constructor_calls(project, call, name):
             assert isinstance(inner.value, Call)
             word, parameters = _SPLITS[outside]
@@ -118,7 +118,7 @@ def _constructor_calls(project: Project, call: Closure, name: str) -> Iterator[t
                 yield outside, inner._replace(value=without_self(inner.value))
 
 
-# What a generator of the loader leaves as it is: from the release on in which workers seed numpy, and before it.
+# The generators that a loader with a generator does not fix, since workers seed NumPy and before that release.
 _NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 

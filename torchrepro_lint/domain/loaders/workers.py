@@ -45,8 +45,8 @@ class WorkerFunction(NamedTuple):
     """
 
     function: str
-    scope: Environment
-    numbers: frozenset[str]
+    environment: Environment
+    worker_ids: frozenset[str]
 
 
 def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
@@ -56,7 +56,7 @@ def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
         for given in _worker_init_arguments(project, path):
             for each in project.value_sources.of(given):
                 for found in _resolve_callable(project, each):
-                    if (key := (found.function, id(found.scope), found.numbers)) not in seen:
+                    if (key := (found.function, id(found.environment), found.worker_ids)) not in seen:
                         seen.add(key)
                         yield found
 
@@ -109,26 +109,26 @@ def _resolve_callable(
         count = sum(arg.keyword is None and not arg.star for arg in rest)
         for inner in project.value_sources.of(each._replace(value=first.value)):
             for found in _resolve_callable(project, inner, count + positional, words | bound):
-                yield found._replace(scope=_bind_partial(project, found, each, value))
+                yield found._replace(environment=_bind_partial(project, found, each, value))
         return
     names = project.names(each.path, value.func if isinstance(value, Call) else value)
     if isinstance(value, Lambda):
         names = (each.path + value.function,)
     for name in names:
-        scope = each.environment
+        environment = each.environment
         targets = [name] if project.resolver.functions(name) and not isinstance(value, Call) else []
         if isinstance(value, Call) and project.resolver.classes(name):
             targets = list(project.resolver.call_methods(f"{name}()"))
-            scope = project.value_sources.construct(each, name).environment
+            environment = project.value_sources.construct(each, name).environment
         elif isinstance(value, Ref) and ":" in name and name.endswith("()"):
             targets = list(project.resolver.call_methods(name))
         for target in targets:
-            yield WorkerFunction(target, scope, _worker_id_parameters(project, target, positional, bound))
+            yield WorkerFunction(target, environment, _worker_id_parameters(project, target, positional, bound))
 
 
 def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
     """The arguments that a partial binds: by name, and in order."""
-    given = dict(found.scope.arguments)
+    given = dict(found.environment.arguments)
     for function in project.resolver.functions(found.function):
         params = function.params[bool(function.owner) :]
         path = path_of(found.function)
@@ -137,7 +137,7 @@ def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, 
             word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
             if word:
                 given[f"{path}{function.name}.<locals>.{word}"] = (each._replace(value=arg.value),)
-    return found.scope._replace(arguments=given)
+    return found.environment._replace(arguments=given)
 
 
 def _worker_id_parameters(
@@ -154,7 +154,7 @@ def _worker_id_parameters(
 
 
 _FAMILIES = frozenset({"torch", "numpy", "python"})
-# What gives the same for the same arguments.
+# Functions that return the same for the same arguments.
 _PURE = frozenset(
     f"builtins.{word}" for word in ("int", "abs", "min", "max", "round", "str", "len", "float", "getattr", "pow")
 )
@@ -200,7 +200,7 @@ def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[Worke
 def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[WorkerSeed]:
     seeds: dict[int, WorkerSeed] = {}
     for worker in worker_functions(project):
-        reader = _SeedProvenance(project, worker)
+        provenance = _SeedProvenance(project, worker)
         for trace_event in project.worker_trace((worker.function,)).run.trace_events:
             call = trace_event.event.value
             if trace_event.event.kind != "call" or not isinstance(call, Call):
@@ -209,7 +209,7 @@ def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[Work
                 seeder = catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
                 if seeder is None or not _FAMILIES.intersection(seeder.families):
                     continue
-                found = reader.read(trace_event, call, name, seeder)
+                found = provenance.fault(trace_event, call, name, seeder)
                 if found is not None:
                     known = seeds.setdefault(id(found.call), found)
                     seeds[id(found.call)] = known._replace(passed=known.passed and found.passed)
@@ -237,28 +237,28 @@ class _SeedProvenance:
         self._project = project
         self._worker = worker
         self._functions = project.worker_trace((worker.function,)).run.functions
-        # Whether torch.initial_seed() is the same in all workers, since they have been seeded alike.
-        self._torch_is_same = False
+        # Whether torch.initial_seed() is the same in all workers, after they were given the same seed.
+        self._torch_seed_is_same = False
 
-    def read(self, trace_event: TraceEvent, call: Call, name: str, seeder: Seeder) -> WorkerSeed | None:
+    def fault(self, trace_event: TraceEvent, call: Call, name: str, seeder: Seeder) -> WorkerSeed | None:
         """The fault of a seed; None where none is known."""
-        scope = self._scope(trace_event)
+        environment = self._environment(trace_event)
         seed = passed_seed(seeder, call)
         source = self._source(trace_event, call, seeder, seed)
         direct = not trace_event.call_path
         if source:
             return WorkerSeed(trace_event.path, call, name, source, direct, passed=True)
-        if seed is None or not self._is_same(Closure(trace_event.path, seed, scope), 0):
+        if seed is None or not self._is_worker_independent(Closure(trace_event.path, seed, environment), 0):
             return None
         if "torch" in seeder.families:
-            self._torch_is_same = True
+            self._torch_seed_is_same = True
         if direct:
             return WorkerSeed(trace_event.path, call, name, "", direct, passed=True)
         first = trace_event.call_path[0]
         outer = first.event.value
         if not isinstance(outer, Call):
             return None
-        passed = self._comes_from(Closure(trace_event.path, seed, scope), Closure(first.path, outer), 0)
+        passed = self._comes_from(Closure(trace_event.path, seed, environment), Closure(first.path, outer), 0)
         return WorkerSeed(first.path, outer, name, "", direct, passed)
 
     def _comes_from(self, seed: Closure, call: Closure, depth: int) -> bool:
@@ -278,7 +278,9 @@ class _SeedProvenance:
         values = (
             [
                 each.value
-                for each in self._project.value_sources.of(Closure(trace_event.path, seed, self._scope(trace_event)))
+                for each in self._project.value_sources.of(
+                    Closure(trace_event.path, seed, self._environment(trace_event))
+                )
             ]
             if seed is not None
             else []
@@ -289,19 +291,24 @@ class _SeedProvenance:
         resolver = self._project.resolver
         return (seed is not None and nondeterministic_source(resolver, trace_event.path, seed)) or ""
 
-    def _scope(self, trace_event: TraceEvent) -> Environment:
+    def _environment(self, trace_event: TraceEvent) -> Environment:
         """The argument environment of the event's function along its call path."""
-        scope = self._worker.scope
+        environment = self._worker.environment
         for step in trace_event.call_path:
             for function in self._project.resolver.functions(step.into):
                 if isinstance(step.event.value, Call):
-                    call = Closure(step.path, step.event.value, scope)
-                    scope = bind_arguments(
-                        self._project.value_sources, call, step.into, function, skip=bool(function.owner), outer=scope
+                    call = Closure(step.path, step.event.value, environment)
+                    environment = bind_arguments(
+                        self._project.value_sources,
+                        call,
+                        step.into,
+                        function,
+                        skip=bool(function.owner),
+                        outer=environment,
                     )
-        return scope
+        return environment
 
-    def _is_same(self, seed: Closure, depth: int) -> bool:
+    def _is_worker_independent(self, seed: Closure, depth: int) -> bool:
         """Whether a value is known to be the same in all workers."""
         if depth > _MOST_NESTED:
             return False
@@ -309,39 +316,45 @@ class _SeedProvenance:
             case Constant(value=value):
                 return value is not None
             case Operation(operands=parts) | Collection(items=parts):
-                return all(self._is_same(seed._replace(value=each), depth + 1) for each in parts if each is not None)
+                return all(
+                    self._is_worker_independent(seed._replace(value=each), depth + 1)
+                    for each in parts
+                    if each is not None
+                )
             case Subscript(value=value, indices=indices):
-                return all(self._is_same(seed._replace(value=each), depth + 1) for each in (value, *indices))
+                return all(
+                    self._is_worker_independent(seed._replace(value=each), depth + 1) for each in (value, *indices)
+                )
             case Attribute(value=value):
-                return self._is_same(seed._replace(value=value), depth + 1)
+                return self._is_worker_independent(seed._replace(value=value), depth + 1)
             case Call():
-                return self._call_is_same(seed, seed.value, depth)
+                return self._call_is_worker_independent(seed, seed.value, depth)
             case Ref():
-                return self._reference_is_same(seed, seed.value, depth)
+                return self._reference_is_worker_independent(seed, seed.value, depth)
         return False
 
-    def _call_is_same(self, seed: Closure, call: Call, depth: int) -> bool:
+    def _call_is_worker_independent(self, seed: Closure, call: Call, depth: int) -> bool:
         names = self._project.names(seed.path, call.func)
         if not self._runs_in_worker(seed.path, call.start):
             return True  # made before the workers are
-        if self._torch_is_same and set(names) & {"torch.initial_seed", "torch.random.initial_seed"}:
+        if self._torch_seed_is_same and set(names) & {"torch.initial_seed", "torch.random.initial_seed"}:
             return True
         if names and set(names) <= _PURE | _SETTINGS:
-            return all(self._is_same(seed._replace(value=arg.value), depth + 1) for arg in call.args)
+            return all(self._is_worker_independent(seed._replace(value=arg.value), depth + 1) for arg in call.args)
         behind = [each for each in self._project.value_sources.of(seed) if each.value is not call]
-        return bool(behind) and all(self._is_same(each, depth + 1) for each in behind)
+        return bool(behind) and all(self._is_worker_independent(each, depth + 1) for each in behind)
 
-    def _reference_is_same(self, seed: Closure, ref: Ref, depth: int) -> bool:
+    def _reference_is_worker_independent(self, seed: Closure, ref: Ref, depth: int) -> bool:
         if not any(self._is_local(seed.path, root) for root in ref.roots):
             return True  # a variable of the module, or of the function around
-        if self._worker.numbers.intersection(seed.path + root for root in ref.roots):
+        if self._worker.worker_ids.intersection(seed.path + root for root in ref.roots):
             return False
         base = seed._replace(value=ref._replace(path=()))
         if any(self._is_self(seed.path, root) for root in ref.roots):
             return True
         behind = [each for each in self._project.value_sources.of(base) if each.value is not base.value]
         return bool(behind) and all(
-            (not isinstance(each.value, Ref) and self._is_same(each, depth + 1))
+            (not isinstance(each.value, Ref) and self._is_worker_independent(each, depth + 1))
             or (
                 isinstance(each.value, Ref)
                 and not self._is_number(each)
@@ -352,7 +365,7 @@ class _SeedProvenance:
 
     def _is_number(self, each: Closure) -> bool:
         return isinstance(each.value, Ref) and bool(
-            self._worker.numbers.intersection(each.path + root for root in each.value.roots)
+            self._worker.worker_ids.intersection(each.path + root for root in each.value.roots)
         )
 
     def _is_local(self, path: str, root: str) -> bool:

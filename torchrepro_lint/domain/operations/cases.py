@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite
 
 
-# Methods that numpy, pandas or containers have too: they count on what is known to be a tensor.
+# Methods that numpy, pandas or containers have, too: they count only on what is known to be a tensor.
 _SHARED = frozenset(
     {"cumsum", "cumsum_", "median", "nanmedian", "gather", "scatter", "put", "put_", "bincount", "resize_", "take"}
     | {"sort", "argsort"}
 )
-# What gives floating point numbers, as methods of nothing but tensors (and modules, which have none of the above).
+# Conversions that only tensors have (and modules, which have none of the methods above).
 _FLOATING = frozenset({"float", "half", "double", "bfloat16"})
 
 
@@ -169,8 +169,8 @@ def _operation_cases(context: Context, site: CallSite, name: str, known: Subject
     if all(refuted(rows, argument, known) for argument in read):
         return  # nothing need be known of the input
     tensors = TensorFacts(context.project, context.path)
-    facts = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
-    yield from _matching_cases(context, site, name, read, facts)
+    tree = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
+    yield from _matching_cases(context, site, name, read, tree)
 
 
 def _passed_losses(context: Context, site: CallSite) -> tuple[str, ...]:
@@ -196,14 +196,14 @@ def _module_cases(context: Context, site: CallSite, module: str, known: Subjects
     """The cases of a module's call; conditions on its constructor alone are matched at the constructor."""
     rows = context.catalogue.operation(module)
     if any(_is_decided_by_input(row) for row in rows):
-        facts = {
+        tree = {
             **_known_context(context, site),
             **module_subjects(TensorFacts(context.project, context.path), site.call),
             **known,
         }
         read = _constructor_arguments(context, rows[0].signature, site)
         yield from (
-            each for each in _matching_cases(context, site, module, read, facts) if _is_decided_by_input(each.row)
+            each for each in _matching_cases(context, site, module, read, tree) if _is_decided_by_input(each.row)
         )
 
 
@@ -251,7 +251,7 @@ def _has_no_backward(context: Context, site: CallSite, row: OperationRow) -> boo
 def _differentiable_inputs(site: CallSite, row: OperationRow) -> Iterator[Expression]:
     """The tensors that a gradient may flow back to."""
     if row.signature.name.rpartition(".")[2][:1].isupper():
-        # A layer's own call: its constructor is given no tensor.
+        # A layer is differentiable in its call; its constructor has no tensor argument.
         yield from (arg.value for arg in site.call.args[:1] if _is_decided_by_input(row) and not arg.star)
         return
     for word in _differentiable_parameters(row):

@@ -10,7 +10,7 @@ from torchrepro_lint.syntax.nodes import Call, Ref
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
-# The functions of torch.nn.init, and those that it still has under their old names, too.
+# Functions of torch.nn.init that also exist under their old names, without the underscore.
 _OLD = (
     *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
     *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
 
 
-# Of what is given with one dimension: an index that is selected by has no more.
+# Functions whose one-dimensional results name no element twice; an index has one dimension.
 _DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
-# Of a list of numbers.
+# Functions that make a tensor of a list of numbers.
 _TENSOR_OF_LIST = frozenset({"torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor"})
 _DISTINCT_METHODS = frozenset({"argsort", "unique"})
-# ``mask.nonzero()`` has a row for each element of a vector, which is taken out of its brackets.
+# ``mask.nonzero()`` has one row for each element; a flattening makes it an index.
 _ROW_INDICES = frozenset({"nonzero"})
 _FLATTENING = frozenset({"view", "flatten", "squeeze", "reshape", "ravel"})
 _ELEMENTWISE_COPIES = frozenset(
@@ -140,13 +140,13 @@ def local_values(project: Project, path: str, value: Expression) -> list[tuple[s
     return list(project.values(path, value))
 
 
-# Operations that add up, in an order that is open unless the flag is on.
+# Operations that sum, in an open order unless deterministic mode is on.
 _SUMMING = frozenset(
     {"torch.cumsum", "torch.index_add", "torch.Tensor.scatter_add_", "torch.Tensor.scatter_reduce", "torch.bincount"}
 )
-# Operations that write where an index says, to a place as often as it is named.
+# Operations that write to each element as often as an index names it.
 _WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
-# Operations that take or write one element for each of an index.
+# Operations that read or write one element for each element of an index.
 _ONE_PER_INDEX = frozenset({"torch.gather", "torch.Tensor.scatter"})
 _ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_like"})
 _NEW_ONES = ("new_ones", "new_zeros")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.trace.trace import TraceEvent
 
-# What a model of another library is made of, as far as it matters here: the operation that stands for it.
+# The typical operation of models of other libraries.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
 _TEXT = re.compile(
     r"transformers\.(.*\.)?(?!DataCollator|TF[A-Z]|Flax|\w*(Output|Processor|Tokenizer|Config|Card|Arguments))"

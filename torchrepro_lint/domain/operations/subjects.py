@@ -95,10 +95,10 @@ def call_subjects(tensors: TensorFacts, signature: Signature, call: Call) -> dic
     return {**{of: value for of, value in input_subjects(index).items() if of == "input.ndim"}, **known}
 
 
-# What lies on one device.
+# Parameters whose tensors are on one device with the input.
 _SAME_DEVICE = ("index", "src", "source")
 _TYPED_PARAMETERS = ("input", "target", "repeats", *_SAME_DEVICE)
-# What takes an index with as many dimensions as the input has.
+# Operations whose index has as many dimensions as the input.
 _INDEX_OF_SAME_RANK = (
     "gather",
     "scatter",
@@ -172,7 +172,7 @@ def _target_subjects(what: AbstractValue) -> dict[str, Scalar | Interval]:
 _COMPONENTS = ("values", "indices")
 
 
-def uses_component(facts: SyntaxTree, site: CallSite, part: str | None) -> bool:
+def uses_component(tree: SyntaxTree, site: CallSite, part: str | None) -> bool:
     """Whether a component (``values`` or ``indices``) of a call's result is used; None asks for any of it.
 
     A result that is passed to a function or returned counts as used.
@@ -185,27 +185,27 @@ def uses_component(facts: SyntaxTree, site: CallSite, part: str | None) -> bool:
         return False
     if not isinstance(statement, Assign) or statement.op not in ("=", ":"):
         return True
-    return any(_is_read(facts, target, part) for target in statement.targets)
+    return any(_is_read(tree, target, part) for target in statement.targets)
 
 
-def _is_read(facts: SyntaxTree, target: Expression, part: str | None) -> bool:
+def _is_read(tree: SyntaxTree, target: Expression, part: str | None) -> bool:
     """Whether a component is read anywhere in the file, after an assignment to a target."""
     match target:
         case Collection(items=items) if part is not None:
             index = _COMPONENTS.index(part)
             picked = items[index] if len(items) == len(_COMPONENTS) else None
-            return True if picked is None else _is_read(facts, picked, None)
+            return True if picked is None else _is_read(tree, picked, None)
         case Ref(roots=roots, path=()):
             return any(
                 _takes_component(above, part) if above is not None else True
-                for above in _parents_of_variable(facts, frozenset(roots))
+                for above in _parents_of_variable(tree, frozenset(roots))
             )
     return True
 
 
-def _parents_of_variable(facts: SyntaxTree, roots: frozenset[str]) -> Iterator[Expression | None]:
+def _parents_of_variable(tree: SyntaxTree, roots: frozenset[str]) -> Iterator[Expression | None]:
     """The parent expression of each read of a variable; None where it has none."""
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+    for body in bodies(tree):
         for statement in statements(body):
             bound = _targets_written(statement)
             for expression in expressions(statement):
@@ -263,7 +263,7 @@ def _path_to(expression: Expression, wanted: Expression) -> list[Expression] | N
 
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
-# What is read of a table without running it.
+# Attributes of an embedding that are read without running it.
 _WEIGHT_ATTRIBUTES = frozenset({"weight", "num_embeddings", "embedding_dim"})
 
 
@@ -297,17 +297,17 @@ def _attribute_uses(project: Project, word: str) -> dict[str, dict[str, bool]]:
     known: dict[str, dict[str, dict[str, bool]]] = project.revision_cache.setdefault("attributes read", {})
     if word not in known:
         known[word] = {
-            path: _uses_in_file(facts, word)
-            for path, facts in project.files.items()
-            if has_word(facts.summary.values, word) or has_word(facts.summary.calls, word)
+            path: _uses_in_file(tree, word)
+            for path, tree in project.files.items()
+            if has_word(tree.summary.values, word) or has_word(tree.summary.calls, word)
         }
     return known[word]
 
 
-def _uses_in_file(facts: SyntaxTree, word: str) -> dict[str, bool]:
+def _uses_in_file(tree: SyntaxTree, word: str) -> dict[str, bool]:
     """Whether only the weight of an attribute is read, by the class of ``self``; empty for other objects."""
     found: dict[str, bool] = {}
-    for of, only in _attribute_reads(bodies(facts), word):
+    for of, only in _attribute_reads(bodies(tree), word):
         found[of] = only and found.get(of, True)
     return found
 

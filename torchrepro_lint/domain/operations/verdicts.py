@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.domain.determinism_mode import programs_reaching
+from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, cases
 from torchrepro_lint.syntax.nodes import Arg, Constant, path_of
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite
 
 
-# TRL401 speaks of it, in every torch.
+# TRL401 reports it, for every torch.
 _INDEX_SELECT = "torch.index_select"
 _PRECEDENCE = ("TRL402", "TRL404", "TRL403", "TRL406")
 
@@ -52,7 +53,7 @@ _KNOWN: WeakKeyDictionary[Project, dict[tuple[str, bool], tuple[Verdict, ...]]] 
 def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
     """The verdicts on other modules of the project, each with its path."""
     for path in paths:
-        other = context._replace(path=path, facts=context.project.files[path])
+        other = context._replace(path=path, tree=context.project.files[path])
         yield from ((path, each) for each in verdicts(other))
 
 
@@ -100,7 +101,6 @@ def _rank(verdict: Verdict) -> tuple[bool, int, int]:
 
 USE_DETERMINISTIC = "torch.use_deterministic_algorithms"
 SET_DETERMINISTIC = "torch.set_deterministic"
-DEBUG_MODE = "torch.set_deterministic_debug_mode"
 
 
 class ModeSwitch(NamedTuple):

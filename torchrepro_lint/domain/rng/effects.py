@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Consumer, Scalar, Seeder
     from torchrepro_lint.query.memo_tables import MemoTable
 
-# A call that cannot be followed and is called like a seeder may be one: then nothing is said of the run.
+# An unresolved call named like a seeder may be one: then nothing is reported about the run.
 _SEEDER_WORD = re.compile(
-    r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those ask or convert, and set nothing
+    r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those test or convert, and set nothing
     r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
     r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
 )
@@ -68,7 +68,7 @@ class Seed(NamedTuple):
     order: int
 
 
-# What may come of calls of names, by a method and its receiver's word: see ``Effects._may``.
+# The possible effect of a callee, by its names, the method and the receiver's last word: see ``_possible_effect``.
 CalleeEffectTable: TypeAlias = "MemoTable[tuple[tuple[str, ...], tuple[str, str]], str]"
 
 
@@ -86,7 +86,7 @@ class RngEffects:
         names: Names,
         catalogue: Catalogue,
         user_seeders: dict[str, tuple[str, ...]],
-        telling: CalleeEffectTable,
+        callee_effects: CalleeEffectTable,
     ) -> None:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
@@ -99,68 +99,70 @@ class RngEffects:
         self.end = len(run.trace_events)
         self._names = names
         self._catalogue = catalogue
-        self._user = user_seeders
-        self._telling = telling
+        self._user_seeders = user_seeders
+        self._callee_effects = callee_effects
         self._run = run
-        self._measured: list[TraceEvent] = []
+        self._metric_events: list[TraceEvent] = []
         self._seeded_forks: set[int] = set()
         self._seeded_blocks: dict[int, tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
-        self._reads = False
-        for order, trace_event in self._acting():
+        self._reads_any_data = False
+        for order, trace_event in self._effective_events():
             self._order = order
             value = trace_event.event.value
             if trace_event.event.kind == "call" and isinstance(value, Call):
                 self._call(trace_event, value, iterated)
             elif trace_event.event.kind == "iterate":
                 self._iterate(trace_event)
-        if self._reads:
-            self.matters = self.matters or bool(self._measured)
-            for each in self._measured:
-                self._act(each)
+        if self._reads_any_data:
+            self.matters = self.matters or bool(self._metric_events)
+            for each in self._metric_events:
+                self._mark_acting(each)
         for family, draws in iterated.items():
             if family not in self.draws:
                 self.draws[family] = [draw._replace(order=self.end) for draw in draws]
 
-    def _acting(self) -> Iterator[tuple[int, TraceEvent]]:
+    def _effective_events(self) -> Iterator[tuple[int, TraceEvent]]:
         """The trace events that may have an effect, with their orders."""
-        for part in prefix_and_rest(self._run, "acting", self._acting_in):
+        for part in prefix_and_rest(self._run, "acting", self._effective_events_in):
             yield from part
 
-    def _acting_in(self, start: int, trace_events: Sequence[TraceEvent]) -> list[tuple[int, TraceEvent]]:
+    def _effective_events_in(self, start: int, trace_events: Sequence[TraceEvent]) -> list[tuple[int, TraceEvent]]:
         """Of the events that only read data, the first stands for all."""
         found: list[tuple[int, TraceEvent]] = []
         reads = False
         for order, trace_event in enumerate(trace_events, start):
-            may = self._may(trace_event)
+            may = self._possible_effect(trace_event)
             if may == "act" or (may == "read" and not reads):
                 found.append((order, trace_event))
             reads = reads or may == "read"
         return found
 
-    def _may(self, trace_event: TraceEvent) -> str:
+    def _possible_effect(self, trace_event: TraceEvent) -> str:
         """What an event may do in any trace: ``act``, ``read`` where it may only read data, or nothing."""
         call = trace_event.event.value
         if trace_event.event.kind != "call" or not isinstance(call, Call):
             return "act" if trace_event.event.kind == "iterate" else ""
         names = trace_event.names
-        return self._telling.of((names, method_and_receiver(call.func)), lambda: self._tells(names, call))
+        return self._callee_effects.of(
+            (names, method_and_receiver(call.func)), lambda: self._callee_effect(names, call)
+        )
 
-    def _tells(self, names: tuple[str, ...], call: Call) -> str:
+    def _callee_effect(self, names: tuple[str, ...], call: Call) -> str:
         """The same for all calls of a callee with these names, by this method."""
         if leaves_result(self._names, names, call) or may_log(names, call):
             return "act"
         acts = any(
-            known in self._user
+            known in self._user_seeders
             or self._catalogue.seeder(known) is not None
             or bool(self._catalogue.consumer(known.removesuffix("()")))
-            or self._is_suspect(known)
-            for known in map(without_calls, self._outside(names or _method_name(call)))
+            or self._may_be_seeder(known)
+            for known in map(without_calls, self._external_names(names or _method_name(call)))
         )
         return "act" if acts else "read" if reads_data(names) else ""
 
     @cached_property
-    def _evaluates(self) -> bool:
+    def _only_evaluates(self) -> bool:
         """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass."""
         words = frozenset().union(*prefix_and_rest(self._run, "words", _called_words))
         return "eval" in words and not words & {"train", "backward"}
@@ -180,18 +182,18 @@ class RngEffects:
         return prefix_and_rest(self._run, "calls", _call_identities)
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
-        self._reads = self._reads or reads_data(trace_event.names)
+        self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
         if leaves_result(self._names, trace_event.names, call):
             self.matters = True
-            self._act(trace_event)
+            self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):
-            self._measured.append(trace_event)
-        for name in self._outside(trace_event.names or _method_name(call)):
+            self._metric_events.append(trace_event)
+        for name in self._external_names(trace_event.names or _method_name(call)):
             known = without_calls(name)
             self._seed(trace_event, call, known)
             for row in self._consumers(name, known):
                 if self._draws(row, trace_event, call) and not self._is_reseeded(row.family, trace_event):
-                    self._act(trace_event)
+                    self._mark_acting(trace_event)
                     kept = iterated if row.phase in ("iterate", "later") else self.draws
                     family = self._family(row, trace_event)
                     if family != "torch" or not self._is_seeded_by_loader(trace_event):
@@ -212,7 +214,7 @@ class RngEffects:
         if trace_event.mode != "worker":
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
-        return bool(loaders) and all(_has_generator(self._spelled_out(path, call)) for path, call in loaders)
+        return bool(loaders) and all(_has_generator(self._with_expanded_keywords(path, call)) for path, call in loaders)
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
         """The loaders that a call frame creates or iterates."""
@@ -229,7 +231,7 @@ class RngEffects:
     def _makes_loader(self, name: str) -> bool:
         return not loader_names().isdisjoint(self._names.ancestry(name) if ":" in name else (name,))
 
-    def _outside(self, names: tuple[str, ...]) -> Iterator[str]:
+    def _external_names(self, names: tuple[str, ...]) -> Iterator[str]:
         """The external names of a callee: for a project class its inherited constructor, for results of torch the
         methods of tensors.
         """
@@ -247,7 +249,7 @@ class RngEffects:
                 if head.startswith("torch.") and "()" in head and not self._catalogue.consumer(without_calls(name)):
                     yield f"torch.Tensor.{word}"
 
-    def _act(self, trace_event: TraceEvent) -> None:
+    def _mark_acting(self, trace_event: TraceEvent) -> None:
         self.acts = self.acts or not (trace_event.call_path and trace_event.call_path[0].event.kind == "import")
 
     def _iterate(self, trace_event: TraceEvent) -> None:
@@ -261,18 +263,18 @@ class RngEffects:
             for each in self._names.values_through_calls(trace_event.path, trace_event.event.value)
             if isinstance(each[1], Call)
         ]
-        # What the calls of other programs pass is not iterated in this run.
+        # Loaders that only other programs construct are not iterated in this one.
         for path, value in [
             each for each in made if any(_contains_call(part, each[1]) for part in self._calls)
         ] or made:
             if isinstance(value, Call):
-                spelled_out = self._spelled_out(path, value)
+                spelled_out = self._with_expanded_keywords(path, value)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, trace_event, spelled_out):
                         drawn = self.draws.setdefault("torch", [])
                         drawn.append(Draw("DataLoader(shuffle=True)", trace_event, self._order, "torch"))
 
-    def _spelled_out(self, path: str, call: Call) -> Call:
+    def _with_expanded_keywords(self, path: str, call: Call) -> Call:
         """A call with the keywords of ``**options``, where that is one literal dictionary."""
         args: list[Arg] = []
         for arg in call.args:
@@ -286,10 +288,12 @@ class RngEffects:
         called = name.endswith("()")
         for row in self._catalogue.consumer(known.removesuffix("()")):
             is_class = known.removesuffix("()").rpartition(".")[2][:1].isupper()
-            if called == (row.phase == "called" or (row.phase == "call" and is_class)) and not self._is_made(name, row):
+            if called == (
+                row.phase == "called" or (row.phase == "call" and is_class)
+            ) and not self._matches_constructor_only(name, row):
                 yield row
 
-    def _is_made(self, name: str, row: Consumer) -> bool:
+    def _matches_constructor_only(self, name: str, row: Consumer) -> bool:
         """Whether a row matches a method only because its pattern matches the constructor: ``models.resnet18().cuda``."""
         maker = without_calls(name.partition("().")[0]) if "()." in name else ""
         makers = self._catalogue.consumer(maker) if maker else ()
@@ -309,9 +313,9 @@ class RngEffects:
         if any(condition.test == "given" and is_unknown_argument(argument(condition.of)) for condition in row.when):
             return False
         known = self._classes(row, trace_event, argument)
-        if self._evaluates:
+        if self._only_evaluates:
             known["module.training"] = False
-        if self._evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
+        if self._only_evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
             return False
         return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
 
@@ -347,14 +351,14 @@ class RngEffects:
         return "numpy" if row.family == "numpy" and before else "torch"
 
     def _seed(self, trace_event: TraceEvent, call: Call, name: str) -> None:
-        seeding = families_seeded(self._catalogue, self._user, name, call)
-        if seeding and name not in self._user and self._changes(trace_event.path, name, call):
-            self._randomise(seeding, trace_event, name)
+        seeding = families_seeded(self._catalogue, self._user_seeders, name, call)
+        if seeding and name not in self._user_seeders and self._has_nondeterministic_seed(trace_event.path, name, call):
+            self._add_entropic(seeding, trace_event, name)
             seeding = ()
         elif (seeder := self._catalogue.seeder(name)) is not None and seeds_from_entropy(seeder, call):
-            self._randomise(seeder.families, trace_event, name)
+            self._add_entropic(seeder.families, trace_event, name)
         if seeding is None:
-            self.unknown_seeder = self.unknown_seeder or self._is_suspect(name)
+            self.unknown_seeder = self.unknown_seeder or self._may_be_seeder(name)
         elif _seeds_only_block(self._catalogue.seeder(name)):
             self._seeded_blocks[id(call)] = seeding
         else:
@@ -365,17 +369,17 @@ class RngEffects:
             for family in () if forks and not worker else seeding:
                 kept.setdefault(family, []).append(Seed(display_name(name), trace_event, self._order))
 
-    def _randomise(self, families_: tuple[str, ...], trace_event: TraceEvent, name: str) -> None:
+    def _add_entropic(self, families_: tuple[str, ...], trace_event: TraceEvent, name: str) -> None:
         for family in families_:
             self.entropic.setdefault(family, []).append(Seed(display_name(name), trace_event, self._order))
 
-    def _changes(self, path: str, name: str, call: Call) -> bool:
+    def _has_nondeterministic_seed(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is nondeterministic, so that the call seeds from entropy in effect."""
         seeder = self._catalogue.seeder(name)
         seed = seeder and passed_seed(seeder, call)
         return seed is not None and nondeterministic_source(self._names, path, seed) is not None
 
-    def _is_suspect(self, name: str) -> bool:
+    def _may_be_seeder(self, name: str) -> bool:
         """``mylib.set_seed``: external, unknown, and named like a seeder."""
         root, word = name.partition(".")[0], name.rpartition(".")[2]
         if root in _KNOWN_PACKAGES or "()" in name or not _SEEDER_WORD.fullmatch(word.lower()):
@@ -407,7 +411,7 @@ def _is_training_flag(value: Expression | None) -> bool:
     return isinstance(value, Ref) and value.path[-1:] == ("training",)
 
 
-# Whose functions are known: one that is called like a seeder and is not in the catalogue seeds none of our families.
+# Packages with known functions: one that is named like a seeder but not in the catalogue seeds none of our families.
 _KNOWN_PACKAGES = frozenset(
     {
         "torch",

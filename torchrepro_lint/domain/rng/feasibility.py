@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.trace import TraceEvent
 
 
-# What a loader runs of a sampler itself, before any worker is asked.
+# Methods of a sampler that the main process runs, before the workers.
 _SAMPLER_METHODS = frozenset({"__iter__", "__next__", "__len__"})
-# So many calls, each from so many others above, are looked at, once for each way to them; beyond, anything may be passed.
+# Limits on the length of call paths and on the number of calls; beyond, anything may be passed.
 _MOST_DEPTH = 10
 _MOST_CALLS = 60
-# So many draws are compared.
+# The limit of draws that are compared.
 _MOST_DRAWS = 8
 
 
@@ -58,14 +58,14 @@ def first_feasible_draw(project: Project, run: Trace, draws: Iterable[Draw]) -> 
 
 
 def _is_feasible(project: Project, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
-    # Several rules ask about one run, and of many draws of one function: what that is run with is looked for once.
-    looks = project.revision_cache.get("looks")
-    if looks is None or looks.run is not run:
-        looks = project.revision_cache["looks"] = _FeasibilityCache(run, {})
+    # Several rules ask about one trace, and about many draws of one function.
+    cache = project.revision_cache.get("looks")
+    if cache is None or cache.run is not run:
+        cache = project.revision_cache["looks"] = _FeasibilityCache(run, {})
     key = trace_event.function, trace_event.mode, likely
-    if key not in looks.known:
-        looks.known[key] = _PathFeasibility(project, run, trace_event.mode, likely=likely)
-    return looks.known[key].gets_to(trace_event.function, trace_event.event, 0)
+    if key not in cache.known:
+        cache.known[key] = _PathFeasibility(project, run, trace_event.mode, likely=likely)
+    return cache.known[key].is_feasible(trace_event.function, trace_event.event, 0)
 
 
 class _FeasibilityCache(NamedTuple):
@@ -80,26 +80,26 @@ class _PathFeasibility:
 
     def __init__(self, project: Project, run: Trace, mode: str, *, likely: bool) -> None:
         self._project, self._run, self._mode = project, run, mode
-        self._left = _MOST_CALLS
-        self._entering = CallEdgeContexts(project, run, likely=likely)
-        self._rings: dict[str, frozenset[str]] = {}
-        # What has been found of each function, and the rest that has not been looked for yet.
-        self._came: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
-        # By files and identities of expressions, which stay as long as the project.
+        self._budget = _MOST_CALLS
+        self._call_edges = CallEdgeContexts(project, run, likely=likely)
+        self._components: dict[str, frozenset[str]] = {}
+        # By function, the environments found so far, and the iterator over the others.
+        self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
+        # By file and identity of the expression, which the project keeps alive.
         self._modes: dict[tuple[str, int], frozenset[bool | str]] = project.revision_cache.setdefault(
             "loader modes", {}
         )
 
-    def gets_to(self, function: str, event: Event, depth: int) -> bool:
+    def is_feasible(self, function: str, event: Event, depth: int) -> bool:
         """Whether a function reaches an event in some calling context, and the event may draw there."""
-        found = self._scopes_at(function, event, depth)
-        return any(self._may_draw(path_of(function), event, scope) for scope in found)
+        found = self._environments_at(function, event, depth)
+        return any(self._may_draw(path_of(function), event, environment) for environment in found)
 
-    def _may_draw(self, path: str, event: Event, scope: Environment) -> bool:
+    def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the iterated or created value is no loader, or may be one that shuffles."""
         if event.value is None or event.kind not in ("iterate", "call"):
             return True
-        used = Closure(path, event.value, scope)
+        used = Closure(path, event.value, environment)
         if event.kind == "call":
             return self._may_shuffle(used)
         behind = self._project.value_sources.of(used)
@@ -113,27 +113,33 @@ class _PathFeasibility:
         passed = read_arguments(self._project.value_sources, made, kind.parameters)
         return not passed.complete or may_shuffle(self._project.value_sources, kind, passed)
 
-    def _scopes_at(self, function: str, event: Event, depth: int) -> Iterator[Environment]:
+    def _environments_at(self, function: str, event: Event, depth: int) -> Iterator[Environment]:
         """The argument environments in which a function reaches one of its events."""
-        yield from (scope for scope in self._scopes(function, depth) if self._runs(function, event, scope))
+        yield from (
+            environment
+            for environment in self._environments(function, depth)
+            if self._runs(function, event, environment)
+        )
 
-    def _runs(self, function: str, event: Event, scope: Environment) -> bool:
+    def _runs(self, function: str, event: Event, environment: Environment) -> bool:
         found = self._project.resolver.functions(function)
         offset = event.value.start if event.value is not None else event.statement.start
-        return len(found) != 1 or self._project.value_sources.is_feasible(path_of(function), found[0], offset, scope)
+        return len(found) != 1 or self._project.value_sources.is_feasible(
+            path_of(function), found[0], offset, environment
+        )
 
-    def _scopes(self, function: str, depth: int) -> Iterator[Environment]:
+    def _environments(self, function: str, depth: int) -> Iterator[Environment]:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
-        around = self._ring_of(function)
-        yield from self._from_elsewhere(function, around, depth)
-        if around and self._turns(around, depth):
+        component = self._component_of(function)
+        yield from self._entering_component(function, component, depth)
+        if component and self._continues_inside(component, depth):
             yield Environment()
 
-    def _from_elsewhere(self, function: str, around: frozenset[str], depth: int) -> Iterator[Environment]:
+    def _entering_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         """The environments from outside a strongly connected component, computed once and on demand."""
-        if function not in self._came:
-            self._came[function] = [], self._coming(function, around, depth)
-        found, rest = self._came[function]
+        if function not in self._environments_found:
+            self._environments_found[function] = [], self._find_environments(function, component, depth)
+        found, rest = self._environments_found[function]
         index = 0
         while True:
             if index == len(found):
@@ -143,7 +149,7 @@ class _PathFeasibility:
             yield found[index]
             index += 1
 
-    def _coming(self, function: str, around: frozenset[str], depth: int) -> Iterator[Environment]:
+    def _find_environments(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         entries = self._run.call_edges.get(function, ())
         definitions = self._project.resolver.functions(function)
         if not entries or depth >= _MOST_DEPTH or len(definitions) != 1 or function in self._run.starts:
@@ -151,21 +157,21 @@ class _PathFeasibility:
             return
         for each in entries:
             caller, event = each.caller, each.event
-            if caller in around or self._is_in_other_mode(function, caller, event):
+            if caller in component or self._is_in_other_mode(function, caller, event):
                 continue
-            self._left -= 1
-            for index, outer in enumerate(self._scopes_at(caller, event, depth + 1)):
-                self._left -= index > 0
-                if self._left < 0:
+            self._budget -= 1
+            for index, outer in enumerate(self._environments_at(caller, event, depth + 1)):
+                self._budget -= index > 0
+                if self._budget < 0:
                     break
-                if self._is_left_out(function, caller, event, outer):
+                if self._is_not_picked(function, caller, event, outer):
                     continue
-                yield from self._entering.scopes(function, definitions[0], caller, event, outer)
-            if self._left < 0:
+                yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
+            if self._budget < 0:
                 yield Environment()
                 return
 
-    def _is_left_out(self, function: str, caller: str, event: Event, outer: Environment) -> bool:
+    def _is_not_picked(self, function: str, caller: str, event: Event, outer: Environment) -> bool:
         """Whether the calls of an event pass the function only as one of several, of which a test picks another:
         ``noisy if train else plain``.
         """
@@ -188,26 +194,28 @@ class _PathFeasibility:
     def _is_named(self, function: str, value: Closure) -> bool:
         return function in self._names(value, value.value)
 
-    def _turns(self, around: frozenset[str], depth: int) -> bool:
+    def _continues_inside(self, component: frozenset[str], depth: int) -> bool:
         """Whether an environment from outside a strongly connected component continues inside it."""
-        return any(True for function in sorted(around) for _ in self._from_inside(function, around, depth))
+        return any(
+            True for function in sorted(component) for _ in self._continuing_in_component(function, component, depth)
+        )
 
-    def _from_inside(self, function: str, around: frozenset[str], depth: int) -> Iterator[Environment]:
+    def _continuing_in_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         definitions = self._project.resolver.functions(function)
         for each in self._run.call_edges.get(function, ()):
             caller, event = each.caller, each.event
-            if caller not in around or self._is_in_other_mode(function, caller, event):
+            if caller not in component or self._is_in_other_mode(function, caller, event):
                 continue
-            for outer in self._from_elsewhere(caller, around, depth):
+            for outer in self._entering_component(caller, component, depth):
                 if len(definitions) != 1:
                     yield Environment()
                 elif self._runs(caller, event, outer):
-                    yield from self._entering.scopes(function, definitions[0], caller, event, outer)
+                    yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
 
-    def _ring_of(self, function: str) -> frozenset[str]:
-        if function not in self._rings:
-            self._rings[function] = strongly_connected_component(self._run.call_edges, function)
-        return self._rings[function]
+    def _component_of(self, function: str) -> frozenset[str]:
+        if function not in self._components:
+            self._components[function] = strongly_connected_component(self._run.call_edges, function)
+        return self._components[function]
 
     def _is_in_other_mode(self, function: str, caller: str, event: Event) -> bool:
         """Whether the loader of an event fetches in workers and the draw is sought in the main process, or the reverse."""
@@ -279,7 +287,7 @@ def _partly_seeded_function(project: ProgramEffects, function: str) -> Iterator[
         return
     first = min(own, key=lambda seed: seed.order)
     for family in FAMILIES:
-        # A loader or sampler that is only made there draws where it is gone along.
+        # A loader or sampler that is only constructed there draws where it is iterated.
         draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
         if draws and family.key not in effects.seeds:
             yield PartlySeeded(function, first, draws[0], family)

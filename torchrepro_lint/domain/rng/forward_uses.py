@@ -54,10 +54,10 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> str:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        spot = project.uses.spots(file).of(node)
-        if spot is None:
+        position = project.uses.spots(file).of(node)
+        if position is None:
             continue
-        said, further = _follow_use(project, file, node, spot)
+        said, further = _follow_use(project, file, node, position)
         if said == _SEEDED:
             return ""
         found = found or said
@@ -66,19 +66,19 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> str:
 
 
 def _follow_use(
-    project: Project, path: str, node: Expression, spot: ExpressionPosition
+    project: Project, path: str, node: Expression, position: ExpressionPosition
 ) -> tuple[str, list[tuple[str, Expression]]]:
-    match spot.parent:
+    match position.parent:
         case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] is node:
-            return "decides a bucket or a split", [(path, spot.parent)]
+            return "decides a bucket or a split", [(path, position.parent)]
         case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
-            return "", [(path, spot.parent)]
+            return "", [(path, position.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
-            return "", [(path, spot.parent)]
+            return "", [(path, position.parent)]
         case Call():
-            return _argument_use(project, path, node, spot.parent)
+            return _argument_use(project, path, node, position.parent)
         case None:
-            return _statement_use(project, path, spot)
+            return _statement_use(project, path, position)
     return "", []
 
 
@@ -98,14 +98,16 @@ def _argument_use(
     return "", []
 
 
-def _statement_use(project: Project, path: str, spot: ExpressionPosition) -> tuple[str, list[tuple[str, Expression]]]:
-    match spot.statement:
+def _statement_use(
+    project: Project, path: str, position: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
+    match position.statement:
         case Assign(targets=targets):
             found: list[tuple[str, Expression]] = []
             for target in targets:
                 if isinstance(target, Ref):
                     word = target.path[-1] if target.path else target.roots[0].rpartition(".")[2].lstrip(":")
-                    uses = project.uses.of_variable(path, target, spot, spot.statement.end)
+                    uses = project.uses.of_variable(path, target, position, position.statement.end)
                     found += [(file, ref) for file, ref, words in uses if not words]
                     if _SEED.fullmatch(word) and not found:
                         return "is used as a seed", []
@@ -113,7 +115,7 @@ def _statement_use(project: Project, path: str, spot: ExpressionPosition) -> tup
                     continue
             return "", found
         case SimpleStatement(kind="return"):
-            return "", list(project.uses.of_result(path + spot.function)) if spot.function != ":" else []
+            return "", list(project.uses.of_result(path + position.function)) if position.function != ":" else []
     return "", []
 
 
@@ -122,7 +124,7 @@ _LOGGING_CALLS = frozenset(
 )
 _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
 
-# The reads of each file of a project: its entry points ask for much the same files.
+# The expressions read in each file of a project, shared by its entry points.
 _KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Expression, ...]]] = WeakKeyDictionary()
 
 
@@ -144,11 +146,11 @@ class OptionReads:
         """The expressions read, file by file: one of the first answers most questions."""
         return ((path, each) for path in self._files for each in self._in(path))
 
-    def word(self, word: str, declaration: Expression | None) -> bool:
+    def reads_word(self, word: str, declaration: Expression | None) -> bool:
         """Whether an attribute or a key of that name is read anywhere but in its declaration."""
         return any(_reads(each, word) for _, each in self._expressions if not _is_inside(each, declaration))
 
-    def parameter(self, function: str, word: str) -> bool:
+    def reads_parameter(self, function: str, word: str) -> bool:
         """Whether a function reads its parameter ``word``; a function with ``**options`` may read any."""
         path = path_of(function)
         for definition in self._project.resolver.functions(function):
@@ -161,7 +163,7 @@ class OptionReads:
                 return True
         return False
 
-    def handed_on(self, holder: str) -> bool:
+    def escapes(self, holder: str) -> bool:
         """Whether the object that holds an option escapes to code that is not followed, or no such object is seen.
 
         The object is ``Config()``, a dictionary, or, where ``holder`` is empty, argparse's namespace.

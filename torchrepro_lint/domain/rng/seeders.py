@@ -66,7 +66,7 @@ _NONDETERMINISTIC_SOURCES = re.compile(
     r"datetime\.(datetime|date)\.(now|utcnow|today)|torch\.(random\.)?seed|torch\.Generator\(\)\.seed"
 )
 
-# Generators whose constructor takes entropy where it gets no seed: the position of the seed is the first.
+# Generators whose constructor takes entropy without a seed, which is its first argument.
 SEEDABLE_GENERATORS = {
     "numpy.random.default_rng": "np.random.default_rng",
     "numpy.random.RandomState": "np.random.RandomState",
@@ -169,7 +169,7 @@ _METRIC = re.compile(
     r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
     r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
 )
-# What a run over random numbers calls, too: nothing of this reads data.
+# Packages that read no data: a run over random numbers calls them, too.
 _PACKAGES_WITHOUT_DATA = frozenset(
     {"torch", "torchvision", "torchaudio", "timm", "einops", "numpy", "math", "builtins", "time", "datetime", "random"}
     | {"typing", "functools", "collections", "itertools", "copy", "abc", "logging", "warnings", "os", "sys", "gc", "re"}

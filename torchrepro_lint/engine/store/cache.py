@@ -1,8 +1,10 @@
-"""The signed cache directory of a project: each file in it is whole and written by this user's copy of the tool, or it is a miss.
+"""The signed cache directory of a project: each file in it is whole and written by this user's copy of the tool, or it
+is a miss.
 
-A full disk, a read-only directory, a damaged file or another process that writes are all misses. Each file begins with a digest under
-a key. The key lies in the user's cache directory, or beside a cache that ``--cache-dir`` puts outside the tree; never in the tree, where
-a clone could bring both along. The tree is the project, the checkout that it lies in, and the directory that the tool is started in.
+A full disk, a read-only directory, a damaged file or another process that writes are all misses. Each file begins with
+a digest under a key. The key lies in the user's cache directory, or beside a cache that ``--cache-dir`` puts outside
+the tree; never in the tree, where a clone could bring both along. The tree is the project, the checkout that it lies
+in, and the directory that the tool is started in.
 
 ``tool_stamp`` identifies what cached answers depend on besides the project: this copy of the tool, Python and libcst.
 """

@@ -1,7 +1,8 @@
-"""The file store: the facts of a project's files in one cache file, and paging, which keeps facts compressed in memory until needed.
+"""The file store: the facts of a project's files in one cache file, and paging, which keeps facts compressed in memory
+until needed.
 
-The table of the cache file is read at once, facts when they are asked for. Paging pays because one component of a project is looked into
-at a time.
+The table of the cache file is read at once, facts when they are asked for. Paging pays because one component of a
+project is looked into at a time.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ class PagedFacts(LazyFacts):
         """See ``Summary``."""
         return cast("SyntaxTree", self).summary.exports
 
-    def calling(self, _word: str) -> Sequence[int | None]:
+    def bodies_calling(self, _word: str) -> Sequence[int | None]:
         """See ``Facts``."""
         return (None,)
 

@@ -1,7 +1,8 @@
-"""The durable query store: memo tables of a component's queries, saved with their dependencies and revalidated in the next process.
+"""The durable query store: memo tables of a component's queries, saved with their dependencies and revalidated in the
+next process.
 
-The next run restores the answers in a link of the files as they were, then applies the changes since. So an answer survives exactly
-where it would survive in a running server.
+The next run restores the answers in a database of the files as they were, then applies the changes since. So an answer
+survives exactly where it would survive in a running server.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def _as_tuples(value: Any) -> Any:
 
 
 def _read_calls(value: Any) -> FileCalls:
-    known, unknown, methods, named = value
-    return FileCalls(_read_places(known), _read_places(unknown), methods, named)
+    by_target, by_word, methods, named = value
+    return FileCalls(_read_places(by_target), _read_places(by_word), methods, named)
 
 
 def _read_places(of: dict[str, list[Any]]) -> dict[str, tuple[CallPlace, ...]]:
@@ -154,16 +155,16 @@ _CHEAP_QUERIES = ("torch", "mentioning ", "holding ")
 class QueryStore:
     """The query store: answers of the last run about each component, and the answers to store for the next."""
 
-    def __init__(self, checker: Checker, readings: ParsedProject, cache: Cache) -> None:
+    def __init__(self, checker: Checker, project_files: ParsedProject, cache: Cache) -> None:
         self._checker = checker
-        self._readings = readings
+        self._project_files = project_files
         self._cache = cache
         self._components: dict[Sequence[str], _ComponentStore] = {}
 
     def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
         """The database of a component; ``tree`` is the module tree of the whole project."""
         paths = tuple(facts)
-        own = self._readings._replace(digests={path: self._readings.digests[path] for path in paths})
+        own = self._project_files._replace(digests={path: self._project_files.digests[path] for path in paths})
         component = self._components[paths] = _ComponentStore(
             self._checker, own, self._cache, tree, _component_key(paths), facts
         )
@@ -190,14 +191,14 @@ class _ComponentStore:
     def __init__(
         self,
         checker: Checker,
-        readings: ParsedProject,
+        project_files: ParsedProject,
         cache: Cache,
         tree: ModuleTree,
         key: str,
         files: Mapping[str, SyntaxTree],
     ) -> None:
         self._checker = checker
-        self._readings = readings
+        self._project_files = project_files
         self._cache = cache
         self._tree = tree
         self._key = key
@@ -213,12 +214,12 @@ class _ComponentStore:
 
         Nothing is stored about texts that are not on disk.
         """
-        if self._is_new or self._readings.stored or _count_answers(self.link) > self._restored_count:
-            self._readings.store()
+        if self._is_new or self._project_files.stored or _count_answers(self.link) > self._restored_count:
+            self._project_files.store()
             self._write()
 
     def _write(self) -> None:
-        digests = self._readings.digests
+        digests = self._project_files.digests
         if any(given.data is not None for _, given in self._checker.tree.given):
             return
         if digests.keys() != self.link.files.keys():
@@ -255,7 +256,7 @@ class _ComponentStore:
     def _restored(self, files: Mapping[str, SyntaxTree]) -> Database:
         data = self._cache.read(self._file(_NAME))
         fingerprint, digests, *rest = decompress_json(data) if data else ("", {})
-        before = _facts_before(files, self._readings, digests) if fingerprint == self._fingerprint else None
+        before = _facts_before(files, self._project_files, digests) if fingerprint == self._fingerprint else None
         if before is not None:
             found = self._linked(before)
             self._tables, changed, *answers = rest
@@ -289,15 +290,15 @@ def _dependency_fingerprint(checker: Checker, tree: ModuleTree) -> str:
 
 
 def _facts_before(
-    files: Mapping[str, SyntaxTree], readings: ParsedProject, digests: Mapping[str, str]
+    files: Mapping[str, SyntaxTree], project_files: ParsedProject, digests: Mapping[str, str]
 ) -> dict[str, SyntaxTree] | None:
     """The facts of all files with these digests; None if the set of files differs, or facts are missing."""
     if files.keys() != digests.keys():
         return None
     found = dict(files)
     for path, was in digests.items():
-        if readings.digests.get(path) != was:
-            known = readings.before.get(path)
+        if project_files.digests.get(path) != was:
+            known = project_files.before.get(path)
             if known is None or known[0] != was:
                 return None
             found[path] = known[1]

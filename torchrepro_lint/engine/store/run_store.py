@@ -1,4 +1,5 @@
-"""The whole-run result cache: the outcome of a run as JSON, returned when the same is asked again and no file has changed.
+"""The whole-run result cache: the outcome of a run as JSON, returned when the same is asked again and no file has
+changed.
 
 The texts of files are not stored; they are read again when a report asks for them.
 """

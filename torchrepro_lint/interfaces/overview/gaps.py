@@ -257,7 +257,7 @@ class Describer:
 
     def _function(self, path: str, offset: int) -> str:
         """The qualified name of the innermost function around an offset."""
-        around = (each for each in self._contexts[path].facts.functions if each.start <= offset < each.end)
+        around = (each for each in self._contexts[path].tree.functions if each.start <= offset < each.end)
         found = min(around, key=lambda each: each.end - each.start, default=None)
         return found.name if found else ":"
 

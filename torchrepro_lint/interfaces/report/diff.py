@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.errors import escape_control_characters
 
-# What patches end a line at: a carriage return or a form feed is a letter of it.
+# Patches end lines at \n only; a carriage return or a form feed is part of the line.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-# What a terminal may have of the control characters.
+# The control characters that a terminal may get.
 _ALLOWED_CONTROLS = re.compile(r"(\t|\r?\n)")
 
 
 def render(change: FileChange, visible: bool = False) -> str:
-    """The diff of a file: a patch, or, ``visible``, for a terminal, which must not obey what the file holds."""
+    """The diff of a file: a patch, or with ``visible`` for a terminal, without control sequences from the file."""
     patch = "".join(_unified(name, before, after) for name, before, after in _texts(change))
     if not visible:
         return patch

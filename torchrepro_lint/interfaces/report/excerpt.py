@@ -19,7 +19,7 @@ _TAB = 4
 
 
 class ExcerptLine(NamedTuple):
-    """A line of an excerpt: its number, 0 where it has none, its text, and what stands under it."""
+    """A line of an excerpt: its number (0: none), its text, and its underline."""
 
     number: int
     text: str
@@ -27,7 +27,7 @@ class ExcerptLine(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line that a fix takes away (``-``) or writes (``+``); ``where`` is the file, where it is not the finding's."""
+    """A line that a fix removes (``-``) or adds (``+``); ``where`` is the file, empty for the diagnostic's own."""
 
     sign: str
     number: int
@@ -36,9 +36,9 @@ class DiffLine(NamedTuple):
 
 
 def excerpt(one: Diagnostic, letters: Characters | None = None) -> Iterator[ExcerptLine]:
-    """The lines of a finding with two before and two behind, all of one cell; of a long range only the first ones.
+    """The lines of a diagnostic with two before and two after, all of one cell; of a long range only the first.
 
-    ``letters`` gives what is printed for each character of a line; see ``letters_in_log``.
+    ``letters`` gives what is printed for each character of a line; see ``log_characters``.
     """
     lines, span = one.written, one.span
     first, last = lines.position(span.start).row, lines.position(max(span.end - 1, span.start)).row
@@ -53,7 +53,7 @@ def excerpt(one: Diagnostic, letters: Characters | None = None) -> Iterator[Exce
 
 
 def changes(one: Diagnostic) -> Iterator[DiffLine]:
-    """What the fix of a finding does, file by file."""
+    """The diff of a fix, file by file."""
     if one.fix is None:
         return
     yield from _changed(one.written, one.fix.edits, "")
@@ -63,12 +63,12 @@ def changes(one: Diagnostic) -> Iterator[DiffLine]:
 
 
 def terminal_text(text: str) -> str:
-    """A text for a terminal: tabs as spaces, and no control characters."""
+    """Text for a terminal: tabs as spaces, no control characters."""
     return "".join(_characters(text))
 
 
 def log_characters(text: str) -> list[str]:
-    """What is printed for each character of a line where GitHub may look for commands."""
+    """What is printed for each character where GitHub may look for workflow commands."""
     letters = _characters(text)
     for found in re.finditer(r"##\[", text):
         letters[found.start() + 1] = "\\x23"
@@ -76,7 +76,7 @@ def log_characters(text: str) -> list[str]:
 
 
 def _bounds(lines: Lines, span: Span) -> tuple[int, int]:
-    """The rows of the cell, or of the file without the empty last one."""
+    """The first and last row of the cell, or of the file without its empty last row."""
     cell = lines.cell(span.start)
     if cell is not None:
         return lines.position(cell.start).row, lines.position(cell.end).row
@@ -84,14 +84,14 @@ def _bounds(lines: Lines, span: Span) -> tuple[int, int]:
 
 
 def _range(lines: Lines, row: int, span: Span) -> tuple[int, int]:
-    """The columns of a row, from 0, that a span covers; not the white space before them."""
+    """The columns of a row, from 0, that a span covers, without indentation."""
     start, text = lines.offset(row), lines.line(row)
     begin = max(span.start - start, len(text) - len(text.lstrip()) if span.start < start else 0)
     return begin, max(min(span.end - start, len(text)), begin)
 
 
 def _cut_line(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str, str]:
-    """A line and its underline, cut to the part around the range where it is very long."""
+    """A line and its underline; a very long line is cut to the part around the range."""
     begin = 0
     if len(letters) > _WIDEST:
         begin = max(0, min(marked[0] - _WIDEST // 3 if marked else 0, len(letters) - _WIDEST))
@@ -110,7 +110,7 @@ def _characters(text: str) -> list[str]:
 
 
 def _width(letters: Iterable[str]) -> int:
-    """How many columns of a terminal letters take."""
+    """The number of terminal columns that characters take."""
     return sum(_columns(one) for text in letters for one in text)
 
 
@@ -144,7 +144,7 @@ def _rows(text: str) -> list[str]:
 
 
 def _groups(lines: Lines, edits: list[Edit]) -> Iterator[list[Edit]]:
-    """Edits whose lines touch."""
+    """Edits grouped where their lines touch."""
     group: list[Edit] = []
     for edit in edits:
         if group and lines.position(edit.span.start).row > lines.position(group[-1].span.end).row:

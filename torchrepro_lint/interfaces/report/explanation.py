@@ -28,12 +28,12 @@ ExplainedError = tuple[Explanation, Sequence[ErrorSite]]
 
 
 def render(answers: Iterable[ExplainedError], target: Target) -> str:
-    """What people read: one paragraph for each name."""
+    """Text: one paragraph for each error name."""
     return "\n".join(_text(one, places, target) for one, places in answers)
 
 
 def render_json(answers: Iterable[ExplainedError], target: Target) -> str:
-    """A list of objects, one for each name."""
+    """JSON: a list of objects, one for each error name."""
     return dumps([_record(one, places, target) for one, places in answers], ordered=False)
 
 

@@ -11,9 +11,9 @@ from torchrepro_lint.interfaces.report.view import relative
 
 
 def fingerprints(diagnostics: Iterable[Diagnostic], base: str) -> list[str]:
-    """For each finding 32 hexadecimal digits, made from its rule, file and line of code.
+    """For each diagnostic 32 hexadecimal digits, hashed from its rule, file and line of code.
 
-    Equal ones are told apart by counting, so that no two are the same.
+    Equal ones are numbered, so that all are distinct.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     found = []

@@ -21,7 +21,7 @@ _COLOUR = (
 
 
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
-    """One line for each finding, in colour as flake8 colours them; ``verbose`` adds the way to it, a step a line."""
+    """One line for each diagnostic, coloured as flake8 does; ``verbose`` adds its call path, one step a line."""
     pattern = _COLOUR if view.colour else _PLAIN
     clean = (
         one._replace(display=escaped_path(one.display), message=escaped_message(one.message)) for one in diagnostics
@@ -30,7 +30,7 @@ def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
 
 
 def step_location(step: CallPathStep) -> str:
-    """``model.py:5:12``, relative to the working directory where it lies below it."""
+    """The location of a step, ``model.py:5:12``; relative to the working directory if it lies below it."""
     return f"{escaped_path(relative(step.path, os.getcwd()))}:{step.place}"
 
 

@@ -12,6 +12,6 @@ Render = Callable[[Sequence[Diagnostic], View], str]
 
 
 def renderer(name: str) -> Render:
-    """The function that writes a format; ``settings.FORMATS`` has the names. A run loads only what it writes."""
+    """The ``render`` of a format; ``FORMATS`` of ``config.settings`` has the names. Only that format is imported."""
     found: Render = import_module(f"torchrepro_lint.interfaces.report.{name.replace('-', '_')}").render
     return found

@@ -15,7 +15,7 @@ _RED, _GREEN, _CYAN, _BOLD, _END = "\033[31m", "\033[32m", "\033[36m", "\033[1m"
 
 
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
-    """Blocks with an empty line between them; each begins with the line that flake8 would print."""
+    """Blocks separated by an empty line; each begins with the line of the format ``flake8``."""
     return "\n".join("".join(f"{line}\n" for line in _block(one, view.colour)) for one in diagnostics)
 
 

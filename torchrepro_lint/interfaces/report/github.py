@@ -12,9 +12,9 @@ _COMMANDS = {"note": "notice", "warning": "warning", "error": "error"}
 
 
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
-    """A line for each finding; the message repeats the place, since the log shows nothing but it.
+    """A workflow command for each diagnostic; the message repeats the place, since the log shows only the message.
 
-    Of a notebook the line is that of the file, which GitHub counts in; the message has cell and line.
+    In a notebook the line is that of the JSON file, as GitHub counts; the message has cell and line.
     """
     return "".join(_annotation(one, view.base) for one in diagnostics)
 
@@ -24,7 +24,7 @@ def _annotation(one: Diagnostic, base: str) -> str:
     row = one.lines.file_row(one.span.start)
     properties = {"title": f"torchrepro-lint {one.code} ({one.name})", "file": name, "line": row}
     if not one.start.cell:
-        # A column is allowed only where the range ends on its line.
+        # Columns are allowed only for a range within one line.
         properties["endLine"] = one.end.row
         if one.end.row == row:
             properties |= {"col": one.start.column, "endColumn": one.end.column}

@@ -14,7 +14,7 @@ _SEVERITIES = {"note": "info", "warning": "minor", "error": "major"}
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A list of objects; names are relative to the top of the repository, as GitLab asks."""
+    """A list of objects; paths are relative to the root of the repository, as GitLab requires."""
     names = fingerprints(diagnostics, view.base)
     return dumps([_issue(one, name, view.base) for one, name in zip(diagnostics, names, strict=True)])
 

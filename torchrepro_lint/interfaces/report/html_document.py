@@ -8,7 +8,7 @@ from importlib.resources import files
 
 
 def document(title: str, style: str, script: str, body: str) -> str:
-    """The page; ``title`` and ``body`` are HTML. Nothing in it is a command for GitHub's log."""
+    """The document; ``title`` and ``body`` are HTML. It contains no workflow command for GitHub's log."""
     title, body = (each.replace("##[", "#&#35;[") for each in (title, body))
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
@@ -32,7 +32,7 @@ def document(title: str, style: str, script: str, body: str) -> str:
 
 
 def resource(name: str) -> str:
-    """The text of a file that lies beside this one."""
+    """The text of a data file of this package."""
     return files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -14,12 +14,12 @@ from torchrepro_lint.source.text import Edit, Fix, Lines, Position
 
 
 def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:
-    """JSON in ASCII, so that a path which is not UTF-8 survives (as lone surrogates)."""
+    """JSON in ASCII, which keeps paths that are not UTF-8 (as lone surrogates)."""
     return dumps(records(diagnostics))
 
 
 def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
-    """An object for each finding."""
+    """An object for each diagnostic."""
     rows: dict[int, dict[int, tuple[int, int]]] = {}
     objects = []
     for one in diagnostics:
@@ -30,12 +30,12 @@ def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
 
 
 def dumps(value: object, *, ordered: bool = True, indent: int | None = 2) -> str:
-    """Every JSON that the tool prints: in ASCII, and without what GitHub's log would take for a command."""
+    """Serialise any JSON that the tool prints: in ASCII, and without workflow commands of GitHub."""
     return json.dumps(value, indent=indent, sort_keys=ordered).replace("##[", "#\\u0023[") + "\n"
 
 
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
-    """Ruff's keys; ``steps``, which Ruff does not have, only where there are any."""
+    """A diagnostic with Ruff's keys; ``steps`` (the call path), which Ruff does not have, only where there are any."""
     finding: dict[str, Any] = {
         "cell": one.start.cell or None,
         "code": one.code,
@@ -58,7 +58,7 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
 
 
 def _fix(one: Diagnostic, fix: Fix) -> dict[str, Any]:
-    """Ruff's keys; an edit of another file than the finding's has that file's ``filename``."""
+    """A fix with Ruff's keys; an edit of another file has that file's ``filename``."""
     edits = [_edit(edit, one.lines) for edit in sorted(fix.edits)]
     elsewhere = dict(fix.elsewhere)
     for path, filename, lines in one.others:

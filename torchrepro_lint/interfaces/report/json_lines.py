@@ -10,5 +10,5 @@ from torchrepro_lint.interfaces.report.view import View
 
 
 def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:
-    """A line of JSON for each finding."""
+    """A line of JSON for each diagnostic."""
     return "".join(dumps(record, indent=None) for record in records(diagnostics))

@@ -11,13 +11,13 @@ from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import CONTROL_CHARACTERS
 
-# What XML 1.0 has no way to write, and what a terminal obeys or turns the direction of the letters after it.
+# Characters that XML 1.0 cannot represent, and control characters of terminals and of text direction.
 _FORBIDDEN = re.compile(f"(?![\t\n\r])[{CONTROL_CHARACTERS}\ud800-\udfff\ufffe\uffff]")
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 
 def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
-    """One document; without findings it has one case, which passes, because some readers want one."""
+    """One document; without diagnostics it has one passing case, because some readers require one."""
     count = len(diagnostics)
     suites = "".join(_suite(path, list(found)) for path, found in groupby(diagnostics, key=lambda one: one.display))
     clean = "" if count else f"{_CLEAN}  </testsuite>\n"

@@ -17,7 +17,7 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
 
 
 def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
-    """A table of all findings; below it, folded, the ways to them and their fixes."""
+    """A table of all diagnostics; below it, folded, their call paths and fixes."""
     if not diagnostics:
         return "### torchrepro-lint: no findings\n"
     files = len({one.filename for one in diagnostics})
@@ -54,8 +54,8 @@ def _place(one: Diagnostic) -> str:
 
 
 def code_span(text: str) -> str:
-    """A code span in a table: a bar ends a cell even there, unless it is escaped."""
-    if "##[" in text:  # in a code span nothing can be written otherwise
+    """A code span for a table; a bar must be escaped even there."""
+    if "##[" in text:  # nothing can be escaped in a code span
         return f"<code>{escaped(text)}</code>"
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -63,7 +63,7 @@ def code_span(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that is shown as it is: no mark-up, no tags, and nobody is mentioned."""
+    """Text escaped so that it renders literally: no mark-up, tags or mentions."""
     return _html(_SPECIAL.sub(r"\\\g<0>", terminal_text(text)))
 
 

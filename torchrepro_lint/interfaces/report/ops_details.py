@@ -18,7 +18,7 @@ from torchrepro_lint.interfaces.report.ops_table import documented, evidence
 
 
 def articles(histories: Iterable[History]) -> str:
-    """One article for each operation, with a section for each period: their ids are what the table's links name."""
+    """One article for each operation, with a section for each period; the table links to their ids."""
     return "".join(map(_article, histories))
 
 
@@ -66,5 +66,5 @@ def _code(name: str) -> str:
 
 
 def _breakable(name: str) -> str:
-    """A long name may be broken after its dots."""
+    """A name with line-break opportunities after its dots."""
     return name.replace(".", ".<wbr>")

@@ -19,7 +19,7 @@ _DEVICES = ("cuda", "cpu", "mps")
 
 
 def render(histories: Sequence[History], version: str | None) -> str:
-    """The page; ``version`` is the release that is marked and looked at first, if any."""
+    """The page; ``version`` is the release that is marked and selected first, if any."""
     style, script = resource("ops_page.css") + _spans(), resource("ops_page.js")
     body = f"""<a class="skip" href="#table">Skip to the table</a>
 <header>
@@ -45,7 +45,7 @@ corrected where they disagree. Open a cell for the condition, the error's name a
 
 
 def _spans() -> str:
-    """How many columns a period takes where rows are laid out as grids; the policy forbids inline styles."""
+    """CSS for the width of a period where rows are laid out as grids; the policy forbids inline styles."""
     count = len(documented_versions())
     rules = "".join(f".n{number}{{grid-column:span {number}}}" for number in range(1, count + 1))
     return f"@media (max-width:64rem){{tr{{grid-template-columns:repeat({count},minmax(0,1fr))}}{rules}}}\n"
@@ -131,7 +131,7 @@ def _cell(operation: str, period: Period, version: str | None) -> str:
 
 def _segment(behaviour: str, devices: tuple[str, ...]) -> str:
     status = STATUSES[behaviour]
-    # CUDA is what nearly every row is about: only the others are named.
+    # Nearly every row is about CUDA: only other devices are named.
     device = "" if devices == ("cuda",) else f"<span class=label>on {devices_text(devices).rstrip(',')}</span>"
     label = f'<span class="label">{status.label}</span>{device}'
     return f'<span class="s {behaviour}" data-d="{" ".join(devices)}"><span aria-hidden="true">{status.mark}</span> {label}</span>'

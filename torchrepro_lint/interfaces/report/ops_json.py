@@ -10,7 +10,7 @@ from torchrepro_lint.interfaces.report.json import dumps
 
 
 def render(histories: Sequence[History], version: str, *, every: bool) -> str:
-    """An object with the target ``torch`` and the ``operations``: each with its cases, or with every period's."""
+    """An object with the target ``torch`` and the ``operations``: each with its cases, or with the cases of every period."""
     operations = [_periods(history) if every else _cases(history, version) for history in histories]
     return dumps({"torch": version, "operations": operations}, ordered=False)
 

@@ -15,7 +15,7 @@ from torchrepro_lint.interfaces.report.ops_table import NOTHING, details, lines
 
 
 def render(histories: Sequence[History], version: str) -> str:
-    """One table: what the operations do in one release."""
+    """One table: the behaviour of operations in one release."""
     rows = [
         (_code(history.operation), status, place, said, ", ".join(_code(name) for name in errors.split(", ") if name))
         for history in histories
@@ -26,7 +26,7 @@ def render(histories: Sequence[History], version: str) -> str:
 
 
 def render_all(histories: Sequence[History], version: str) -> str:
-    """A heading and a table for each operation: what it does in every release; the target's rows are bold."""
+    """A heading and a table of all releases for each operation; the rows of the target are bold."""
     return "\n".join(_history(history, version) for history in histories)
 
 
@@ -62,5 +62,5 @@ def _code(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that Markdown leaves alone."""
+    """Text with Markdown escaped."""
     return "".join(f"\\{letter}" if letter in "|\\*_`<>[]" else letter for letter in text)

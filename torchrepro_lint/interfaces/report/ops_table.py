@@ -18,7 +18,7 @@ NOTHING = "not listed"
 
 
 def render(histories: Sequence[History], version: str) -> str:
-    """A table of what the operations do in one release, one line for each case."""
+    """A table of the behaviour of operations in one release, one line for each case."""
     rows = [("operation", "status", "where", "when", "error")]
     for history in histories:
         names = [history.operation]
@@ -28,7 +28,7 @@ def render(histories: Sequence[History], version: str) -> str:
 
 
 def render_all(histories: Sequence[History], version: str) -> str:
-    """What operations do in every release; the target's period is marked."""
+    """The behaviour of operations in every release; the target's period is marked."""
     return "\n".join(_history(history, version) for history in histories)
 
 
@@ -73,7 +73,7 @@ def _case(case: HistoryCase) -> str:
 
 
 def details(case: HistoryCase) -> Iterable[tuple[str, str]]:
-    """What else is known of a case: error names with their releases, what is documented, evidence, what to write."""
+    """Further fields of a case: error names with releases, releases, documentation, evidence, replacement."""
     for name, releases in case.errors:
         yield "error", name if releases == case.releases else f"{name} (torch {release_ranges(releases)})"
     yield "torch", release_ranges(case.releases)
@@ -85,14 +85,14 @@ def details(case: HistoryCase) -> Iterable[tuple[str, str]]:
 
 
 def documented(case: HistoryCase) -> str:
-    """Whether torch's documentation says the same of a case, and in which releases."""
+    """Whether torch's documentation lists a case, and in which releases."""
     if case.documented == case.releases:
         return "yes"
     return f"in torch {release_ranges(case.documented)} only" if case.documented else "no"
 
 
 def evidence(case: HistoryCase) -> tuple[str, ...]:
-    """Where what is said of a case comes from."""
+    """The evidence for a case."""
     return case.evidence or ("torch's documentation",)
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent
     from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Overview
 
-# So many sections are open; of more, all are folded.
+# With more entry points than this, all sections are folded.
 _MOST_OPEN = 3
 _MOST_LINKS = 8
 
 
 def entries(overview: Overview) -> str:
-    """All sections, in the order of the table above."""
+    """All sections, in the order of the matrix."""
     items = {item.id: item for item in overview.findings}
     opened = " open" if len(overview.entries) <= _MOST_OPEN else ""
     found = Counter(each for item in overview.findings for each in item.entries)
@@ -48,7 +48,7 @@ def _count(entry: EntryRecord, state: str) -> str:
 
 
 def _halves(entry: EntryRecord) -> tuple[list[Cell], list[Cell]]:
-    """What there is to do or to know, and what is settled."""
+    """The cells with something to do or to know, and those that are settled."""
     settled = [cell for cell in entry.cells if cell.state in ("good", "unused")]
     return [cell for cell in entry.cells if cell not in settled], settled
 
@@ -72,14 +72,14 @@ def _control(entry: EntryRecord, cell: Cell, items: Mapping[str, FindingRecord])
 
 
 def _where(at: Location, entry: EntryRecord) -> str:
-    """A place as one says it of an entry point: without the name of its own file."""
+    """A location relative to an entry point: without the name of its own file."""
     if at.path != entry.path:
         return str(at)
     return f"cell {at.cell}:{at.row}" if at.cell else f"line {at.row}"
 
 
 def _list(entry: EntryRecord) -> str:
-    """The picture's moments in order, for who cannot see it, or wants to read them."""
+    """The events of the drawing as a list, for screen readers and for reading."""
     found = entry.timeline.moments
     if not found:
         return '<p class="about">Nothing in this run touches a generator, a flag, a variable or a device.</p>\n'

@@ -12,14 +12,14 @@ from torchrepro_lint.interfaces.report.page_words import counted, entry_link, ht
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview
 
-# So many findings show their source at once; of more, it is folded.
+# With more findings than this, their source is folded.
 _MOST_OPEN = 12
 _MOST_LINKS = 4
 _SIGNS = {"error": "✗", "warning": "!", "note": "i"}
 
 
 def findings(overview: Overview) -> str:
-    """The filter, which the script shows, and all findings by place."""
+    """The filter, which the script shows, and all findings by location."""
     if not overview.findings:
         return '<p class="empty">✓ No findings. Silence is no proof: see what was not analysed.</p>\n'
     entries = {entry.id: entry for entry in overview.entries}
@@ -68,7 +68,7 @@ def _article(item: FindingRecord, entries: Mapping[str, EntryRecord], opened: st
 
 
 def _summary(item: FindingRecord) -> str:
-    """What is below: the source, and the way and the fix where there are any."""
+    """The title of the details: source, and call path and fix where there are any."""
     parts = ["Source", *(["way"] if item.way else []), *(["fix"] if item.fix else [])]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 

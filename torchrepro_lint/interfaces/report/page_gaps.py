@@ -15,7 +15,7 @@ _MOST_OPEN = 8
 
 
 def gaps(overview: Overview) -> str:
-    """By kind; long lists are folded."""
+    """The gaps by kind; long lists are folded."""
     known = f"<p>{counted(overview.files, 'file was', 'files were')} analysed. {_LIMITS}</p>\n"
     return known + "".join(_kind(kind, list(found)) for kind, found in groupby(overview.gaps, key=lambda gap: gap.kind))
 

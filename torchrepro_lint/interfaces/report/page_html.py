@@ -44,7 +44,7 @@ def render(overview: Overview) -> str:
 
 
 def _facts(overview: Overview) -> str:
-    """For which torch, how many files and findings, and how many of them can be fixed."""
+    """The line of facts: target torch, and the numbers of files, findings and fixes."""
     parts = [
         f"torch {html_text(aim.torch)} ({html_text(aim.decided_by)}){f' in {html_text(aim.root)}' if aim.root else ''}"
         for aim in overview.aims
@@ -59,7 +59,7 @@ def _facts(overview: Overview) -> str:
 
 
 def _first(overview: Overview) -> str:
-    """What to mend first: what concerns most entry points."""
+    """The list "Mend first": the most frequent causes."""
     several = sum(entry.matters for entry in overview.entries) > 1
     rows = "".join(
         f'<li><a href="#{each.entries[0].id}-{each.control}"><b>{html_text(each.title)}</b> {html_text(each.says)}</a>'

@@ -21,7 +21,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def findings(overview: Overview) -> Iterator[str]:
-    """All findings by place."""
+    """All findings by location."""
     items = overview.findings
     yield from ("", f"## Findings ({len(items)})")
     if not items:
@@ -60,5 +60,5 @@ def _fenced(language: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _longest_run(text: str) -> int:
-    """Of backquotes."""
+    """The length of the longest run of backquotes."""
     return max(map(len, "".join(one if one == "`" else " " for one in text).split()), default=0)

@@ -12,12 +12,12 @@ from torchrepro_lint.interfaces.report.page_words import counted, entry_link, ht
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview
 
-# So many rows are taken in at a glance; the others are folded.
+# Rows beyond this number are folded.
 _MOST = 20
 
 
 def matrix(overview: Overview) -> str:
-    """Tables of the entry points that matter, of more of them, and of those whose run leaves nothing."""
+    """Tables of the entry points that matter, and folded, of more of them and of those that save and measure nothing."""
     mattering = [entry for entry in overview.entries if entry.matters]
     others = [entry for entry in overview.entries if not entry.matters]
     changes = _changes(overview)
@@ -82,7 +82,7 @@ def _cell(entry: EntryRecord, cell: Cell, change: CellChange | None) -> str:
 
 
 def _breakable(title: str) -> str:
-    """A column is narrower than the longest word."""
+    """A title with a soft hyphen: a column is narrower than its longest word."""
     return title.replace("Deterministic", "Determin&shy;istic")
 
 

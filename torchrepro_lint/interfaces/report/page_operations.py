@@ -17,19 +17,19 @@ _NOTHING = ("·", "not known to vary")
 
 
 def operations(overview: Overview) -> str:
-    """Both tables."""
+    """The tables of operation uses and of release shifts."""
     if not overview.uses:
         return '<p class="empty">No call was found that any release of torch treats as nondeterministic.</p>\n'
     return f"{_uses(overview)}{_shifts(overview)}"
 
 
 def status_label(status: str) -> tuple[str, str]:
-    """The mark and the label of a status; of none, that nothing is known."""
+    """The mark and the label of a status; for none, that nothing is known."""
     return (STATUSES[status].mark, STATUSES[status].label) if status else _NOTHING
 
 
 def release_spans(use: OperationUse) -> Iterator[tuple[str, str]]:
-    """What calls do from release to release: ranges of releases, each with the status."""
+    """The behaviour of calls by release: ranges of releases, each with its status."""
     for status, run in groupby(use.releases, key=lambda each: each[1]):
         yield release_ranges(version for version, _ in run), status
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 _HEIGHT = 36
 _LEFT = 30
-# The width that a picture may take on a desktop's screen, and how near and far marks may be.
+# The width of the drawing on a desktop screen, and the least and greatest distance of marks.
 _ROOM = 1000
 _NEAREST, _FARTHEST = 30, 120
-# A letter of the picture's small text is at most so wide.
+# The greatest width of a character in the small font.
 _LETTER = 6.4
 _MOST_LETTERS = 34
 _SHAPES = {
@@ -46,7 +46,7 @@ _CROSS = '<path d="M-4-4 4 4M4-4-4 4" class="x"/>'
 
 
 def timeline(entry: EntryRecord) -> str:
-    """The picture, with the lanes' names beside it; everything in it stands in the list below it, too."""
+    """The drawing with the names of the lanes beside it; the list below has the same content."""
     drawn = lanes(entry)
     count = len(entry.timeline.moments)
     step = max(_NEAREST, min(_FARTHEST, _ROOM // max(count, 1)))
@@ -67,7 +67,7 @@ def timeline(entry: EntryRecord) -> str:
 
 
 def legend() -> str:
-    """What the marks mean."""
+    """The legend of the marks."""
     items = "".join(
         f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark">{_SHAPES[kind]}</g></svg> {said}</li>'
         for kind, said in LEGEND
@@ -78,7 +78,7 @@ def legend() -> str:
 
 
 def _described(entry: EntryRecord, drawn: tuple[DrawnLane, ...]) -> str:
-    """The picture in words; the list has the rest."""
+    """The description of the drawing; the list has the details."""
     said = [f"{lane.title}: {lane.says}" for lane in drawn if lane.says]
     missing = [each.text for each in entry.timeline.missing]
     lacks = f" Missing: {'; '.join(missing)}." if missing else ""
@@ -100,13 +100,13 @@ def _lane(lane: DrawnLane, row: int, step: int, width: int) -> str:
         title = f"<title>Missing: {html_text(lane.missing)}</title>"
         ghost = f'<g class="mark wrong" transform="translate({_LEFT // 2} 0)">{title}<circle r="8" class="dashed"/>{_CROSS}</g>'
     marks = "".join(_marks(lane, step, width))
-    # Left of the picture: it shows on paper only, where the picture shrinks and the names beside it would not.
+    # Left of the drawing: visible in print only, where the drawing shrinks and the names beside it would not.
     name = f'<text class="name" x="-12" y="5">{lane.title}</text>'
     return f'<g transform="translate(0 {middle})">{name}{lines}{ghost}{marks}</g>\n'
 
 
 def _lines(lane: DrawnLane, step: int, width: int) -> Iterator[str]:
-    """The lane's line: plain up to what settles it, and from there in its colour."""
+    """The line of a lane: plain up to the event that seeds or sets it, coloured from there."""
     kinds = ("seed", "set") if lane.state else ()
     settled = [number for number, each in lane.moments if each.kind in kinds and not each.trouble]
     drawn = any(each.kind == "draw" for _, each in lane.moments)
@@ -138,7 +138,7 @@ def _x(number: int, step: int) -> int:
 
 
 def _label(moment: TimelineEvent, room: float) -> str:
-    """The beginning of what happens, as far as there is room before the next mark."""
+    """The text of an event, cut to the room before the next mark."""
     times = f" \u00d7{moment.times}" if moment.times > 1 else ""
     most = min(int((room - 14) / _LETTER), _MOST_LETTERS)
     if most < 6:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,27 +13,27 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    """Text in which every letter shows: what does not print, or turns the direction of others, by its code."""
+    """Text with every character visible: those that do not print, or change text direction, as escapes."""
     return "".join(one if one.isprintable() else escape_sequence(one) for one in text)
 
 
 def html_text(text: str) -> str:
-    """Text between tags, or in an attribute's quotes."""
+    """Text escaped for HTML content or a quoted attribute."""
     return escape(visible(text))
 
 
 def html_code(text: str) -> str:
-    """A name or a place, which may be broken after slashes and dots."""
+    """A name or a path as code, with line-break opportunities."""
     return f"<code>{_breakable(text)}</code>"
 
 
 def html_location(at: Location) -> str:
-    """Where something stands."""
+    """A location as code."""
     return html_code(str(at))
 
 
 def state_mark(state: str) -> str:
-    """The symbol of a state, and its word for those who do not see it."""
+    """The symbol of a state, with its word for screen readers."""
     found = STATES[state]
     return f'<span class="m" aria-hidden="true">{found.mark}</span><span class="vh">{found.word}: </span>'
 
@@ -45,12 +44,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def entry_link(entry: EntryRecord) -> str:
-    """An entry point's name, leading to its section."""
+    """The name of an entry point, linked to its section."""
     return f'<a href="#{entry.id}">{entry_name(entry)}</a>'
 
 
 def entry_name(entry: EntryRecord) -> str:
-    """The name with its folders apart: what tells entry points from one another stands at its end."""
+    """The name of an entry point with its folders apart, since names differ at their ends."""
     folders, slash, _ = entry.path.rpartition("/")
     before = f'<span class="dir"><bdi>{_breakable(folders + slash)}</bdi></span>' if slash else ""
     return f"<code>{before}{_breakable(entry.name[len(folders + slash) :])}</code>"
@@ -58,8 +57,3 @@ def entry_name(entry: EntryRecord) -> str:
 
 def _breakable(text: str) -> str:
     return html_text(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
-
-
-def joined(parts: Iterable[str]) -> str:
-    """Lines of HTML."""
-    return "\n".join(part for part in parts if part)

@@ -20,7 +20,7 @@ _FINGERPRINT = "torchreproLint/v1"
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A log of one run; of the rules it has those that reported something."""
+    """A log of one run; it lists the rules that reported something."""
     rules = {one.code: one.name for one in sorted(diagnostics, key=lambda one: one.code)}
     codes = list(rules)
     names = fingerprints(diagnostics, view.base)
@@ -55,7 +55,7 @@ def _rule(code: str, name: str) -> dict[str, Any]:
 
 
 def _result(one: Diagnostic, base: str) -> dict[str, Any]:
-    """A finding. Of a notebook the region is the line of the file; message and logical location have the cell."""
+    """A result. In a notebook the region is a line of the JSON file; message and logical location have the cell."""
     text = f"{one.start}: {one.message}" if one.start.cell else one.message
     location = {"physicalLocation": _physical(one.filename, base, _region(one))}
     result: dict[str, Any] = {
@@ -89,7 +89,7 @@ def _step(step: CallPathStep, base: str) -> dict[str, Any]:
 
 
 def _unlinked(text: str) -> str:
-    """A message in which no name of the scanned code is a link: readers make one of ``[text](place)``."""
+    """A message without Markdown links, which readers would make of ``[text](place)`` in the scanned code."""
     return text.replace("](", "\\](")
 
 

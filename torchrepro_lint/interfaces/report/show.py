@@ -16,7 +16,7 @@ def files(plan: Plan) -> str:
 
 
 def settings(checker: Checker, target: Target) -> str:
-    """The settings of a project as they are in force, and what decided the target torch."""
+    """The effective settings of a project, and what decided its target torch."""
     root = checker.tree.root
     asked = f", nearest to {target.asked}" if target.asked else ""
     rows = {

@@ -10,7 +10,7 @@ from torchrepro_lint.interfaces.report.json import dumps
 
 
 class Count(NamedTuple):
-    """The findings of one rule, and how many of them ``--fix`` would settle."""
+    """The number of findings of one rule, and of those that ``--fix`` would fix."""
 
     code: str
     name: str

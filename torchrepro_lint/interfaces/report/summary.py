@@ -9,7 +9,7 @@ from torchrepro_lint.engine.diagnostic import Diagnostic
 
 
 def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:
-    """What was found and what could be done about it: ``files`` were linted, ``fixed`` findings are settled."""
+    """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed."""
     if not files:
         return "No Python files or notebooks found; --show-settings shows what is excluded"
     if not diagnostics and not fixed:
@@ -22,7 +22,7 @@ def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: 
 
 
 def by_rule(codes: Collection[str]) -> str:
-    """What was fixed: ``3 errors: 2 TRL302, 1 TRL101``, most often first."""
+    """Fixed findings by rule, most often first: ``3 errors: 2 TRL302, 1 TRL101``."""
     counts = sorted(Counter(codes).items(), key=lambda each: (-each[1], each[0]))
     return f"{counted(len(codes), 'error')}: {', '.join(f'{count} {code}' for code, count in counts)}"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.trace.contexts import CallPathStep
 
-# Raised when a field changes its meaning or goes; new fields do not count.
+# Raised when a field changes its meaning or is removed, not for new fields.
 FORMAT = 1
 
 

@@ -55,7 +55,7 @@ _RED, _GREEN, _DIM, _BOLD, _PLAIN = "\033[31m", "\033[32m", "\033[2m", "\033[1m"
 
 
 def render(timelines: Iterable[Timeline], width: int, colour: bool) -> str:
-    """One after the other, no line longer than ``width`` where places leave room for that."""
+    """All timelines, no line longer than ``width`` unless a location is."""
     paint = _paint if colour else _leave
     return "\n".join(
         "\n".join(line.rstrip() for line in _lines(_escaped(one), width, paint)) + "\n" for one in timelines
@@ -63,7 +63,7 @@ def render(timelines: Iterable[Timeline], width: int, colour: bool) -> str:
 
 
 def _escaped(timeline: Timeline) -> Timeline:
-    """A run whose paths and texts can be printed, and measured: what strings and files are called may be anything."""
+    """A timeline with its paths and texts escaped for printing and measuring."""
     return timeline._replace(
         path=escaped_path(timeline.path),
         moments=tuple(map(_escaped_moment, timeline.moments)),
@@ -158,7 +158,7 @@ def _moment(moment: TimelineEvent, lanes: Sequence[Lane], room: int, width: int,
 def _row(
     gutter: str, gutter_width: int, place: str, depth: int, shown: str, text: str, room: int, width: int
 ) -> Iterator[str]:
-    """Marks, place, and text by depth; what does not fit goes on below, without colour."""
+    """Marks, location, and text indented by depth; text that does not fit is wrapped, without colour."""
     if len(place) > room:
         place = f"…{place[-(room - 1) :]}"
     indent = "  " * min(depth, 8)

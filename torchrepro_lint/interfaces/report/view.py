@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 
 class View(NamedTuple):
-    """How to write: in ``colour``, with the way to each cause (``verbose``), for a reader that starts at ``base``.
+    """How to write: in ``colour``, with call paths (``verbose``), for a reader that starts at ``base``.
 
-    ``base`` is the absolute directory that relative names in reports for other programs count from.
+    ``base`` is the absolute directory that relative paths in reports for other programs start from.
     """
 
     colour: bool = False
@@ -20,7 +20,7 @@ class View(NamedTuple):
 
 
 def base_directory(output_format: str, environment: Mapping[str, str]) -> str:
-    """Where the reader of a format starts: the checkout of a pipeline that says where it is, else the working directory."""
+    """The directory where the reader of a format starts: the checkout of a known CI, else the working directory."""
     told = {"github": "GITHUB_WORKSPACE", "sarif": "GITHUB_WORKSPACE", "gitlab": "CI_PROJECT_DIR"}.get(output_format)
     here = os.getcwd()
     top = os.path.abspath(environment.get(told, "") or here) if told else here
@@ -28,12 +28,12 @@ def base_directory(output_format: str, environment: Mapping[str, str]) -> str:
 
 
 def relative(path: str, base: str) -> str:
-    """A file below the base, with slashes; the absolute path of any other."""
+    """The path of a file relative to the base, with slashes; the absolute path of a file outside."""
     below = os.path.relpath(path, base) if path.startswith(os.path.join(base, "")) else path
     return below.replace(os.sep, "/")
 
 
 def uri(path: str, base: str) -> str:
-    """The same as a URI reference; bytes that are no letters are kept."""
+    """The same as a URI reference; bytes that do not decode are kept."""
     name = relative(path, base)
     return ("file://" if name.startswith("/") else "") + quote(os.fsencode(name))
