@@ -73,7 +73,7 @@ for each in pkgutil.walk_packages(torchrepro_lint.__path__, "torchrepro_lint."):
         import_module(each.name)
 
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.run import run
 
 entered, switches, at = Counter(), 0, [""]
@@ -88,7 +88,7 @@ def profile(frame, event, _argument):
         at[0] = name
 
 
-planned = plan(["train.py"], Options())
+planned = plan(["train.py"], ConfigOptions())
 sys.setprofile(profile)
 found = run(planned, False, honour_comments=True, progress=lambda _: lambda: None).diagnostics
 sys.setprofile(None)

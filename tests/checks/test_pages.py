@@ -14,7 +14,8 @@ from torchrepro_lint.checks.pages import page, pages
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings, settings_table
-from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.writing import write
 
 TOP = Path(__file__).parents[2]
@@ -105,7 +106,7 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
         file.write_text(text, encoding="utf-8", newline="")
 
 
-def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False, given: str = "") -> Outcome:
+def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False, given: str = "") -> RunOutcome:
     options = example.options
 
     def overrides(settings: Settings) -> Settings:
@@ -123,7 +124,9 @@ def _run(example: Example, folder: Path, fix: bool = False, unsafe: bool = False
     return run(planned, fix, honour_comments=True, progress=lambda total: lambda: None)
 
 
-def _compare(outcome: Outcome, expected: tuple[Expected, ...], folder: Path, rows_of: set[str] | None = None) -> None:
+def _compare(
+    outcome: RunOutcome, expected: tuple[Expected, ...], folder: Path, rows_of: set[str] | None = None
+) -> None:
     """Each finding has its mark and each mark its finding; where ``rows_of`` is given, rows count only in those files."""
     found = [
         Expected(Path(one.filename).relative_to(folder).as_posix(), one.start.row, one.code, one.message)

@@ -14,7 +14,8 @@ from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings
 from torchrepro_lint.engine import run as engine
-from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.writing import write
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("toys")
 
 def outcome(
     *paths: str, select: tuple[str, ...] = ("ALL",), ignore: tuple[str, ...] = ("TRL913",), **given: object
-) -> Outcome:
+) -> RunOutcome:
     fix, comments = bool(given.pop("fix", False)), bool(given.pop("comments", True))
 
     def overrides(settings: Settings) -> Settings:
@@ -34,11 +35,11 @@ def outcome(
     return run(planned, fix, comments, lambda total: lambda: None)
 
 
-def shown(result: Outcome) -> list[str]:
+def shown(result: RunOutcome) -> list[str]:
     return [f"{one.display}:{one.start.row}:{one.start.column} {one.code}" for one in result.diagnostics]
 
 
-def fixed(result: Outcome) -> list[str]:
+def fixed(result: RunOutcome) -> list[str]:
     assert [write(change) for change in result.changes] == [None] * len(result.changes)
     return [change.given.display for change in result.changes]
 

@@ -19,7 +19,8 @@ import installed
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import Options
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.engine.run import Outcome, run
+from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.writing import write_all
 
 HERE = Path(__file__).parent
@@ -121,7 +122,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def fix(folder: Path) -> Outcome:
+def fix(folder: Path) -> RunOutcome:
     """What ``--fix --unsafe-fixes`` does, not yet written."""
 
     def overrides(settings: Settings) -> Settings:

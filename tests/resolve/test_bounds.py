@@ -93,7 +93,7 @@ def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     for path in files:
         for site in project.calls(path):
             for name in (each for each in site.names if ":" in each):
-                assert path in known.naming(name)
+                assert path in known.files_calling(name)
                 assert site in [each for file, each in project.sites_of(name) if file == path]
 
 

@@ -69,13 +69,13 @@ class _Checked:
         later.names.modules.reads.recall = partial(_recall, later, tables)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
-        self.followed = self._link.follow(facts)
+        self.followed = self._link.revise(facts)
         if not self.followed:
             self._link = self._new(files, incremental=True, early_cutoff=True)
         self.found = self._findings(files, self._link)
         assert self.found == self._findings(files, self._new(files))
-        later.settle(facts)
-        self._left = later if later.follow(facts) else self._new(files, incremental=True)
+        later.prepare_revision(facts)
+        self._left = later if later.revise(facts) else self._new(files, incremental=True)
         assert self._findings(files, self._left) == self.found
 
     def _new(self, files: Mapping[str, str], *, incremental: bool = False, early_cutoff: bool = False) -> Database:
@@ -247,13 +247,13 @@ def _link(files: Mapping[str, str]) -> Database:
 
 def test_files_that_come_or_go_make_a_new_link() -> None:
     link = _link({"a.py": "x = 1\n"})
-    assert not link.follow({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
+    assert not link.revise({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
 
 
 def test_options_concern_all_files() -> None:
     text = "import argparse\np = argparse.ArgumentParser()\n"
     link = _link({"a.py": text, "b.py": "x = 1\n"})
-    assert not link.follow({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
+    assert not link.revise({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
 
 
 _COMMANDS = """\

@@ -13,8 +13,7 @@ import pytest
 
 from conftest import Ran
 from notebooks import PYTHON, code, notebook, prose
-from torchrepro_lint.source.decoding import Source, decode, encode, with_edits
-from torchrepro_lint.source.notebook import fit_to_cells
+from torchrepro_lint.source.decoding import Source, decode, encode, fit_to_cells, with_edits
 from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -65,8 +65,8 @@ DEEP = {
 def test_deep_nesting_is_an_error_or_no_problem(source: str) -> None:
     """In a process of its own: what is not caught would end the test run by a signal."""
     program = (
-        "import sys\nfrom torchrepro_lint.syntax.parse import CollectError, collect\n"
-        "try:\n    collect(sys.stdin.read())\nexcept CollectError as error:\n    print(error.message)\nelse:\n    print('fine')\n"
+        "import sys\nfrom torchrepro_lint.syntax.parse import ParseError, parse_module\n"
+        "try:\n    parse_module(sys.stdin.read())\nexcept ParseError as error:\n    print(error.message)\nelse:\n    print('fine')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=False, input=source, capture_output=True, text=True, timeout=60

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
-from torchrepro_lint.source import ipython
+from torchrepro_lint.source import decoding
 from torchrepro_lint.source.decoding import SourceProblem, decode
 from torchrepro_lint.syntax.file_encoding import encode_tree
 from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_ast, parse_with_libcst
@@ -143,7 +143,7 @@ def test_code_that_python_warns_of_is_read_without_a_warning() -> None:
 
 
 def test_other_warnings_are_still_given() -> None:
-    ipython.parse(WARNED)
+    decoding.parse(WARNED)
     with pytest.warns(UserWarning, match="still"):
         warnings.warn("still given", stacklevel=1)
     with pytest.raises(SyntaxError):
@@ -152,7 +152,7 @@ def test_other_warnings_are_still_given() -> None:
 
 def test_python_s_parser_suffices_for_most_files() -> None:
     """Libcst takes a fifth of a second to import: a file with f-strings must not."""
-    program = "import sys\nfrom torchrepro_lint.syntax.parse import collect\ncollect(sys.stdin.read())\nprint('libcst' in sys.modules)"
+    program = "import sys\nfrom torchrepro_lint.syntax.parse import parse_module\ncollect(sys.stdin.read())\nprint('libcst' in sys.modules)"
     text = ANY_PYTHON["f-strings"] + ANY_PYTHON["adjacent f-strings"]
     done = subprocess.run(
         [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True, timeout=60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, has_stable_hash

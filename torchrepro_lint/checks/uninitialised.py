@@ -6,19 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Attribute,
-    Call,
-    Class,
-    Constant,
-    Expression,
-    Ref,
-    Subscript,
-    path_of,
-    span,
-)
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context

@@ -84,7 +84,7 @@ def _count_source(
                 if name in _PROCESSOR_COUNTS and not _is_in_other_branch(project, there, count.path, each):
                     return name
         elif each is not count.value:
-            for behind in loader.origins.of(count._replace(value=each)):
+            for behind in loader.value_sources.of(count._replace(value=each)):
                 if behind.value is not each and (found := _count_source(project, loader, there, behind, depth + 1)):
                     return found
     return ""
@@ -109,10 +109,10 @@ def _attribute_tests(position: ExpressionPosition) -> Iterator[tuple[tuple[str, 
 
 def _is_iterable_dataset(loader: Loader) -> bool:
     """Whether the dataset is iterated, so that each worker gets a part of the stream."""
-    resolver = loader.origins.project.resolver
+    resolver = loader.value_sources.project.resolver
     for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
         if isinstance(each.value, Call):
-            for name in loader.origins.project.names(each.path, each.value.func):
+            for name in loader.value_sources.project.names(each.path, each.value.func):
                 if any(base.endswith(".IterableDataset") for base in resolver.ancestry(name)):
                     return True
     return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.imports import ensure_import
+from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
 from torchrepro_lint.domain.rng.effects import display_name

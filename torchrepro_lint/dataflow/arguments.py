@@ -13,7 +13,7 @@ from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
     BoundArguments,
     Closure,
-    Construction,
+    ConstructedObject,
     Environment,
     distinct,
     join_arguments,
@@ -21,7 +21,8 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref, path_of
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -257,10 +258,10 @@ def argument_constants(sources: ValueSources, passed: BoundArguments, word: str)
 _MOST_BASES = 8
 
 
-def construct(sources: ValueSources, call: Closure, owner: str) -> Construction:
+def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:
     """The object of class ``owner`` that a call constructs, bound through the constructors of the class and its bases."""
     environment = Environment({}, {}, owner)
-    outside: list[tuple[str, Closure]] = []
+    library_calls: list[tuple[str, Closure]] = []
     queue = [(call, name) for name in sources.project.resolver.methods(owner, "__init__")]
     if not any(":" in name for _, name in queue):
         environment = _of_dataclass(sources, call, environment)
@@ -277,8 +278,8 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> Construction:
                 (Closure(path, inner, environment), target) for inner, target in _base_constructor_calls(sources, name)
             ]
         if ":" not in name:
-            outside.append((name.removesuffix(".__init__").removesuffix("()"), each))
-    return Construction(environment, tuple(outside))
+            library_calls.append((name.removesuffix(".__init__").removesuffix("()"), each))
+    return ConstructedObject(environment, tuple(library_calls))
 
 
 def _base_constructor_calls(sources: ValueSources, name: str) -> Iterator[tuple[Call, str]]:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import Operation
 
 
-class Construction(NamedTuple):
+class ConstructedObject(NamedTuple):
     """An abstract object: the environment of its methods, and the calls of library constructors that its own constructor
     reaches, each with the name of the class.
     """
 
     environment: Environment
-    outside: tuple[tuple[str, Closure], ...]
+    library_calls: tuple[tuple[str, Closure], ...]
 
 
 class ReachingDefinition(NamedTuple):
@@ -76,7 +76,7 @@ class ValueSources(Protocol):
         """Whether a place of a function can be reached in an environment."""
         ...
 
-    def construct(self, call: Closure, owner: str) -> Construction:
+    def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
         ...
 

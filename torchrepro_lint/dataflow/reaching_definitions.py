@@ -27,9 +27,8 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SyntaxTree,
-    path_of,
-    split_name,
 )
+from torchrepro_lint.syntax.visitor import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources

@@ -27,11 +27,10 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
     With,
-    split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex

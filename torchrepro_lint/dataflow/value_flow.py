@@ -13,8 +13,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.dataflow.value_sources import ValueSourceAnalysis
 from torchrepro_lint.resolve.program_index import ProgramIndex
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, SimpleStatement, With, split_name
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, SimpleStatement, With
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, split_name, statements
 
 
 def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:

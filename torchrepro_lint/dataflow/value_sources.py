@@ -14,7 +14,7 @@ from torchrepro_lint.dataflow.arguments import bind_arguments, construct, dictio
 from torchrepro_lint.dataflow.environment import (
     BoundArguments,
     Closure,
-    Construction,
+    ConstructedObject,
     Environment,
     ReachingDefinition,
     distinct,
@@ -33,9 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
-    path_of,
-    takes_receiver,
 )
+from torchrepro_lint.syntax.visitor import path_of, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
@@ -127,7 +126,7 @@ class ValueSourceAnalysis:
             known[key] = (environment, infeasible_ranges(self, path, function.body, environment))
         return not any(start <= offset < end for start, end in known[key][1])
 
-    def construct(self, call: Closure, owner: str) -> Construction:
+    def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
         return construct(self, call, owner)
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation, path_of
+from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
+from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.framework_models import trains_or_measures
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class ProgramEffects(Traces):
 
     ``tree`` holds all modules, ``files`` those that are linked; ``scripts`` are the targets of ``[project.scripts]``,
     ``libraries`` the requirements; ``position`` locates an offset for messages (row 0 without texts); ``text`` is a
-    file's text, for fixes. ``link`` is the database of an earlier project, after the changes of files.
+    file's text, for fixes. ``database`` is that of an earlier project, after the changes of files.
     """
 
     database: Database

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.syntax.nodes import path_of
+from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.traces import TraceTables
 
 if TYPE_CHECKING:

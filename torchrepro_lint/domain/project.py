@@ -27,8 +27,8 @@ from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import mentions
-from torchrepro_lint.syntax.nodes import Call, Expression, Ref, path_of
-from torchrepro_lint.syntax.visitor import subexpressions
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref
+from torchrepro_lint.syntax.visitor import path_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -51,7 +51,7 @@ class Project(LoaderQueries):
 
     def compute_project_queries(self) -> None:
         """Compute all queries that concern all files together."""
-        _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._filled_words
+        _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._initialised_attributes
         _ = (
             self.has_device_context,
             scripted_values(self),
@@ -69,10 +69,10 @@ class Project(LoaderQueries):
 
     def initialises_from_outside(self, word: str) -> bool:
         """Whether the project initialises ``x.word``, or parameters in a traversal, or applies a function to modules."""
-        return word in self._filled_words or "" in self._filled_words
+        return word in self._initialised_attributes or "" in self._initialised_attributes
 
     @property
-    def _filled_words(self) -> frozenset[str]:
+    def _initialised_attributes(self) -> frozenset[str]:
         return self.of_all("filled", lambda: initialised_attributes(self))
 
     @property

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.resolve.program_index import ProgramIndex
-from torchrepro_lint.syntax.nodes import Call, path_of
+from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.visitor import path_of
 
 _DECORATORS = frozenset(
     {

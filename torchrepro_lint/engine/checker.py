@@ -147,7 +147,7 @@ def _fix_within_cell(parsed: ParsedFile, fix: Fix | None) -> Fix | None:
     """The fix, if the file can take it: an edit of a notebook must stay in one cell."""
     if fix is None or parsed.source is None or parsed.source.notebook is None:
         return fix
-    from torchrepro_lint.source.notebook import fit_to_cells
+    from torchrepro_lint.source.decoding import fit_to_cells
 
     return fit_to_cells(parsed.source.notebook, fix)
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
-from torchrepro_lint.engine.store.file_store import LazyFacts, page_out
+from torchrepro_lint.engine.store.file_store import EvictableFacts, page_out
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.source.files import TooLarge, digest, read_program
@@ -115,7 +115,7 @@ def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
 
 def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
     """Whether a statement or a string seems to span cells of a notebook, which is an error in its first cell."""
-    from torchrepro_lint.source.ipython import leaves_string_open
+    from torchrepro_lint.source.decoding import leaves_string_open
 
     ends = [cell.end for cell in source.cells[:-1]]
     return any(bisect_left(ends, each.start) < bisect_left(ends, each.end) for each in facts.body) or any(
@@ -125,7 +125,7 @@ def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
 
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """The error of the first cell that does not parse by itself: the parser of the whole reports an open bracket too late."""
-    from torchrepro_lint.source.ipython import INDENT_HEADER, is_indented
+    from torchrepro_lint.source.decoding import INDENT_HEADER, is_indented
     from torchrepro_lint.syntax.parse import ParseError, parse_module
 
     for cell in source.cells:
@@ -167,7 +167,7 @@ class StoredFile(ParsedFile):
     @cached_property
     def facts(self) -> SyntaxTree | None:
         """The facts, loaded lazily but for the summary."""
-        return cast("SyntaxTree", _LazyFacts(self._summary, self))
+        return cast("SyntaxTree", _StoredFacts(self._summary, self))
 
     def load(self) -> SyntaxTree:
         """The facts; parsed again where the stored ones are damaged. Raises ``OSError``."""
@@ -180,7 +180,7 @@ class StoredFile(ParsedFile):
             return found
 
 
-class _LazyFacts(LazyFacts):
+class _StoredFacts(EvictableFacts):
     """Facts that are loaded when more than their summary is asked for."""
 
     def __init__(self, summary: ModuleSummary, file: StoredFile) -> None:

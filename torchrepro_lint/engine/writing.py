@@ -1,7 +1,6 @@
 """Atomic file writes: a file is replaced in one step, and files that one fix changed together are written all or none.
 
-New bytes go into a temporary file beside the target, which then takes its place. Signals that end a run wait meanwhile,
-and then end the process as a shell expects.
+New bytes go into a temporary file beside the target, which then takes its place. Signals that end a run wait meanwhile.
 """
 
 from __future__ import annotations

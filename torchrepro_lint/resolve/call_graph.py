@@ -28,11 +28,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
     SyntaxTree,
-    is_classmethod,
-    path_of,
-    takes_receiver,
 )
-from torchrepro_lint.syntax.visitor import callee_identifier
+from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, path_of, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.fixpoint import TablingSolver
@@ -92,9 +89,9 @@ class CallGraph:
         self._calls: dict[int, _NumberedCall] = {}
         self._numbers_of: dict[str, int] = {}
         self._numbered: list[str] = []
-        self._given: MemoTable[tuple[()], _PartialIndex] = MemoTable(names.modules.reads)
-        self._values = AddressTaken(names)
-        self._through = HigherOrderCalls(names, self, memo)
+        self._partial_index: MemoTable[tuple[()], _PartialIndex] = MemoTable(names.modules.reads)
+        self._address_taken = AddressTaken(names)
+        self._higher_order = HigherOrderCalls(names, self, memo)
 
     def replace(self, path: str, old: ModuleSummary, new: ModuleSummary) -> None:
         """A file has changed."""
@@ -107,28 +104,28 @@ class CallGraph:
             self._files_of[word].remove(number)
         for word in set(after) - set(before):
             insort(self._files_of.setdefault(word, []), number)
-        self._values.replace(path, old.values, new.values)
+        self._address_taken.replace(path, old.values, new.values)
 
     def invalidate(self, changed: int) -> None:
         """Drop the results that depend on anything that has changed."""
-        self._given.invalidate(changed)
-        self._values.invalidate(changed)
-        self._through.invalidate(changed)
+        self._partial_index.invalidate(changed)
+        self._address_taken.invalidate(changed)
+        self._higher_order.invalidate(changed)
 
     def calls(self, word: str) -> bool:
         """Whether any call in the project calls something by this word."""
-        return bool(self._having(word) or self._having(f"<super>.{word}"))
+        return bool(self._files_with(word) or self._files_with(f"<super>.{word}"))
 
     def paths(self, words: Iterable[str]) -> set[str]:
         """The files that call something by one of these words."""
-        return {self._paths[number] for word in words for number in self._having(word)}
+        return {self._paths[number] for word in words for number in self._files_with(word)}
 
     def _by_word(self, word: str) -> Iterator[int]:
         """The numbers of all calls by a word (see ``callee_identifier``), in the order of files and text."""
-        for number in self._having(word):
+        for number in self._files_with(word):
             yield from self._in(number, word)
 
-    def _having(self, word: str) -> Sequence[int]:
+    def _files_with(self, word: str) -> Sequence[int]:
         """The numbers of the files that call something by a word."""
         self._names.modules.reads.record_word("calls", word)
         return self._files_of.get(word, ())
@@ -253,24 +250,28 @@ class CallGraph:
 
     def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
-        if not (self._values.names(name) or any(map(self._values.has, self._words(name, function)))):
+        if not (self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))):
             return iter(())
-        return map(self._call, self._in_order(_calls_running(self._through.runs(), name)))
+        return map(self._call, self._in_order(_calls_running(self._higher_order.runs(), name)))
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function."""
         self._names.modules.reads.record_word("partials", "")
-        index = self._given.of((), lambda: self._index_given(self._having("partial")))
-        found = {number for file in index.known.get(name, ()) for number in _calls_running(self._given_by(file), name)}
-        if index.unknown and self._values.names(name):
-            untold = self._memo.solve("partials", lambda: chain.from_iterable(map(self._given_by, index.unknown)))
-            found.update(_calls_running(untold, name))
+        index = self._partial_index.of((), lambda: self._index_given(self._files_with("partial")))
+        found = {
+            number for file in index.known.get(name, ()) for number in _calls_running(self._partial_targets(file), name)
+        }
+        if index.unknown and self._address_taken.names(name):
+            unknown = self._memo.solve(
+                "partials", lambda: chain.from_iterable(map(self._partial_targets, index.unknown))
+            )
+            found.update(_calls_running(unknown, name))
         yield from map(self._call, self._in_order(found))
 
-    def _given_by(self, file: int) -> tuple[str, ...]:
-        return self._memo.solve(("partials", file), lambda: self._given_in_part(file), early_cutoff=True)
+    def _partial_targets(self, file: int) -> tuple[str, ...]:
+        return self._memo.solve(("partials", file), lambda: self._find_partial_targets(file), early_cutoff=True)
 
-    def _given_in_part(self, file: int) -> Iterator[str]:
+    def _find_partial_targets(self, file: int) -> Iterator[str]:
         for number in self._in(file, "partial"):
             call = self._at(number).call
             if call.args and not call.args[0].star:
@@ -317,7 +318,7 @@ class CallGraph:
         """
         function = next(iter(self._names.functions(name)), None)
         words = [] if function is None else self._words(name, function)
-        return function is not None and self._values.any(name, function, words, count_stored=count_stored)
+        return function is not None and self._address_taken.any(name, function, words, count_stored=count_stored)
 
     def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by the name of its class or a subclass.
@@ -332,7 +333,7 @@ class CallGraph:
     def _supers(self, name: str, owner: str) -> Iterator[int]:
         """The calls of a method by ``super()``, which are in subclasses of the method's class."""
         word = f"<super>.{name.rpartition('.')[2]}"
-        having = self._having(word)
+        having = self._files_with(word)
         if not self._names.in_isolation:
             among = {path_of(each) for each in self._names.subclasses(owner)}
             having = [number for number in map(self.number, sorted(among)) if _contains(having, number)]
@@ -344,7 +345,7 @@ class CallGraph:
         return _calls_running(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
 
     def _runs_by(self, word: str) -> Iterator[str]:
-        for file in self._having(word):
+        for file in self._files_with(word):
             yield from self._runs_in(word, file)
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:

@@ -10,17 +10,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import InvertedIndex
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Expression,
-    FrozenRecord,
-    Import,
-    ModuleSummary,
-    Ref,
-    SyntaxTree,
+from torchrepro_lint.syntax.nodes import Assign, Expression, FrozenRecord, Import, ModuleSummary, Ref, SyntaxTree
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    last_identifier,
     path_of,
+    returned_values,
+    statements,
+    value_identifiers,
 )
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -74,9 +72,9 @@ class CallSiteIndex:
 
 def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
-    heirs = {heir for name in classes for heir in names.subclasses(name)}
-    words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *heirs}}
-    return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in heirs)}))
+    subclasses = {each for name in classes for each in names.subclasses(name)}
+    words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *subclasses}}
+    return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in subclasses)}))
 
 
 class Mentions(NamedTuple):

@@ -16,9 +16,9 @@ from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.symbols import Definitions, EventCache, Parameter
-from torchrepro_lint.syntax.nodes import Class, Expression, Function, SimpleStatement, path_of, split_name
+from torchrepro_lint.syntax.nodes import Class, Expression, Function, SimpleStatement
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import instance_assignments, statements
+from torchrepro_lint.syntax.visitor import instance_assignments, path_of, split_name, statements
 
 # The most classes whose instance attributes are kept.
 _MAX_CLASSES = 1_000
@@ -47,12 +47,12 @@ class ClassHierarchy(ABC):
         """The names that an expression of a file may stand for, sorted."""
 
     def isolated(self) -> AbstractContextManager[None]:
-        """For what is worked out once, whatever is being asked; see ``memo``."""
+        """For results that are computed once, in isolation from open queries; see ``TablingSolver.isolated``."""
         return self._memo.isolated()
 
     @property
     def in_isolation(self) -> bool:
-        """Whether such work is going on: heirs and tables then say nothing."""
+        """Whether such a computation is running: subclasses and registries are then empty."""
         return self._memo.in_isolation
 
     # --- definitions -------------------------------------------------------------------------------------------------
@@ -161,10 +161,10 @@ class ClassHierarchy(ABC):
 
     def subclasses(self, name: str) -> list[str]:
         """The subclasses of a class of the project, direct or not."""
-        return [] if self.in_isolation else self._heirs.get(name, [])
+        return [] if self.in_isolation else self._subclasses.get(name, [])
 
     @cached_property
-    def _heirs(self) -> dict[str, list[str]]:
+    def _subclasses(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         self.modules.reads.recall("above")
         with self.isolated():

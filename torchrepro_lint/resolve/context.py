@@ -38,7 +38,7 @@ class NumberedCalls(Protocol):
     def passed_by_name(
         self, name: str, function: Function, param: Param, position: int
     ) -> Iterable[tuple[str, Expression | None]]:
-        """What each call that names a function passes for a parameter."""
+        """The arguments for a parameter of the calls that name a function."""
         ...
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
@@ -66,11 +66,11 @@ class NameResolution(Protocol):
 
     @property
     def in_isolation(self) -> bool:
-        """Whether what is worked out must not depend on all files."""
+        """Whether a computation in isolation is running."""
         ...
 
     def isolated(self) -> AbstractContextManager[None]:
-        """For what is worked out from all files."""
+        """For results that are computed once, in isolation from open queries."""
         ...
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:

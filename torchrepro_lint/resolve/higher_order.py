@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Call,
-    Expression,
-    Function,
-    Operation,
-    Ref,
-    Statement,
-    SyntaxTree,
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    expressions,
+    last_identifier,
+    operands_of,
     path_of,
+    statements,
     takes_receiver,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.context import NameResolution, NumberedCalls
@@ -269,12 +266,10 @@ class HigherOrderCalls:
         """The numbers of the files in which parameters are called."""
         self._names.modules.reads.record_word(_QUESTION, "")
         summary = self._names.modules.summary
-        return tuple(
-            self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).called_parameters
-        )
+        return tuple(self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).through)
 
     def _in_file(self, file: int) -> Iterator[str]:
-        roots = self._names.modules.summary(self._callers.path(file)).called_parameters
+        roots = self._names.modules.summary(self._callers.path(file)).through
         for word in sorted(set(map(_word, roots))):
             yield from self._runs_in(file, word)
 
@@ -288,7 +283,7 @@ class HigherOrderCalls:
 
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)
-        for root in self._names.modules.files[path].summary.called_parameters:
+        for root in self._names.modules.files[path].summary.through:
             targets = tuple(self._passed(path, root)) if _word(root) == word else ()
             for number, call in self._callers.numbered_calls(file, word) if targets else ():
                 if _is_call_of(call, root):

@@ -1,11 +1,8 @@
-"""The syntax trees of files as an input of queries: whoever looks into one depends on it.
-
-Which file an import means, and what a name of a module stands for across re-exports.
+"""Import resolution: the file that an import loads, and what a name of a module stands for across re-exports.
 
 Names of the project are ``path:qualified.name`` (``src/train.py:main``; ``src/train.py:`` is the module itself), the path with
-slashes and relative to the root; names of everything else are dotted as imports write them (``torch.nn``).
-
-The modules of a project that have to do with torch.
+slashes and relative to the root; all other names are dotted as imports write them (``torch.nn``). Syntax trees are the inputs of
+queries: reading one records a dependency.
 """
 
 from __future__ import annotations
@@ -18,11 +15,12 @@ from torchrepro_lint.config.roots import join_path, parent_folders
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree, path_of, split_name
+from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
+from torchrepro_lint.syntax.visitor import path_of, split_name
 
 
 class TrackedFiles(dict[str, SyntaxTree]):
-    """The facts of files by path, which note that they are looked into."""
+    """The syntax trees of files by path; each access records a dependency on the file."""
 
     def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
         super().__init__(files)
@@ -33,27 +31,27 @@ class TrackedFiles(dict[str, SyntaxTree]):
         return super().__getitem__(path)
 
     def get(self, path: str, default: SyntaxTree | None = None) -> SyntaxTree | None:  # type: ignore[override]
-        """The facts of a file, if it is there."""
+        """The syntax tree of a file, if it is there."""
         self._reads.record_read(path)
         return super().get(path, default)
 
     def peek(self, path: str) -> SyntaxTree:
-        """The facts of a file, for whoever asks all files and so needs no note of it."""
+        """The syntax tree of a file, without a dependency: for queries over all files."""
         return super().__getitem__(path)
 
 
-# From so many star imports on it is worked out once which words each may have; with fewer all are asked.
+# A file with this many star imports gets an index of the words that each may export; with fewer, all are searched.
 _MANY_STARS = 8
-# What imports the module that a text names.
+# Functions that import a module by a string.
 _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
 )
-# What so many programs may load is remembered.
+# The most programs whose loadable files are kept.
 _MAX_PROGRAMS = 8
 
 
 class ImportResolver:
-    """Modules of a project and the imports between them; ``tree`` knows where all of the project lie."""
+    """The modules of a project and the imports between them; ``tree`` has the places of all modules of the project."""
 
     def __init__(
         self,
@@ -68,7 +66,7 @@ class ImportResolver:
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._mentioned: dict[str, set[str]] = {}
         self._tree = tree
-        # What is no import statement, and leads to a file elsewhere, leads nowhere.
+        # A file that is not among ``files`` cannot be loaded.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
         self.imports: MemoTable[str, tuple[str, ...]] = MemoTable(self.reads)
         self._stars: MemoTable[str, tuple[tuple[str, str | None], ...]] = MemoTable(self.reads)
@@ -79,20 +77,20 @@ class ImportResolver:
         self._memo = TablingSolver(self.reads)
 
     def summary(self, path: str) -> ModuleSummary:
-        """The summary of a file, for whoever asks it of all files and so needs no note of having looked (see ``reads``)."""
+        """The summary of a file, without a dependency: for queries over all files."""
         return self.peek(path).summary
 
     def summaries(self) -> Iterator[tuple[str, ModuleSummary]]:
-        """The summaries of all files, each with its path."""
+        """The summaries of all files, each with its path, without dependencies."""
         return ((path, self.summary(path)) for path in self.files)
 
     def peek(self, path: str) -> SyntaxTree:
-        """The facts of a file, likewise."""
+        """The syntax tree of a file, without a dependency."""
         files = self.files
         return files.peek(path) if isinstance(files, TrackedFiles) else files[path]
 
     def replace(self, path: str, facts: SyntaxTree) -> None:
-        """A file has changed; what was worked out from it is dropped by ``drop``."""
+        """Replace the tree of a changed file; ``invalidate`` drops the results that depend on it."""
         assert isinstance(self.files, TrackedFiles)
         self.files[path] = facts
         self._exports.pop(path, None)
@@ -101,7 +99,7 @@ class ImportResolver:
             vars(self).pop(each, None)
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self._memo.invalidate(changed)
         self.imports.invalidate(changed)
         self._stars.invalidate(changed)
@@ -111,12 +109,12 @@ class ImportResolver:
         self._run_by.invalidate(changed)
 
     def mentions(self, package: str, word: str) -> bool:
-        """Whether a file that imports a top-level package from outside mentions a word: imports, names, or calls it."""
+        """Whether any file that imports a top-level package from outside imports, names or calls a word."""
         self.reads.words.update((package, word))
         return word in self._words_beside(package)
 
     def _words_beside(self, package: str) -> set[str]:
-        """The words that files mention which import a package from outside."""
+        """The words that are mentioned by files that import a package from outside."""
         if package not in self._mentioned:
             found = self._mentioned[package] = set()
             for path in self._importers.get(package, ()):
@@ -136,7 +134,7 @@ class ImportResolver:
 
     @cached_property
     def aliases(self) -> dict[str, set[str]]:
-        """The last words of what the modules of the project export under other words, each with these."""
+        """The last words of names that modules export under other words, each with those aliases."""
         found: dict[str, set[str]] = {}
         for _, summary in self.summaries():
             for word, names in summary.exports:
@@ -174,7 +172,7 @@ class ImportResolver:
         return self._tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
 
     def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
-        """What the folder of a file has of a name, where that is meant; see ``ModuleTree.beside``."""
+        """The names that a name stands for in the folder of a file, where Python looks there; see ``ModuleTree.beside``."""
         return tuple(self._walk(folder, parts)) if self._tree.beside(folder, parts[0]) else ()
 
     def module(self, path: str, name: str) -> str | None:
@@ -186,8 +184,8 @@ class ImportResolver:
         return None
 
     def imported_files(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
-        """The files of the project that an import statement of ``path`` runs: each package on the way, the outermost first,
-        then the module.
+        """The files of the project that an import statement of ``path`` runs: the enclosing packages from the outermost in, then
+        the module.
         """
         return self._run_by.of((path, imported), lambda: tuple(dict.fromkeys(self._find_run_by(path, imported))))
 
@@ -200,9 +198,7 @@ class ImportResolver:
                 yield file
 
     def loaded(self, path: str, name: str) -> str | None:
-        """The module that an import of ``name`` in ``path`` loads, where it is one of the project's; a word that a package
-        has from elsewhere is none.
-        """
+        """The module of the project that an import of ``name`` in ``path`` loads, by files alone; re-exports do not count."""
         dots = len(name) - len(name.lstrip("."))
         if dots:
             folder = self._tree.above(path, dots)
@@ -228,8 +224,8 @@ class ImportResolver:
         return frozenset(found)
 
     def may_load(self, path: str) -> frozenset[str]:
-        """The files that a program may load which begins with a file: those behind it, with the packages that they are in; all where
-        one of these imports by words.
+        """The files that a program that starts with a file may load: those that it imports, with their packages; all files where
+        one of them imports by a string.
         """
         return self._may_load.of(path, lambda: self._find_loadable(path))
 
@@ -266,12 +262,12 @@ class ImportResolver:
         return found or tuple(self._from_stars(path, word)) or None
 
     def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
-        """What a package has under the word of a submodule: a star import loads ``net``, and then binds its ``net``."""
+        """The names that a package has under the word of a submodule: a star import loads ``net``, then binds its ``net``."""
         loads = (file for _, file in self._stars_of(path))
         return self._from_star(submodule, word) if submodule in loads else ()
 
     def starred(self, path: str) -> tuple[str, ...]:
-        """A file, and those whose names it has by star imports, directly or not."""
+        """A file, and those that it star-imports, directly or not."""
         found, waiting = {path: None}, [path]
         while waiting:
             new = [each for _, each in self._stars_of(waiting.pop()) if each and each not in found]
@@ -295,7 +291,7 @@ class ImportResolver:
                 yield f"{star}.{word}"
 
     def _leads_out(self, path: str, star: str, file: str | None) -> bool:
-        """Whether a star import has the names of another library."""
+        """Whether a star import takes names from outside the project."""
         return file is None and star[0] != "." and self.is_outside(path, star)
 
     def _stars_of(self, path: str) -> tuple[tuple[str, str | None], ...]:
@@ -305,7 +301,7 @@ class ImportResolver:
         )
 
     def _stars_with(self, path: str, word: str) -> Iterable[tuple[str, str | None]]:
-        """Those of them that may have a word: a package of packages has hundreds, of which one does."""
+        """The star imports that may export a word: a package of packages has hundreds, of which one does."""
         stars = self._stars_of(path)
         if len(stars) < _MANY_STARS:
             return stars
@@ -313,7 +309,7 @@ class ImportResolver:
         return [stars[number] for number in sorted({*offers.get(word, ()), *offers.get("*", ())})]
 
     def _find_offers(self, path: str) -> dict[str, list[int]]:
-        """The words that star imports may have, each with the numbers of these; under ``*`` those that may have any."""
+        """The words that star imports may export, each with the numbers of these imports; under ``*`` those that may export any."""
         found: dict[str, list[int]] = {}
         for number, (star, file) in enumerate(self._stars_of(path)):
             words = {"*"} if self._leads_out(path, star, file) else set[str]()
@@ -324,7 +320,7 @@ class ImportResolver:
         return found
 
     def _words_of(self, path: str) -> Iterator[str]:
-        """What a file itself may have by a name; ``*`` where that may be anything, since it has the names of another library."""
+        """The words that a file itself may export; ``*`` where it star-imports from outside, and so may export any."""
         yield from self._exported(path)
         if posixpath.basename(path) == "__init__.py":
             yield from self._below.get(posixpath.dirname(path), ())
@@ -361,7 +357,7 @@ class ImportResolver:
             yield f"{file}:"
 
     def _attributes(self, name: str, parts: list[str]) -> Iterator[str]:
-        """Follow the first part as an attribute of a module; the rest is left on the name for inference."""
+        """Follow the first part as an attribute of a module; the rest stays on the name, for ``Names``."""
         file = name[:-1]
         for found in self.attribute(file, parts[0]) or ():
             _, colon, rest = split_name(found)

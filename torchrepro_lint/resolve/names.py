@@ -24,11 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
     SyntaxTree,
-    is_classmethod,
-    path_of,
-    split_name,
-    takes_receiver,
 )
+from torchrepro_lint.syntax.visitor import is_classmethod, path_of, split_name, takes_receiver
 
 # Wrappers that run the module that they get unchanged.
 MODULE_WRAPPERS = frozenset(
@@ -64,15 +61,12 @@ _FLUENT = frozenset(
     | {"manual_seed"}
 )
 
-
 # A variable with more values may be anything.
 _MAX_VALUES = 100
 # ``getattr`` on modules with more names in total stands for nothing.
 _MAX_NAMES = 100
-
 # Early cutoff gives up after this many rounds.
 _MAX_ROUNDS = 10
-
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
@@ -98,12 +92,14 @@ class Names(Values):
         old = self.modules.files[path]
         if not _is_local_change(path, old, facts):
             return None
-        if old.summary.decorators != facts.summary.decorators and self._tables():
+        if old.summary.decorators != facts.summary.decorators and self._has_registries():
             return None
-        heirs, decorated = vars(self).pop("_heirs", None), self.registry.put_aside()
+        subclasses, decorated = vars(self).pop("_subclasses", None), self.registry.put_aside()
         changed = self._forget(path, old, facts)
         with self.modules.reads.untracked():
-            same = (heirs is None or heirs == self._heirs) and (decorated is None or self.registry.is_still(decorated))
+            same = (subclasses is None or subclasses == self._subclasses) and (
+                decorated is None or self.registry.is_still(decorated)
+            )
             return self._reconsidered(changed) if same else None
 
     def _reconsidered(self, changed: int) -> int | None:
@@ -116,13 +112,9 @@ class Names(Values):
             self._drop(more)
         return None
 
-    def settle(self) -> None:
+    def prepare_revision(self) -> None:
         """Compute what ``replace`` compares."""
-        _ = self._heirs, self.registry.tables
-
-    def _tables(self) -> bool:
-        """Whether the project has registries."""
-        return any(self.modules.summary(path).tables for path in self.modules.files)
+        _ = self._subclasses, self.registry.tables
 
     def _forget(self, path: str, old: SyntaxTree, facts: SyntaxTree) -> int:
         reads, before, after = self.modules.reads, old.summary, facts.summary
@@ -145,8 +137,8 @@ class Names(Values):
         return changed
 
     def _drop(self, changed: int) -> None:
-        for kept in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.call_graph):
-            kept.invalidate(changed)
+        for table in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.call_graph):
+            table.invalidate(changed)
         self.registry.invalidate(changed)
 
     # --- expressions -------------------------------------------------------------------------------------------------
@@ -165,7 +157,7 @@ class Names(Values):
                 if self.modules.is_outside(path, root):
                     return (".".join((root, *words)),)
             elif root[0] == ":" and not words:
-                return self._values(path + root)
+                return self._points_to(path + root)
         # Equal references stand for the same, wherever they are in the file.
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
@@ -175,7 +167,7 @@ class Names(Values):
             case Ref(roots=roots, path=words):
                 return self._referred(path, roots, words)
             case Attribute(value=value, name=word):
-                return [found for name in self.names(path, value) for found in self._follow(name, (word,))]
+                return [found for name in self.names(path, value) for found in self.follow(name, (word,))]
             case Call():
                 return self._results(path, expression)
             case Subscript(value=value, indices=index):
@@ -195,7 +187,7 @@ class Names(Values):
     def _referred(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
         self.modules.reads.record_read(path)
         return [
-            found for root in roots for name in self.modules.resolve(path, root) for found in self._follow(name, words)
+            found for root in roots for name in self.modules.resolve(path, root) for found in self.follow(name, words)
         ]
 
     def receiver(self, path: str, func: Expression) -> Iterator[str]:
@@ -204,24 +196,20 @@ class Names(Values):
             case Ref(roots=roots, path=words) if words:
                 for root in roots:
                     for name in self.modules.resolve(path, root):
-                        yield from self._follow(name, words[:-1])
+                        yield from self.follow(name, words[:-1])
             case Attribute(value=value):
                 yield from self.names(path, value)
 
     # --- variables and attributes ------------------------------------------------------------------------------------
 
     def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The names that a chain of attributes of a name may stand for, sorted."""
-        return tuple(sorted(set(self._follow(name, words))))
-
-    def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """The names that a chain of attributes of a name may stand for."""
-        found = self._values(name)
+        found = self._points_to(name)
         for word in words:
             found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
         return found
 
-    def _values(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: str) -> tuple[str, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
         if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
@@ -248,7 +236,7 @@ class Names(Values):
         """``a.py:x.y.z`` as an import left it: resolve the longest known prefix, then attributes."""
         head, _, tail = name.rpartition(".")
         if head and "<locals>" not in tail and split_name(head)[2]:
-            yield from self._follow(head, (tail,))
+            yield from self.follow(head, (tail,))
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
         if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
@@ -292,7 +280,7 @@ class Names(Values):
         return ()
 
     def _each_value(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(sorted({value for name in names for value in self._values(name)}))
+        return tuple(sorted({value for name in names for value in self._points_to(name)}))
 
     def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
         """A method, or the values that the class and its bases assign to ``self.word``."""
@@ -309,12 +297,12 @@ class Names(Values):
                 found.update(self.names(path, value) if how == "=" else ())
             if self._definitions.assigned(f"{each}.{word}") is not None:
                 assigned = True
-                found.update(self._values(f"{each}.{word}"))
+                found.update(self._points_to(f"{each}.{word}"))
         if assigned:
             return tuple(sorted(found))
         methods = self.methods(owner, word)
         if any(self.is_property(method) for method in methods):
-            return tuple(sorted({value for method in methods for value in self._returns(method)}))
+            return tuple(sorted({value for method in methods for value in self.returns(method)}))
         return methods
 
     # --- calls and elements ------------------------------------------------------------------------------------------
@@ -336,7 +324,7 @@ class Names(Values):
         elif self.classes(name) or name.endswith(".<super>"):
             yield f"{name}()"
         elif self.functions(name):
-            yield from (f"{name}()",) if self.is_generator(name) else self._returns(name)
+            yield from (f"{name}()",) if self.is_generator(name) else self.returns(name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
         elif name == "importlib.import_module" and call.args:
@@ -346,7 +334,7 @@ class Names(Values):
             yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
         elif name.endswith("()"):
             for method in self._call_methods(name[:-2]):
-                yield from self._returns(method)
+                yield from self.returns(method)
 
     def _only_wraps(self, name: str) -> bool:
         """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""

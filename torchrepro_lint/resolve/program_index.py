@@ -1,17 +1,8 @@
-"""Call sites: the calls of a file as nodes of the call graph, each with its function and what it calls.
+"""The program index: queries about the names, call sites and call targets of a project, and their memo tables.
 
-Call targets, the edges of the call graph: the functions of a project that calling, iterating or indexing a value enters.
-
-The call graph's edges of one file, as its index by callee takes them: no more is left of a file than ``all_calls`` keeps.
-
-The memo tables of the program index: what stays of name resolution when one of a project's files changes.
-
-The program index: queries about names, call sites and the call graph of a linked project.
-
-It is the lowest of the layers of which a project is made, one for each package, each a class that inherits from the one
-below: ``ProgramIndex`` (names and calls), ``ValueFlow`` and ``OrderFlow`` (values), ``Traces`` (runs), ``ProgramEffects``,
-``LoaderQueries`` and ``Project`` (what torch makes of them). One object is passed around, and who takes it names the lowest
-layer that answers what it asks.
+It is the lowest of the layers of a project, each a class that inherits from the one below: ``ProgramIndex`` (names and calls),
+``ValueFlow`` and ``OrderFlow`` (values), ``Traces``, ``ProgramEffects``, ``LoaderQueries`` and ``Project`` (torch's questions). One
+object is passed around; a function that takes it names the lowest layer that it needs. The memo tables outlive a change of files.
 """
 
 from __future__ import annotations
@@ -35,8 +26,8 @@ from torchrepro_lint.resolve.call_sites import (
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.events import Event, Guard
-from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement, path_of
-from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import LibraryVersions
@@ -46,9 +37,7 @@ if TYPE_CHECKING:
 
 
 class CallSite(FrozenRecord, frozen=True):
-    """A call of a module: its function (``path:`` for the top level, class bodies included), what is called, and what
-    surrounds it.
-    """
+    """A call site: its function (``path:`` for the top level, class bodies included), the names called, its guards and statement."""
 
     call: Call
     function: str
@@ -58,7 +47,7 @@ class CallSite(FrozenRecord, frozen=True):
 
 
 class UnresolvedCall(FrozenRecord, frozen=True):
-    """A call, its function, and the event that it is, before it is asked what is called."""
+    """A call with its function and event, before its callee is resolved."""
 
     call: Call
     function: str
@@ -66,7 +55,7 @@ class UnresolvedCall(FrozenRecord, frozen=True):
 
 
 def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
-    """The functions of the project that calling, iterating or indexing a value of the project runs."""
+    """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
         yield from _wrappers(names, name)
         yield name
@@ -82,7 +71,7 @@ def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
 
 
 def _wrappers(names: Names, name: str) -> Iterator[str]:
-    """What a decorator of the project puts in a function's place: what ``decorate`` or ``factory(7)`` returns."""
+    """The wrappers that decorators of the project put in a function's place: what ``decorate`` or ``factory(7)`` returns."""
     path = path_of(name)
     for function in names.functions(name):
         for decorator in function.decorators:
@@ -97,9 +86,9 @@ def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def file_calls(names: Names, path: str) -> FileCalls:
-    """The calls of a file by what they enter, and by their word where that is not known."""
-    told: dict[str, list[CallPlace]] = defaultdict(list)
-    untold: dict[str, list[CallPlace]] = defaultdict(list)
+    """The call sites of a file by call target, and unresolved ones by their word."""
+    by_target: dict[str, list[CallPlace]] = defaultdict(list)
+    by_word: dict[str, list[CallPlace]] = defaultdict(list)
     named: set[str] = set()
     functions: dict[str, str] = {}
     for function, call in sorted(names.call_graph.in_file(path), key=_by_place):
@@ -110,11 +99,11 @@ def file_calls(names: Names, path: str) -> FileCalls:
             if ":" in name:
                 named.add(name)
                 for target in entered_functions(names, name, "call"):
-                    told[target].append(place)
+                    by_target[target].append(place)
         if not found:
-            untold[last_identifier(call.func)].append(place)
+            by_word[last_identifier(call.func)].append(place)
     methods = (each.name.rpartition(".")[2] for each in names.modules.files[path].functions if each.owner)
-    return FileCalls(with_tuples(told), with_tuples(untold), tuple(methods), tuple(sorted(named)))
+    return FileCalls(with_tuples(by_target), with_tuples(by_word), tuple(methods), tuple(sorted(named)))
 
 
 def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
@@ -128,21 +117,21 @@ _MAX_FILES = 64
 
 
 class Table(Protocol):
-    """A memo table that is told of changes."""
+    """A memo table that can be invalidated."""
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         ...
 
 
 class IndexTables:
-    """The names of a project, and what is worked out with them file by file, each with what it was worked out from.
+    """The memo tables of the program index: name resolution, and results by file, each with its dependencies.
 
-    ``tree`` is that of the whole project, ``torch`` the target release. With ``keeps``
-    answers are kept together with what they were worked out from, which costs time and is needed for ``replace`` alone;
-    with ``firm`` fewer are worked out again (see ``memo``), which pays where files change often.
+    ``tree`` is that of the whole project, ``torch`` the target release. ``incremental`` records dependencies, which costs time and
+    is needed for ``replace`` alone; ``early_cutoff`` recomputes fewer results (see ``TablingSolver``), which pays where files change
+    often.
 
-    Layers above add tables of their own: whatever ``_tables`` gives is told of each change.
+    Layers above add tables of their own: those in ``_tables`` are invalidated at each change.
     """
 
     def __init__(
@@ -160,64 +149,64 @@ class IndexTables:
         self.sites: MemoTable[str, tuple[CallSite, ...]] = MemoTable(reads, most)
         self.called: MemoTable[str, tuple[UnresolvedCall, ...]] = MemoTable(reads, most)
         self.calls: MemoTable[str, FileCalls] = MemoTable(reads)
-        # What has changed since what is recalled was written down.
+        # The bits of what has changed since the stored tables were written.
         self.changed = 0
         self.all_calls = CallSiteIndex()
-        # What is asked of each file, by the name of the question and the file.
+        # Results of queries about one file, by the query's name and the file.
         self.of_files: MemoTable[tuple[str, str], Any] = MemoTable(reads)
-        # What the project asks of all files, by the name of the question.
+        # Results of queries about the whole project, by name.
         self.answers = NamedMemoTable(reads)
 
     @property
     def files(self) -> Mapping[str, SyntaxTree]:
-        """The facts of all files by path."""
+        """The syntax trees of all files by path."""
         return self.names.modules.files
 
-    def follow(self, files: Mapping[str, SyntaxTree]) -> bool:
-        """Take over what ``files`` say. Returns false where others are there than before, or a change concerns all of them:
-        then nothing of it is of use any more.
+    def revise(self, files: Mapping[str, SyntaxTree]) -> bool:
+        """Move to a new revision of the files. Returns false where files were added or removed, or a change affects all of them:
+        then the tables are of no more use.
         """
         if files.keys() != self.files.keys():
             return False
         known = self.names.modules.peek
         return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
 
-    def settle(self, files: Mapping[str, SyntaxTree]) -> None:
-        """Work out what ``follow`` compares, for answers that were taken up and that may have been worked out from it."""
+    def prepare_revision(self, files: Mapping[str, SyntaxTree]) -> None:
+        """Compute what ``revise`` compares, for restored results that may depend on it."""
         known = self.names.modules
         if any(
-            _says_what_there_is(known.summary(path)) != _says_what_there_is(facts.summary)
+            _definitions_only(known.summary(path)) != _definitions_only(facts.summary)
             for path, facts in files.items()
             if known.peek(path) is not facts
         ):
-            self.names.settle()
+            self.names.prepare_revision()
 
     def replace(self, path: str, facts: SyntaxTree) -> bool:
-        """Take over what a changed file says; returns false where that concerns all files: then nothing is of use any more."""
+        """Replace the tree of a changed file; returns false where that affects all files: then the tables are of no more use."""
         before = self.names.modules.summary(path)
         changed = self.names.replace(path, facts)
         if changed is None:
             return False
         self.changed |= changed
-        for kept in self._tables():
-            kept.invalidate(changed)
+        for table in self._tables():
+            table.invalidate(changed)
         self.answers.invalidate(changed, mentioned_words(before, facts.summary))
         return True
 
     def _tables(self) -> Iterator[Table]:
-        """The tables whose answers are forgotten where anything has changed that they were worked out from."""
+        """The memo tables that a change invalidates."""
         yield from (self.sites, self.called, self.calls, self.of_files)
 
 
-def _says_what_there_is(summary: ModuleSummary) -> ModuleSummary:
-    """A summary without what says nothing of classes, decorators and tables."""
+def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
+    """A summary with only what determines classes, decorators and registries."""
     return summary._replace(
         calls=(),
         values=(),
         inner=(),
         keywords=(),
         partials=(),
-        called_parameters=(),
+        through=(),
         holds=(),
         calls_at_top_level=False,
     )
@@ -231,10 +220,10 @@ def _place(called: UnresolvedCall) -> tuple[int, int]:
 
 
 class ProgramIndex:
-    """Names and calls of the modules of a project (by path from its root).
+    """The names and call sites of the modules of a project (by path from its root).
 
-    What an answer costs twice is kept in the ``link``, which outlives a change of the files; ``kept`` is for what is worked
-    out anew after each. It promises nothing of values, runs, or torch: those are the layers above.
+    Results that are costly stay in the ``database``, which outlives a change of the files; ``revision_cache`` is for results that are
+    computed anew after each change. Values, traces and torch are the business of the layers above.
     """
 
     def __init__(
@@ -247,8 +236,8 @@ class ProgramIndex:
         self.libraries = libraries
         self.position = position
         self.text = text
-        # What others work out once for a project, by their names. A table of theirs with weak keys would keep the
-        # project for ever where its values refer to it.
+        # Results that other modules compute once for a project, by name. A table of their own with weak keys would keep the
+        # project for ever, where its values refer to it.
         self.revision_cache: dict[str, Any] = {}
         self.database = database
         self.files = self.database.files
@@ -256,7 +245,7 @@ class ProgramIndex:
         self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
-        """The names that an expression of a file may stand for; see ``names``."""
+        """The names that an expression of a file may stand for; see ``Names``."""
         return self.resolver.names(path, expression)
 
     def values(self, path: str, expression: Expression) -> list[tuple[str, Expression]]:
@@ -266,11 +255,11 @@ class ProgramIndex:
     # --- call sites --------------------------------------------------------------------------------------------------
 
     def calls(self, path: str) -> tuple[CallSite, ...]:
-        """All calls of a module in the order of the text, but for those that constant tests rule out."""
+        """All call sites of a module in the order of the text, without those that constant tests rule out."""
         return self.database.sites.of(path, lambda: tuple(self.site(path, each) for each in self._called(path)))
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
-        """Those of ``calls`` that may call what has one of these last words."""
+        """The ``calls`` that may call a function with one of these last words."""
         meant = words_in(self.files[path], words)
         for each in self._called(path):
             if not meant.isdisjoint(value_identifiers(each.call.func)):
@@ -288,7 +277,7 @@ class ProgramIndex:
         return (each for each in self._called(path) if (each.call.start, each.call.end) == (start, end))
 
     def site(self, path: str, called: UnresolvedCall) -> CallSite:
-        """A call of a module with what it calls."""
+        """The call site of a call: with the names that it calls."""
         names = self.resolver.names(path, called.call.func)
         event = called.event
         return CallSite(called.call, called.function, names, event.guards, event.statement)
@@ -325,7 +314,7 @@ class ProgramIndex:
 
     @cached_property
     def all_calls(self) -> CallSiteIndex:
-        """All calls of the project by what they enter; whoever has to know them asks last."""
+        """All call sites of the project by call target; this resolves every call of the project."""
         database = self.database
         database.names.modules.reads.recall("calls")
         files = sorted(self.files)
@@ -343,28 +332,24 @@ class ProgramIndex:
         """Whether anything in the project calls a function or method of that name."""
         return self.resolver.call_graph.calls(word)
 
-    # --- what is kept across changes ---------------------------------------------------------------------------------
+    # --- memoised across changes -------------------------------------------------------------------------------------
 
     def of_file(self, name: str, path: str, compute: Callable[[str], _Answer]) -> _Answer:
-        """An answer about one file that stays for as long as nothing changes that it was worked out from: only what the link
-        tells may be asked for it.
-        """
+        """A memoised result about one file; ``compute`` may read only the database, so that its dependencies are recorded."""
         found: _Answer = self.database.of_files.of((name, path), lambda: compute(path))
         return found
 
     def of_all(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
-        """An answer about the whole project that stays for as long as nothing changes that it was worked out from: only
-        what the link tells may be asked for it.
-        """
+        """A memoised result about the whole project; ``compute`` may read only the database."""
         found: _Answer = self.database.answers.of(name, compute)
         return found
 
     def mentioning(self, words: frozenset[str]) -> Mentions:
-        """What may call something from outside with one of these last words; see ``mentions``."""
+        """The files that may call a function from outside with one of these last words; see ``mentions``."""
         return self.of_all(f"mentioning {' '.join(sorted(words))}", lambda: mentions(self.resolver, words))
 
     def holding(self, word: str) -> frozenset[str]:
-        """A word, and those of what may hold or return what has it; see ``holders``."""
+        """A word, and those of the variables and functions that may hold or return such a function; see ``holders``."""
         return self.of_all(f"holding {word}", lambda: holders(self.resolver, (word,)))
 
     @property

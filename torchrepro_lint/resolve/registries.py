@@ -11,18 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Call,
-    Class,
-    Constant,
-    Expression,
-    Function,
-    Ref,
-    Subscript,
-    SyntaxTree,
-    path_of,
-)
+from torchrepro_lint.syntax.nodes import Assign, Call, Class, Constant, Expression, Function, Ref, Subscript, SyntaxTree
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.context import NameResolution

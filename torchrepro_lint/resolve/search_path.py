@@ -1,6 +1,6 @@
-"""The directories that a project puts on ``sys.path``.
+"""The search path: the directories that a project puts on ``sys.path``, and the folders in which its imports find modules.
 
-Where the modules of a project lie, and in which folders imports find them: paths alone, whatever the modules say.
+``ModuleTree`` works with paths alone; of the syntax trees it needs changes of ``sys.path`` and which files are scripts.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
     SyntaxTree,
-    bound_arguments,
 )
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import bound_arguments, statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
-# What leaves a path as it is.
+# Functions that return the path that they get.
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
-# A path is followed through so many variables and calls, and goes so many levels up.
+# A path is followed through at most this many variables and calls, and this many levels up.
 _MAX_STEPS = 20
 _MAX_LEVELS = 20
 
@@ -44,7 +43,7 @@ def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
 
 
 def entries_of(path: str, facts: SyntaxTree) -> tuple[str, ...]:
-    """Those of one file."""
+    """The directories that one file puts on ``sys.path``."""
     summary = facts.summary
     if _SYS.isdisjoint(summary.imports) or not any(word in summary.calls for word in ("append", "insert")):
         return ()
@@ -72,7 +71,7 @@ def _called(body: Sequence[Statement]) -> Iterator[Call]:
 
 
 class _Paths:
-    """What the paths that one file writes mean, in one call of a function what that was given."""
+    """The values of path expressions in one file; in a function, for the arguments of one call."""
 
     def __init__(self, path: str, facts: SyntaxTree, passed: Mapping[str, Expression]) -> None:
         self._path = path
@@ -87,7 +86,7 @@ class _Paths:
                     yield _normal(folder)
 
     def folders(self, expression: Expression) -> Iterator[str]:
-        """What a path may be, relative to the root; a literal counts from the file's directory and from the root."""
+        """The possible values of a path, relative to the root; a literal is tried from the file's directory and from the root."""
         here = self._from_file(expression)
         if here is not None:
             yield here
@@ -100,7 +99,7 @@ class _Paths:
                 yield from self.folders(arg.value)
 
     def _written(self, expression: Expression) -> Expression:
-        """An expression, for a variable of the module that is assigned once what that is."""
+        """The value of an expression: of a module variable that is assigned once, its assignment."""
         for _ in range(_MAX_STEPS):
             match expression:
                 case Ref(roots=(root,), path=()) if root.startswith(":"):
@@ -144,7 +143,7 @@ class _Paths:
 
 
 def _taken(expression: Expression) -> tuple[Expression | None, Sequence[Expression | str | int]]:
-    """The path that an expression begins with, and what it does to it: levels up, texts behind, names below."""
+    """The path that an expression starts from, and its steps: levels up, texts to append, names to join."""
     match expression:
         case Call(args=args) if args:
             return _taken_by_call(_name(expression.func), [arg.value for arg in args])
@@ -188,7 +187,7 @@ def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[
 
 
 def _before(ref: Ref) -> Ref:
-    """What the last attribute is read from."""
+    """The receiver of the last attribute."""
     return ref._replace(path=ref.path[:-1])
 
 
@@ -201,7 +200,7 @@ def _name(func: Expression) -> str:
     return ".".join((*func.roots[:1], *func.path)) if isinstance(func, Ref) else ""
 
 
-# Names of modules that projects have and no library offers for import.
+# Module names that projects use and no library has.
 _OWN = frozenset(
     {
         "utils",
@@ -225,10 +224,10 @@ _OWN = frozenset(
 
 
 class ModuleTree:
-    """The modules of a project by their places.
+    """The modules of a project by path.
 
     ``source_roots`` are directories in which absolute imports are looked up; those that the project puts on ``sys.path`` are
-    added. ``stems`` has the file of each module by its path without suffix; for a folder without ``__init__.py`` an empty one.
+    added. ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``.
     """
 
     def __init__(self, files: Mapping[str, SyntaxTree], source_roots: Sequence[str]) -> None:
@@ -245,18 +244,18 @@ class ModuleTree:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What everything here rests on: equal for trees in which all imports lead to the same modules."""
+        """A key that is equal for trees in which all imports resolve to the same modules."""
         folders = (tuple(sorted(self._script_folders)), tuple(sorted(self._command_folders)))
         return self.source_roots, *folders, tuple(sorted(self._files))
 
     def folder(self, path: str) -> str:
-        """The directory of a file; it is asked for at every name."""
+        """The directory of a file; a hot path."""
         known = self._folders.get(path)
         return posixpath.dirname(path) if known is None else known
 
     def module(self, path: str, name: str) -> str | None:
-        """The file of the module that an import of ``name`` in ``path`` leads to, or of the nearest one around what it names; None
-        where it leads out of the project.
+        """The file of the module that an import of ``name`` in ``path`` names, or of the nearest enclosing package; None where it
+        leads out of the project.
         """
         dots = len(name) - len(name.lstrip("."))
         parts = [part for part in name[dots:].split(".") if part]
@@ -285,7 +284,7 @@ class ModuleTree:
         return folder
 
     def home_for(self, path: str, parts: Sequence[str]) -> str | None:
-        """The directory in which an absolute import in a file finds its first word; None: no such one.
+        """The directory in which an absolute import in a file finds its first word; None where there is none.
 
         A file does not import itself: ``utils/model.py`` means the package ``model`` by that word.
         """
@@ -299,8 +298,9 @@ class ModuleTree:
         return next(others, home)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
-        """The nearest folder around that is a program's own, with a script in it, and that has the module which is meant, where
-        the root of the project may have one of that name as well; None where there is no such one.
+        """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none.
+
+        The root of the project may have a module of that name as well.
         """
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
@@ -313,7 +313,7 @@ class ModuleTree:
         return None
 
     def _home(self, folder: str, word: str) -> str | None:
-        """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None: no such one."""
+        """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None where there is none."""
         key = (folder, word)
         if key not in self._homes:
             if folder not in self._searched:
@@ -323,20 +323,19 @@ class ModuleTree:
         return self._homes[key]
 
     def beside(self, folder: str, word: str) -> bool:
-        """Whether a package's folder has a module of a name, where one of its files is started as a script and so looks there.
+        """Whether a package's folder has a module of a name and may be searched: one of its files is started as a script.
 
-        Last of all, and not for the standard library's names: a package's ``random.py`` is no ``random``. What is called
-        as only a project's own modules are is meant in any case.
+        It is searched last, and not for names of the standard library: a package's ``random.py`` is not ``random``. Names that only
+        projects use are found in any case.
         """
         if (folder not in self._script_folders and word not in _OWN) or word in sys.stdlib_module_names:
             return False
         return join_path(folder, word) in self.stems
 
     def _search_path(self, folder: str) -> Iterator[str]:
-        """Where Python would look: a script's own folder, the source roots; then what encloses it, for ``PYTHONPATH``.
+        """The folders that Python searches: a script's own folder, the source roots, then enclosing folders, for ``PYTHONPATH``.
 
-        Directories that the project puts on ``sys.path`` are among the roots. The folder of a package's module is not,
-        however often it holds a ``random.py``.
+        Directories that the project puts on ``sys.path`` are among the roots. The folder of a module in a package is not searched.
         """
         above = [folder, *parent_folders(folder)] if folder else [""]
         plain = [each for each in above if join_path(each, "__init__.py") not in self._files]
@@ -346,7 +345,7 @@ class ModuleTree:
 
 
 def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:
-    """What a file decides of where modules are found."""
+    """The parts of a file that determine where modules are found."""
     return facts.summary.has_main_guard, is_command(facts.summary), entries_of(path, facts)
 
 

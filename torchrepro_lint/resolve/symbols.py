@@ -105,7 +105,7 @@ class Definitions:
         return self._table(path).classes.get(own, ()) if colon else ()
 
     def assigned(self, name: str) -> AssignedValues | None:
-        """What a variable is assigned, as ``Facts.assigned`` has it; None where it is no variable."""
+        """The assignments of a variable, as ``SyntaxTree.assigned`` has them; None where it is no variable."""
         path, colon, _ = name.rpartition(":")
         return self._table(path).assigned.get(name[len(path) :]) if colon else None
 
@@ -177,7 +177,7 @@ def _table(facts: SyntaxTree) -> _Table:
     return _Table(with_tuples(functions), with_tuples(classes), facts.assigned)
 
 
-# The events of all bodies of a project take a sixth of the memory of its facts. They are let go of as in ``link``.
+# The events of all bodies of a project take a sixth of the memory of its trees, so only the most recently used are kept.
 _MAX_BODIES = 5_000
 
 
@@ -189,7 +189,7 @@ class EventCache:
         self._imported = StaticContext(False, torch, properties)
         self._started = StaticContext(True, torch, properties)
         most = None if definitions.reads.early_cutoff else _MAX_BODIES
-        # By the identity of a body, which stays as long as the facts.
+        # By the identity of a body, which lives as long as its tree.
         self._known: LruTable[tuple[int, bool], tuple[Event, ...]] = LruTable(most)
         self._mutations: dict[str, MutationSites] = {}
 

@@ -27,10 +27,8 @@ from torchrepro_lint.syntax.nodes import (
     Param,
     Ref,
     Subscript,
-    path_of,
-    split_name,
-    takes_receiver,
 )
+from torchrepro_lint.syntax.visitor import path_of, split_name, takes_receiver
 
 # A value is followed through at most this many variables and calls; what is left then stands for itself.
 _MAX_STEPS = 100
@@ -48,11 +46,11 @@ class Values(ClassHierarchy):
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
 
     @abstractmethod
-    def _follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """The names that a chain of attributes of a name may stand for."""
 
     @abstractmethod
-    def _values(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: str) -> tuple[str, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
 
     def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
@@ -124,7 +122,7 @@ class Values(ClassHierarchy):
                     owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
-                for owner_instance in self._values(name):
+                for owner_instance in self._points_to(name):
                     if owner_instance.endswith("()") and ":" in owner_instance:
                         yield from self.attribute_values(owner_instance[:-2], words[0])
 
@@ -169,7 +167,7 @@ class Values(ClassHierarchy):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
             for name in names:
-                found.update(self._follow(name, reference.path))
+                found.update(self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
                 found.update(self.names(file, value) if value is not reference else ())
@@ -187,10 +185,6 @@ class Values(ClassHierarchy):
                     yield from self.names(file, value)
 
     def returns(self, name: str) -> tuple[str, ...]:
-        """The names that a function of the project may return."""
-        return self._returns(name)
-
-    def _returns(self, name: str) -> tuple[str, ...]:
         """The names that a function of the project may return; a generator's elements have none."""
         return self._memo.solve(("returns", name), lambda: self._returned(name))
 
@@ -281,6 +275,10 @@ class Values(ClassHierarchy):
                 for name in self.modules.resolve(path, root):
                     for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
                         yield target.rstrip(".")
+
+    def _has_registries(self) -> bool:
+        """Whether the project has registries."""
+        return any(self.modules.summary(path).tables for path in self.modules.files)
 
     @cached_property
     def registry(self) -> Registries:

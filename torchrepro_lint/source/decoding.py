@@ -1,26 +1,302 @@
-"""Decoding of source files: bytes to the text in which offsets count, and back without losing a byte.
+"""Decoding: the bytes of a file to the text in which offsets count, and back without losing a byte.
 
-Newlines, the byte order mark and the declared encoding (PEP 263) are kept; of a notebook the text is that of its code cells.
+Newlines, the byte order mark and the declared encoding (PEP 263) are kept. A notebook is one program: its code cells joined in
+order, with edits of the program mapped to edits of cells. IPython syntax is replaced by harmless Python of the same length, so
+every character keeps its offset; as in IPython's ``inputtransformer2``, magics, shell commands and help are recognised where a
+logical line begins, or after the ``=`` of an assignment. ``parse`` is Python's own parser without its warnings.
 """
 
 from __future__ import annotations
 
+import ast
 import codecs
 import io
+import re
 import tokenize
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+import warnings
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple
 
-from torchrepro_lint.source.text import Cell, Edit, apply_edits
+from torchrepro_lint.source.notebook_json import RawCell, read_cells
+from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Span, apply_edits
 
-if TYPE_CHECKING:
-    from torchrepro_lint.source.notebook import Notebook
+# For a syntax error; a NUL, a lone surrogate or an integer of too many digits; too deep nesting. (libcst is asked then.)
+PARSER_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+# The file name in warnings about parsed code. One filter on it stays in place: `warnings.catch_warnings` would change the
+# whole process for a while, and lose warnings of other threads.
+_NAME = "<torchrepro-lint reads>"
+
+
+def parse(text: str, mode: str = "exec") -> Any:
+    """The tree of a module, or of an expression with the mode ``eval``. Raises one of ``REFUSALS``."""
+    if not _is_filter_first():
+        warnings.filterwarnings("ignore", module=_NAME)
+    return ast.parse(text, _NAME, mode)
+
+
+def literal(raw: str) -> Any:
+    """The value of a literal; None where this Python refuses it (an integer of 10,000 digits, ``0777``)."""
+    try:
+        return ast.literal_eval(parse(raw, "eval"))
+    except PARSER_ERRORS:
+        return None
+
+
+def _is_filter_first() -> bool:
+    """Whether the filter is in place, before all others: other code may reset the filters."""
+    first = warnings.filters[0] if warnings.filters else None
+    return first is not None and first[3] is not None and getattr(first[3], "pattern", "") == _NAME
+
+
+# A name of one character that nothing binds (U+01C3): its value is unknown, like the result of a magic.
+_UNKNOWN = "\u01c3"
+# Python above a cell that is indented as a whole, which IPython allows.
+INDENT_HEADER = "if 1:\n"
+_HIDDEN = re.compile(r"[^\r\n]")
+# Unambiguous: if a "\r\n" could also match as two line ends, backtracking would be exponential.
+_NEWLINE = r"(?:\r\n|\r(?!\n)|\n)"
+_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*%%[ \t]*([^\s!?]*)[^\r\n]*")
+# Cell magics whose body is Python that runs in the notebook; others run another language or another process.
+_PYTHON_CELLS = frozenset(
+    {"capture", "debug", "memit", "mprun", "notify", "prun", "scalene", "time", "timeit", "wandb"}
+)
+# Line magics whose argument is a Python statement, with the options that may stand before it.
+_STATEMENT_MAGIC = re.compile(
+    r"%(?:time(?:it)?|prun|memit|debug)[ \t]+(?:-(?:[nrpvlsTDci][ \t]*[^\s-]\S*|[tcqor]+)[ \t]+)*(?=[^\s-])"
+)
+# `%run script.py` becomes an import, which executes the script as far as the analysis can tell, and is never longer.
+_RUN = re.compile(r"%run[ \t]+(?:-[eit][ \t]+)*\"?((?:[A-Za-z_]\w*/)*[A-Za-z_]\w*)\.py\"?[ \t]*")
+# Databricks: the first line of a cell may name its language.
+_DATABRICKS = re.compile(r"\s*%(?:md|md-sandbox|sql|sh|scala|r|fs|pip|conda)\b")
+_PIECE = re.compile(
+    r"""[A-Za-z]{0,2}(?:\"{3}(?s:\\.|.)*?(?:\"{3}|\Z)|'{3}(?s:\\.|.)*?(?:'{3}|\Z)"""
+    r"""|\"(?:\\(?s:.)|[^\"\\\r\n])*(?:\"|(?=[\r\n])|\Z)|'(?:\\(?s:.)|[^'\\\r\n])*(?:'|(?=[\r\n])|\Z))"""
+    rf"|\w+|\\{_NEWLINE}|#[^\r\n]*|{_NEWLINE}|[^\S\r\n]+|[=!<>:]=|."
+)
+# A command goes on behind a backslash at the end of its line.
+_COMMAND = re.compile(rf"(?:[^\\\r\n]|\\{_NEWLINE}|\\)*")
+_INDENTED = re.compile(rf"(?:[ \t\f]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]+[^\s#]")
+_ESCAPES = frozenset("%!?/,;")
+
+
+class _Line(NamedTuple):
+    """A logical line; ``command`` is where it stops being Python, at its start or behind an ``=``, else -1."""
+
+    start: int
+    end: int
+    command: int
+
+
+def neutralised(text: str, databricks: bool = False) -> str:
+    """A cell as Python, of the same length and with the same lines; a cell in another language becomes white space."""
+    magic = _CELL_MAGIC.match(text)
+    if (magic and magic[1] not in _PYTHON_CELLS) or (databricks and _DATABRICKS.match(text)):
+        return _HIDDEN.sub(" ", text)
+    done = magic.end() if magic else 0
+    parts = [_comment(text[:done])]
+    for line in _logical_lines(text, done):
+        if line.command >= 0:
+            parts += (text[done : line.command], _replacement(text, line))
+            done = line.end
+    return "".join((*parts, text[done:]))
+
+
+def is_indented(program: str) -> bool:
+    """Whether a neutralised cell begins with an indentation, which IPython removes from all its lines."""
+    return _INDENTED.match(program) is not None
+
+
+def leaves_string_open(program: str) -> bool:
+    """Whether a triple-quoted string is unclosed in a cell. (The syntax tree would not show it: it drops docstrings.)"""
+    if "'''" not in program and '"""' not in program:
+        return False
+    last = [piece[0] for piece in _PIECE.finditer(program)][-1].lstrip("bBfFrRtTuU")
+    return last[:3] in ("'''", '"""') and (len(last) < 6 or last[:3] != last[-3:])
+
+
+def _replacement(text: str, line: _Line) -> str:
+    """The replacement of a command: its own statement where it has one, else a value or a comment."""
+    command = text[line.command : line.end]
+    if line.command > line.start:
+        return _unknown_value(command)
+    timed = _STATEMENT_MAGIC.match(command)
+    if timed and _is_python(command[timed.end() :]):
+        return f"{_UNKNOWN};".ljust(timed.end()) + command[timed.end() :]
+    if script := _RUN.fullmatch(command):
+        return f"import {script[1].replace('/', '.')}".ljust(len(command))
+    begins_row = line.start == 0 or text[line.start - 1] in "\r\n"
+    return _comment(command) if begins_row else _unknown_value(command)
+
+
+def _unknown_value(command: str) -> str:
+    return _UNKNOWN + _HIDDEN.sub(" ", command[1:])
+
+
+def _comment(command: str) -> str:
+    """A comment in the first row that is not blank; the others become blank."""
+    blank = _HIDDEN.sub(" ", command)
+    first = re.search(r"\S", command)
+    return blank if first is None else f"{blank[: first.start()]}#{blank[first.end() :]}"
+
+
+def _is_python(text: str) -> bool:
+    try:
+        parse(text)
+    except PARSER_ERRORS:
+        return False
+    return True
+
+
+def _logical_lines(text: str, start: int) -> Iterator[_Line]:
+    while start < len(text):
+        line = _logical_line(text, start)
+        yield line
+        start = max(line.end, start + 1)
+
+
+def _logical_line(text: str, start: int) -> _Line:
+    """The logical line that begins at or after an offset; strings and brackets may span several rows."""
+    begin, end, depth, before = -1, start, 0, ""
+    for piece in _PIECE.finditer(text, start):
+        word = piece[0]
+        if word[0] in "\r\n":
+            if depth == 0 and begin >= 0:
+                break
+        elif not (word.isspace() or word[0] == "#" or (word[0] == "\\" and len(word) > 1)):
+            if begin < 0:
+                begin, before = piece.start(), "="
+                starts_command = word[0] in _ESCAPES
+            else:
+                starts_command = before == "=" and depth == 0 and word[0] in "%!"
+            if starts_command:
+                return _Line(begin, _command_end(text, piece.start()), piece.start())
+            depth = max(0, depth + (word in "([{") - (word in ")]}"))
+            before, end = word, piece.end()
+    else:
+        end = max(end, len(text)) if begin < 0 else end
+    return _Line(begin, end, begin if before == "?" and begin >= 0 else -1)
+
+
+def _command_end(text: str, start: int) -> int:
+    found = _COMMAND.match(text, start)
+    assert found is not None
+    return found.end()
+
+
+_JOINT = "\n"
+# Before a cell that is indented as a whole; what is written and what is parsed have to be equally long.
+_OPENING_JOINT = f"\n{INDENT_HEADER}"
+_BLANK_JOINT = "\n" + " " * (len(INDENT_HEADER) - 1) + "\n"
+
+
+class Notebook(NamedTuple):
+    """The cells of a notebook, joined.
+
+    ``text`` is what they hold, ``program`` the same in Python: of equal length, with equal lines. ``databricks`` says
+    whose magics count.
+    """
+
+    text: str
+    program: str
+    cells: tuple[Cell, ...]
+    databricks: bool = False
+
+
+def read_notebook(raw: str) -> Notebook:
+    """The program of a notebook's JSON. Raises ``NotebookError``."""
+    found = read_cells(raw)
+    lines = Lines(raw)
+    sources = [(each.number, each.text, _rows(lines, each)) for each in found.cells]
+    return _join(sources, found.databricks)
+
+
+def notebook_with_edits(notebook: Notebook, edits: Iterable[Edit]) -> Notebook:
+    """The notebook with edits made, each of which lies in one cell, as those of ``fit_to_cells`` do."""
+    changes: dict[int, list[Edit]] = {}
+    for edit in edits:
+        cell = _home(notebook, edit.span)
+        assert cell is not None
+        changes.setdefault(cell.number, []).append(_moved(edit, -cell.start))
+    sources, moved = [], False
+    for cell in notebook.cells:
+        text = notebook.text[cell.start : cell.end]
+        changed = apply_edits(text, changes.get(cell.number, ()))
+        moved = moved or changed.count("\n") != text.count("\n")
+        sources.append((cell.number, changed, () if moved else cell.rows))
+    return _join(sources, notebook.databricks)
+
+
+def fit_to_cells(notebook: Notebook, fix: Fix) -> Fix | None:
+    """A fix whose edits each lie in one cell and leave what is not Python alone; None where that cannot be."""
+    edits = [_fit(notebook, edit) for edit in fix.edits]
+    return None if None in edits else fix._replace(edits=tuple(edit for edit in edits if edit is not None))
+
+
+def _join(sources: Iterable[tuple[int, str, tuple[int, ...]]], databricks: bool) -> Notebook:
+    cells: list[Cell] = []
+    parts: list[tuple[str, str]] = []
+    length = 0
+    for number, source, rows in sources:
+        python = neutralised(source, databricks)
+        joint = (_BLANK_JOINT, _OPENING_JOINT) if is_indented(python) else (_JOINT * bool(cells),) * 2
+        start = length + len(joint[0])
+        length = start + len(source)
+        cells.append(Cell(number, start, length, rows))
+        parts.append((joint[0] + source, joint[1] + python))
+    text, program = ("".join(part[side] for part in parts) for side in (0, 1))
+    return Notebook(text, program, tuple(cells), databricks)
+
+
+def _rows(lines: Lines, cell: RawCell) -> tuple[int, ...]:
+    """For each line of a cell the row of the file in which it begins."""
+    ends = list(accumulate(len(text) for _, text in cell.pieces))
+    rows = [lines.position(span.start).row for span, _ in cell.pieces]
+    own, found, at = Lines(cell.text), [], 0
+    for row in range(1, len(own) + 1):
+        while at < len(ends) - 1 and ends[at] <= own.offset(row):
+            at += 1
+        found.append(rows[at] if rows else lines.position(cell.span.start).row)
+    return tuple(found)
+
+
+def _home(notebook: Notebook, span: Span) -> Cell | None:
+    """The cell that a span lies in."""
+    return next((cell for cell in notebook.cells if cell.start <= span.start and span.end <= cell.end), None)
+
+
+def _fit(notebook: Notebook, edit: Edit) -> Edit | None:
+    span, text = edit
+    before = next((cell for cell in reversed(notebook.cells) if cell.end <= span.end and cell.start < span.end), None)
+    if before is not None and before.start <= span.start <= before.end < span.end and (not text or text.endswith("\n")):
+        # The line end behind a cell's last line is the joint, not the cell's.
+        span, text = Span(span.start, before.end), text.removesuffix("\n").removesuffix("\r")
+    cell = _home(notebook, span)
+    if cell is None or notebook.text[slice(*span)] != notebook.program[slice(*span)]:
+        return None
+    if span.start == cell.start and not _may_open(notebook, cell):
+        return None
+    if cell.start < span.start == cell.end:
+        text = text.rstrip("\r\n")  # no cell ends in an empty line for the sake of the next one
+    return Edit(span, text)
+
+
+def _may_open(notebook: Notebook, cell: Cell) -> bool:
+    """Whether a statement may be written at the very beginning of a cell: not before a magic of the whole cell."""
+    return not notebook.text[cell.start : cell.end].lstrip().startswith("%%") and not is_indented(
+        notebook.program[cell.start : cell.end]
+    )
+
+
+def _moved(edit: Edit, by: int) -> Edit:
+    return Edit(Span(edit.span.start + by, edit.span.end + by), edit.text)
 
 
 class Source(NamedTuple):
-    """A decoded file: its newlines are as they were, the byte order mark is not part of ``text``.
+    """A decoded file: its newlines are unchanged, the byte order mark is not part of ``text``.
 
-    Of a ``notebook`` the text is what its code cells hold.
+    Of a ``notebook`` the text is that of its code cells.
     """
 
     text: str
@@ -30,17 +306,17 @@ class Source(NamedTuple):
 
     @property
     def program(self) -> str:
-        """The text as Python: without what only a notebook understands, all else at its place."""
+        """The text as Python: IPython syntax is replaced, all offsets stay."""
         return self.notebook.program if self.notebook else self.text
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells of a notebook, nothing elsewhere."""
+        """The cells of a notebook; empty for any other file."""
         return self.notebook.cells if self.notebook else ()
 
 
 class SourceProblem(NamedTuple):
-    """Why a file has no facts: a message, and where in ``text``.
+    """Why a file has no syntax tree: a message, and an offset in ``text``.
 
     ``text`` is what offsets count in; for a file that could not be decoded it is a stand-in with the same lines.
     """
@@ -56,7 +332,7 @@ def is_notebook(path: str) -> bool:
 
 
 def decode(data: bytes, notebook: bool = False) -> Source | SourceProblem:
-    """Decode as Python does: a byte order mark, else the coding line of PEP 263, else UTF-8, which a notebook always is."""
+    """Decode as Python does: by byte order mark, else by the coding line of PEP 263, else as UTF-8; a notebook always is UTF-8."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
     encoding = "utf-8"
@@ -71,19 +347,18 @@ def decode(data: bytes, notebook: bool = False) -> Source | SourceProblem:
 
 
 def with_edits(source: Source, edits: Iterable[Edit]) -> Source:
-    """The source with edits made; those of a notebook have to lie in one cell each."""
+    """The source after edits; each edit of a notebook must lie in one cell."""
     if source.notebook is None:
         return source._replace(text=apply_edits(source.text, edits))
-    from torchrepro_lint.source.notebook import notebook_with_edits as edited_notebook
 
-    notebook = edited_notebook(source.notebook, edits)
+    notebook = notebook_with_edits(source.notebook, edits)
     return source._replace(text=notebook.text, notebook=notebook)
 
 
 def encode(source: Source, data: bytes) -> bytes:
     """The bytes of a source that was read from ``data`` and edited.
 
-    Raises ``UnicodeEncodeError`` where its encoding has no such letters, or cannot write what it reads, as ``idna``.
+    Raises ``UnicodeEncodeError`` where its encoding lacks a character, or cannot encode what it decodes, as ``idna``.
     """
     if source.notebook is None:
         try:
@@ -99,7 +374,6 @@ def encode(source: Source, data: bytes) -> bytes:
 
 
 def _notebook(raw: str, bom: bytes) -> Source | SourceProblem:
-    from torchrepro_lint.source.notebook import read_notebook
     from torchrepro_lint.source.notebook_json import NotebookError
 
     try:
@@ -110,7 +384,7 @@ def _notebook(raw: str, bom: bytes) -> Source | SourceProblem:
 
 
 def _declared(data: bytes) -> str:
-    """The encoding that a file declares. Bytes that are not in it are left to the decoder, which knows where they are."""
+    """The encoding that a file declares. Bytes that it cannot decode are left to the decoder, which reports their offset."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:

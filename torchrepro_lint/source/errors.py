@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 
-# What is said of work that the memory does not suffice for.
+# The message for work that needs more memory than there is.
 OUT_OF_MEMORY = "it takes more memory than there is"
 
 
@@ -22,14 +22,14 @@ class UsageError(Exception):
 
 
 class Fault(NamedTuple):
-    """A piece of work that broke: one line on what and where, and whether it is what it works on that is too deep."""
+    """An internal fault: one line on what failed and where, and whether its input was nested too deeply."""
 
     message: str
     recursion: bool = False
 
 
 def guarded(work: Callable[[], _T]) -> _T | Fault:
-    """The result, or the fault in its stead: one file or one rule must not take the run down."""
+    """The result of work, or the fault that it raised: one file or one rule must not end the run."""
     try:
         return work()
     except MemoryError:
@@ -49,61 +49,61 @@ def _place(error: Exception) -> str:
     return f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
 
 
-# What no reader sees or wants in a line, as the inside of a character class: control characters, ends of lines, what turns
-# the direction of the letters after it, and marks that do not show. Joiners are a part of words and of emoji.
+# Characters to escape, as the inside of a character class: control characters, line ends, direction overrides, and invisible
+# marks. Joiners are not among them, since words and emoji contain them.
 CONTROL_CHARACTERS = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
 )
-# Bytes of a path that are no letters stand for themselves; some of them are control characters.
+# Undecodable bytes of a path are surrogates; some of them are control characters.
 _HIDDEN = re.compile(f"[{CONTROL_CHARACTERS}\udc80-\udc9f]")
 _HALVES = re.compile("[\ud800-\udfff]")
-# Both are commands for a runner of GitHub's: the one anywhere in a line, the other at its start.
+# Both are workflow commands for a GitHub runner: one anywhere in a line, the other at its start.
 _MARK = "##["
 _COMMAND = re.compile(r"\s*::")
 
 
 def escaped(text: str) -> str:
-    r"""A text without what a terminal or GitHub's log would obey or a line would end at: ``\x1b`` for an escape.
+    r"""Escape in a text what a terminal or GitHub's log would obey, and line ends: ``\x1b`` for an escape character.
 
-    Other text is as it was. Bytes of a path that are no letters stay, so that they come out as they are, where they control
-    nothing.
+    Other text is unchanged. Undecodable bytes of a path stay, so that they are written as they are, unless they are control
+    characters.
     """
     return without_workflow_commands(escape_control_characters(text))
 
 
 def escape_control_characters(text: str) -> str:
-    """The same, but for what only GitHub's log would obey."""
+    """Escape a text for a terminal; workflow commands of GitHub's log stay."""
     return text if text.isprintable() else _HIDDEN.sub(lambda found: escape_sequence(found[0]), text)
 
 
 def escaped_message(text: str) -> str:
-    """The same of a text that may quote strings of the program, which are no paths."""
+    """Escape a message that may quote strings of the program."""
     return escaped(escape_surrogates(text))
 
 
 def escape_surrogates(text: str) -> str:
-    """A text without half of a surrogate pair, shown by its code: a string of a program may hold what is no byte of a path."""
+    """Escape lone surrogates by their code: a string of a program may contain them."""
     return text if text.isprintable() else _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def escaped_path(path: str) -> str:
-    """The same of a path that may begin a line; it is still one of that file."""
+    """Escape a path that may begin a line; the result still names that file."""
     return f"./{escaped(path)}" if _COMMAND.match(path) else escaped(path)
 
 
 def escaped_line(text: str) -> str:
-    """The same of a text that begins a line."""
+    """Escape a text that begins a line."""
     return escaped(text.replace(":", "\\x3a", 1) if _COMMAND.match(text) else text)
 
 
 def without_workflow_commands(text: str) -> str:
-    """A text in which GitHub's log finds no command but at its start."""
+    """Escape workflow commands of GitHub's log, except at the start of the text."""
     return text.replace(_MARK, "#\\x23[")
 
 
 def escape_sequence(letter: str) -> str:
-    """A letter as Python's strings may have it; of a byte of a path that is a control character, that one."""
+    """The escape sequence of a character as in a Python string; of an undecodable byte that is a control character, of that byte."""
     number = ord(letter)
     if 0xDC80 <= number < 0xDCA0:
         number -= 0xDC00

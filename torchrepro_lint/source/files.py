@@ -22,12 +22,12 @@ from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS
 
-# A file that was written this shortly before it was looked at may be written again without looking any different.
+# A file modified within this time (in nanoseconds) may be modified again without a change of its signature.
 _RACY = 2_000_000_000
 
 
 class FileSignature(NamedTuple):
-    """What the file system says of a file, by which a change is noticed without reading it; times in nanoseconds."""
+    """The signature of a file in the file system, by which a change is noticed without reading it; times in nanoseconds."""
 
     size: int
     modified: int
@@ -36,7 +36,7 @@ class FileSignature(NamedTuple):
 
 
 def file_signature(path: str | Path) -> FileSignature:
-    """The state of a file; raises ``OSError``, for what is no regular file too: a pipe or a device may never end."""
+    """The signature of a file. Raises ``OSError``, also for what is no regular file: a pipe or a device may never end."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         is_folder = stat.S_ISDIR(found.st_mode)
@@ -45,29 +45,29 @@ def file_signature(path: str | Path) -> FileSignature:
 
 
 def unchanged(seen: FileSignature, known: Sequence[int], made: int) -> bool:
-    """Whether a file is certainly as it was when ``known`` was seen, which was before the time ``made``."""
+    """Whether a file certainly has not changed since its signature was ``known``, which was before the time ``made``."""
     return tuple(known) == seen and made - max(seen.modified, seen.changed) >= _RACY
 
 
 def digest(data: bytes, notebook: bool = False) -> str:
-    """What tells contents apart; the same bytes say something else in a notebook."""
+    """The digest of a file's bytes; the same bytes have another digest as a notebook."""
     return blake2b(data, digest_size=16, person=b"notebook" if notebook else b"").hexdigest()
 
 
-# A character takes four bytes at most, and there may be a mark before the first. A notebook holds pictures, too.
-_MOST_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
-_MOST_NOTEBOOK = 200_000_000
-# What tools write about a project: lock files of thousands of packages have half of that.
-_MOST_PAPER = 10_000_000
-# What people write: of patterns each becomes a regular expression, of requirements each is parsed.
-_MOST_SETTINGS = 1_000_000
-_MOST_LIST = 2_000_000
-_MOST_PATTERNS = 200_000
-# What this tool wrote itself, and whoever runs it names: the findings of a project, a report.
-_MOST_NAMED = 100_000_000
-# Some files are longer than they seem to be, such as those of /proc.
-_LEAST_READ = 65_536
-# A few regular files would be waited for, such as the log of the kernel.
+# A character takes at most four bytes, and there may be a byte order mark. A notebook holds pictures, too.
+_MAX_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
+_MAX_NOTEBOOK = 200_000_000
+# Files that tools write about a project: lock files of thousands of packages have half of that.
+_MAX_MANIFEST = 10_000_000
+# Files that people write: each pattern becomes a regular expression, each requirement is parsed.
+_MAX_SETTINGS = 1_000_000
+_MAX_REQUIREMENTS = 2_000_000
+_MAX_GITIGNORE = 200_000
+# Files that the user names and this tool wrote: a baseline, a report.
+_MAX_NAMED_FILE = 100_000_000
+# Some files are longer than the file system says, such as those of /proc.
+_MIN_READ = 65_536
+# A few regular files would block, such as the log of the kernel.
 _OPENED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -79,32 +79,32 @@ class TooLarge(OSError):  # noqa: N818  the file is not at fault
 
 
 def read_program(path: str | Path) -> bytes:
-    """The bytes of a file that may be linted, a program or a notebook. Raises ``OSError``, see ``content``."""
-    return read_bounded(path, _MOST_NOTEBOOK if is_notebook(str(path)) else _MOST_PROGRAM)
+    """The bytes of a file that may be linted, a program or a notebook. Raises ``OSError``, see ``read_bounded``."""
+    return read_bounded(path, _MAX_NOTEBOOK if is_notebook(str(path)) else _MAX_PROGRAM)
 
 
 def read_gitignore(path: str | Path) -> bytes:
-    """The bytes of what lists the files that git ignores. Raises ``OSError``, see ``content``."""
-    return read_bounded(path, _MOST_PATTERNS)
+    """The bytes of a .gitignore file. Raises ``OSError``, see ``read_bounded``."""
+    return read_bounded(path, _MAX_GITIGNORE)
 
 
 def read_manifest(path: str | Path) -> bytes:
-    """The bytes of what tools say about a project: locks. Raises ``OSError``, see ``content``."""
-    return read_bounded(path, _MOST_PAPER)
+    """The bytes of a project manifest or lock file. Raises ``OSError``, see ``read_bounded``."""
+    return read_bounded(path, _MAX_MANIFEST)
 
 
 def read_requirements(path: str | Path) -> bytes:
-    """The bytes of a list of requirements. Raises ``OSError``, see ``content``."""
-    return read_bounded(path, _MOST_LIST)
+    """The bytes of a requirements file. Raises ``OSError``, see ``read_bounded``."""
+    return read_bounded(path, _MAX_REQUIREMENTS)
 
 
 def read_settings(path: str | Path) -> bytes:
-    """The bytes of settings. Raises ``OSError``, see ``named``."""
-    return read_named_file(path, _MOST_SETTINGS)
+    """The bytes of a settings file. Raises ``OSError``, see ``read_named_file``."""
+    return read_named_file(path, _MAX_SETTINGS)
 
 
-def read_named_file(path: str | Path, most: int = _MOST_NAMED) -> bytes:
-    """The bytes of what whoever runs the tool names: it may be a pipe, and is waited for then. Raises ``OSError``."""
+def read_named_file(path: str | Path, most: int = _MAX_NAMED_FILE) -> bytes:
+    """The bytes of a file that the user names; it may be a pipe, which is waited for. Raises ``OSError``."""
     if os.path.isfile(path):
         return read_bounded(path, most)
     with open(path, "rb") as file:
@@ -115,8 +115,8 @@ def read_named_file(path: str | Path, most: int = _MOST_NAMED) -> bytes:
 
 
 def read_bounded(path: str | Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises ``OSError`` for what is none, for one that would be waited for, and ``TooLarge`` for
-    one that has more than ``most``, which is told before it is read.
+    """The bytes of a regular file. Raises ``OSError`` for any other, and for one that would block; ``TooLarge``, before it is
+    read, for one of more than ``most`` bytes.
     """
     size = file_signature(path).size
     if size > most:
@@ -124,7 +124,7 @@ def read_bounded(path: str | Path, most: int) -> bytes:
     handle = os.open(path, _OPENED)
     try:
         pieces, left = [], most + 1  # it may grow meanwhile
-        while left and (piece := os.read(handle, min(left, max(size + 1, _LEAST_READ)))):
+        while left and (piece := os.read(handle, min(left, max(size + 1, _MIN_READ)))):
             pieces.append(piece)
             left -= len(piece)
     finally:
@@ -140,11 +140,11 @@ else:
     import tomli as tomllib
 
 
-# What a key of so many parts takes grows with the square of their number. People write five.
-_MOST_PARTS = 100
-# What begins a string or a comment, joins the parts of a key, or stands between keys.
+# A dotted key takes time quadratic in the number of its parts. People write at most five.
+_MAX_KEY_PARTS = 100
+# Tokens that begin a string or a comment, join the parts of a key, or separate keys.
 _MARK = re.compile(r"\"{3}|'{3}|[\"'#.\n=\[\]{},]")
-# Where what begins there ends, and what is no end of it. Quotes before the closing ones belong to a string of several lines.
+# For each opening token, its end and escapes. In a multi-line string, quotes just before the closing ones belong to it.
 _ENDS = {
     '"""': re.compile(r"\\(?s:.)|\"{3,5}"),
     "'''": re.compile(r"'{3,5}"),
@@ -155,14 +155,14 @@ _ENDS = {
 
 
 def load_toml(data: bytes) -> dict[str, Any]:
-    """The tables of a file. Raises ``ValueError``, as ``loads`` does, also for what is not UTF-8."""
+    """The tables of a TOML file. Raises ``ValueError`` as ``parse_toml`` does, also for bytes that are not UTF-8."""
     return parse_toml(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a text; raises ``ValueError``, also for what is nested too deeply, and for too long numbers and keys."""
+    """The tables of a TOML text. Raises ``ValueError``, also for too deep nesting and for too long numbers and keys."""
     if _has_long_key(text):
-        raise ValueError(f"a key of more than {_MOST_PARTS} parts")
+        raise ValueError(f"a key of more than {_MAX_KEY_PARTS} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -174,8 +174,8 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _has_long_key(text: str) -> bool:
-    """Whether so many dots in a row stand outside strings and comments: in values there is one at most."""
-    if all(line.count(".") < _MOST_PARTS for line in text.split("\n")):
+    """Whether a key has too many parts: that many dots in a row outside strings and comments (a value has one at most)."""
+    if all(line.count(".") < _MAX_KEY_PARTS for line in text.split("\n")):
         return False
     at = dots = 0
     while mark := _MARK.search(text, at):
@@ -186,13 +186,13 @@ def _has_long_key(text: str) -> bool:
             dots += 1
         elif mark[0] not in ("'", '"'):
             dots = 0
-        if dots >= _MOST_PARTS:
+        if dots >= _MAX_KEY_PARTS:
             return True
     return False
 
 
 def _end(text: str, at: int, opening: str) -> int:
-    """The end of a string or comment that begins so; that of the text where it has none."""
+    """The end of a string or comment with this opening; the end of the text where it is unclosed."""
     found = (each for each in _ENDS[opening].finditer(text, at) if not each[0].startswith("\\"))
     return next((each.end() for each in found), len(text))
 
@@ -218,7 +218,7 @@ def read_table(name: str) -> dict[str, Any]:
 
 
 def documented_versions() -> tuple[str, ...]:
-    """The minor releases that the catalogue has a file of, oldest first: ``1.7``, ``1.8``, …"""
+    """The minor releases with a file in the catalogue, oldest first: ``1.7``, ``1.8``, …"""
     names = (entry.name for entry in (rules_dir() / "catalogue").iterdir())
     minors = (name[len("torch-") : -len(".toml")] for name in names if name.startswith("torch-"))
     return tuple(sorted(minors, key=release))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-# The letters of git's classes, as a regular expression has them between its brackets.
+# git's character classes, as the inside of a regular expression's brackets.
 _CLASSES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -22,39 +22,39 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
-# A letter between brackets, with or without a backslash before it, a range of them, or a class.
+# A member of a bracket expression: a character, perhaps with a backslash, a range, or a class.
 _MEMBER = re.compile(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
-# By this name pathspec knows that a folder was matched, of which more may be told to be kept or left out.
+# By this group name pathspec knows that a directory was matched, whose contents other patterns may still re-include.
 _FOLDER = "(?P<ps_d>/)"
 
 
 class GitignorePattern(NamedTuple):
-    """A line of a .gitignore: what the paths begin with that it means, and whether it leaves them out or keeps them."""
+    """A pattern of a .gitignore line: an expression for the start of a path, and whether it excludes or re-includes."""
 
     expression: str
     excludes: bool
 
 
 def sequence_with_gaps(pieces: Sequence[str], gap: str, numbers: Iterator[int]) -> str:
-    """An expression for pieces with gaps between them, where each gap is as many as there are of something.
+    """An expression for pieces in sequence with gaps between them, where a gap matches any number of units, without backtracking.
 
-    A piece must always take equally many of these. So its first place leaves most room to the next ones, and no other is tried:
-    what a lookahead has found stands. ``numbers`` tells these apart in one expression.
+    Each piece must match a fixed number of units. So its leftmost match leaves most room for the next pieces, and no other is
+    tried: a lookahead makes the match atomic. ``numbers`` gives each lookahead's group its name.
     """
     first, *others = pieces
     if not others:
         return first
     *middle, last = others
-    return first + "".join(_held(f"{gap}?{piece}", next(numbers)) for piece in middle if piece) + gap + last
+    return first + "".join(_atomic(f"{gap}?{piece}", next(numbers)) for piece in middle if piece) + gap + last
 
 
 def wildcard_expression(text: str, gap: str, numbers: Iterator[int]) -> str:
-    """An expression for a text whose stars are gaps."""
+    """An expression for a text in which each star is a gap."""
     return sequence_with_gaps([re.escape(piece) for piece in text.split("*")], gap, numbers)
 
 
 def split_at_gaps(some: Iterable[str], gap: str) -> list[list[str]]:
-    """What stands before, between and after the gaps."""
+    """Split a sequence at its gaps."""
     found: list[list[str]] = [[]]
     for each in some:
         if each == gap:
@@ -65,10 +65,10 @@ def split_at_gaps(some: Iterable[str], gap: str) -> list[list[str]]:
 
 
 def parse_gitignore_line(line: str) -> GitignorePattern | None:
-    """What a line of a .gitignore says, ``None`` where it says nothing; raises ``ValueError`` where it is no pattern."""
+    """The pattern of a .gitignore line, ``None`` where it has none. Raises ``ValueError`` where it is malformed."""
     bare = line.rstrip()
     escapes = len(bare) - len(bare.rstrip("\\"))
-    bare = line[: len(bare) + escapes % 2]  # a space that is escaped belongs to it
+    bare = line[: len(bare) + escapes % 2]  # an escaped space belongs to the pattern
     negated = bare.startswith("!")
     body = bare[negated:]
     if negated and not body:
@@ -104,14 +104,14 @@ def _path(body: str) -> str:
 
 
 def _segment(text: str, numbers: Iterator[int]) -> str:
-    """What stands between two slashes."""
+    """The expression of one path segment."""
     if text and not text.strip("*"):
         return "[^/]+"
-    return sequence_with_gaps(["".join(piece) for piece in split_at_gaps(_letters(text), "*")], "[^/]*", numbers)
+    return sequence_with_gaps(["".join(piece) for piece in split_at_gaps(_characters(text), "*")], "[^/]*", numbers)
 
 
-def _letters(text: str) -> Iterator[str]:
-    """An expression for each letter, and stars as they are."""
+def _characters(text: str) -> Iterator[str]:
+    """An expression for each character; stars stay as they are."""
     at = 0
     while at < len(text):
         letter = text[at]
@@ -133,7 +133,7 @@ def _letters(text: str) -> Iterator[str]:
 
 
 def _bracket(text: str, at: int) -> tuple[str, int]:
-    """An expression for one of some letters, which are told from a place on, and the place behind them."""
+    """The expression of a bracket expression that starts at an offset, and the offset after it."""
     negated = text[at : at + 1] in ("!", "^")
     at += negated
     members: list[str] = []
@@ -159,5 +159,5 @@ def _member(member: re.Match[str]) -> str:
     return f"{re.escape(low[-1])}-{re.escape(high[-1])}"
 
 
-def _held(expression: str, number: int) -> str:
+def _atomic(expression: str, number: int) -> str:
     return f"(?=(?P<held_{number}>{expression}))(?P=held_{number})"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-# So many characters of a text are analysed; what is read of it may take two hundred times as many bytes of memory.
+# The largest text that is analysed; its tree may take two hundred times as many bytes of memory.
 MAX_ANALYSED_CHARACTERS = 10_000_000
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place as people count it: row and column both start at 1, columns count code points.
+    """A position for people: row and column start at 1, columns count code points.
 
     In a notebook the row is that of a ``cell``, which is its number among all cells, from 1; elsewhere it is 0.
     """
@@ -74,7 +74,7 @@ class Fix(NamedTuple):
 
 
 class Lines:
-    """The line index of a text, made when it is first asked: most files have nothing to report.
+    """The line index of a text, built on demand: most files have nothing to report.
 
     ``cells`` are those of a notebook, in order, whose program the text is.
     """
@@ -85,7 +85,7 @@ class Lines:
 
     @cached_property
     def longest(self) -> int:
-        """How many letters the longest line has."""
+        """The length of the longest line, in characters."""
         return max(map(len, self.text.splitlines()), default=0)
 
     @cached_property
@@ -93,12 +93,12 @@ class Lines:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
     def position(self, offset: int) -> Position:
-        """Where an offset lies; the end of the text is a valid offset."""
+        """The position of an offset in the program; the end of the text is a valid offset."""
         row = bisect_right(self._starts, offset)
         return Position(row, offset - self._starts[row - 1] + 1)
 
     def place(self, offset: int) -> Position:
-        """Where an offset lies for a person, who counts the rows of a notebook by cells."""
+        """The position of an offset for people: in a notebook, rows count from the start of the cell."""
         row, column, _ = self.position(offset)
         cell = self.cell(offset)
         return Position(row - self.position(cell.start).row + 1, column, cell.number) if cell else Position(row, column)
@@ -109,7 +109,7 @@ class Lines:
         return self.cells[min(at, len(self.cells) - 1)] if self.cells else None
 
     def file_row(self, offset: int) -> int:
-        """The row in the file itself; 1 where a notebook's are not known."""
+        """The row in the file itself; 1 where a notebook's rows are unknown."""
         cell = self.cell(offset)
         if cell is None:
             return self.position(offset).row
@@ -117,7 +117,7 @@ class Lines:
         return cell.rows[row - 1] if 0 < row <= len(cell.rows) else 1
 
     def offset(self, row: int, column: int = 1) -> int:
-        """The offset of a place; rows beyond the end give the end of the text."""
+        """The offset of a row and column; rows beyond the end give the end of the text."""
         if row > len(self._starts):
             return len(self.text)
         return min(self._starts[row - 1] + column - 1, len(self.text))
@@ -138,7 +138,7 @@ class Lines:
 
 @lru_cache(maxsize=2)
 def lines_of(text: str) -> Lines:
-    """The lines of a text of no notebook: the fixes of a file ask one after the other."""
+    """The line index of a text that is no notebook, cached: the fixes of a file ask for it one after the other."""
     return Lines(text)
 
 
@@ -154,16 +154,16 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class Merged(NamedTuple):
-    """The edits of fixes that fit together, by path in order, and which of the given fixes (by position) they are."""
+    """The edits of compatible fixes, by path in order, and the indices of these fixes among the given ones."""
 
     edits: dict[str, tuple[Edit, ...]]
     taken: tuple[int, ...]
 
 
 def merge(fixes: Iterable[tuple[str, Fix]]) -> Merged:
-    """Take fixes, each with the path of its finding, in the order of their first edits; skip those that touch an earlier one.
+    """Merge fixes, each with the path of its finding, in the order of their first edits; skip those that overlap an earlier one.
 
-    An edit that an earlier fix makes too (the import that both need) is made once. A skipped fix is left for another round.
+    An edit that an earlier fix makes, too (an import that both need), is made once. A skipped fix is left for the next round.
     """
     given = list(fixes)
     edits: dict[str, dict[Edit, None]] = {}
@@ -185,14 +185,14 @@ def changed_files(path: str, fix: Fix) -> tuple[str, ...]:
 
 
 def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, tuple[Fix, ...]]:
-    """Apply the fixes of one file that fit together. Returns the new text and the fixes that are in it."""
+    """Apply the compatible fixes of one file. Returns the new text and the applied fixes."""
     given = list(fixes)
     merged = merge(("", fix) for fix in given)
     return apply_edits(text, merged.edits.get("", ())), tuple(given[number] for number in merged.taken)
 
 
 def join_insertions(edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """Edits in order, those that insert at one place as one: what was written first comes first."""
+    """Sorted edits, with the insertions at one offset joined in their given order."""
     merged: dict[Span, str] = {}
     for edit in edits:
         merged[edit.span] = merged.get(edit.span, "") + edit.text
@@ -200,7 +200,7 @@ def join_insertions(edits: Iterable[Edit]) -> tuple[Edit, ...]:
 
 
 def map_offset(offset: int, edits: Iterable[Edit]) -> tuple[int, int]:
-    """Where an offset lies after edits: before and behind what is written at that very place."""
+    """An offset after edits: before and after what is inserted at that very offset."""
     before = behind = offset
     for edit in edits:
         growth = len(edit.text) - (edit.span.end - edit.span.start)

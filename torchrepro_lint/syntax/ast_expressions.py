@@ -14,9 +14,8 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.query.memo_tables import interned_names
-from torchrepro_lint.syntax import lowering_rules
-from torchrepro_lint.syntax.ast_strings import string
-from torchrepro_lint.syntax.lowering_rules import (
+from torchrepro_lint.syntax import lowering as lowering_rules
+from torchrepro_lint.syntax.lowering import (
     MAX_CHAIN_LENGTH,
     MAX_TEXT_LENGTH,
     comprehension,
@@ -35,19 +34,19 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scope_builder import Convert, Lowering, ToExpression, UnreliableTree, by_node_type
-from torchrepro_lint.syntax.scopes import Scope
+from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree, by_node_type
 from torchrepro_lint.syntax.tokens import (
     after_opening,
     encloses,
     end_of_parentheses,
     end_of_trailers,
     skip,
+    string,
     with_parentheses,
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.syntax.ast_strings import Columns
+    from torchrepro_lint.syntax.tokens import Columns
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:

@@ -28,21 +28,20 @@ from torchrepro_lint.syntax.summary import identifiers_of
 
 
 def encode_tree(facts: SyntaxTree) -> str:
-    """The text of facts without their summary, in ASCII; equal facts give equal texts, if the same records in them are one
-    object.
-    """
+    """The ASCII text of a syntax tree without its summary; equal trees give equal texts, if equal nodes in them are one object."""
     return _LineEncoder(facts).text()
 
 
 def decode_tree(text: str, summary: ModuleSummary) -> SyntaxTree:
-    """The facts of a text, whose functions and variables are read when they are asked for. Raises ``ValueError`` where the
-    first line is none of ``to_text``; of the others, which the pack has a signed digest of, nothing is promised.
+    """The syntax tree of an ``encode_tree`` text; functions and variables are decoded on demand.
+
+    Raises ``ValueError`` where the first line is malformed. The others are not checked: the file store has a signed digest of them.
     """
     return cast("SyntaxTree", LazySyntaxTree(_EncodedFile(text), summary))
 
 
 class _LineEncoder:
-    """The lines of a file that is being written."""
+    """Encodes a syntax tree as lines."""
 
     def __init__(self, facts: SyntaxTree) -> None:
         self._facts = facts
@@ -76,7 +75,7 @@ class _LineEncoder:
         yield [writer.all(function.body)]
 
     def _line_of(self, name: str, values: AssignedValues, scopes: Mapping[str, int]) -> int:
-        """The line of a variable: one of a function where its values stand there, or where it is the function's own."""
+        """The line of a variable: that of the function in which its values stand or whose local variable it is; else the first."""
         lines = {line for _, value in values if (line := self._writer.line_of(value)) is not None}
         if not lines:
             return scopes.get(name.rpartition(".<locals>.")[0], 0)
@@ -92,7 +91,7 @@ def _body_line(number: int) -> int:
 
 
 def _callers(facts: SyntaxTree) -> dict[str, list[int]]:
-    """The bodies in which something is called by a word: 0 is the top level, others are the functions' numbers plus one."""
+    """The bodies that call something by an identifier: 0 is the top level, others are the functions' numbers plus one."""
     found: dict[str, list[int]] = {}
     for number, body in enumerate((facts.body, *(each.body for each in facts.functions))):
         for word in sorted(identifiers_of(body).calls):
@@ -101,7 +100,7 @@ def _callers(facts: SyntaxTree) -> dict[str, list[int]]:
 
 
 class _EncodedFile:
-    """The lines of a file that is read, each decoded when it is first asked for."""
+    """The lines of an encoded file, each decoded when it is first needed."""
 
     def __init__(self, text: str) -> None:
         self._texts = text.split("\n")
@@ -120,7 +119,7 @@ class _EncodedFile:
             raise ValueError(f"no facts: {error}") from error
 
     def head(self, number: int) -> tuple[tuple[Param, ...], tuple[Expression, ...], Expression | None]:
-        """The parameters, decorators and annotated result of a function."""
+        """The parameters, decorators and return annotation of a function."""
         found: tuple[tuple[Param, ...], tuple[Expression, ...], Expression | None] = self._line(_head_line(number))
         return found
 
@@ -130,7 +129,7 @@ class _EncodedFile:
         return found
 
     def assigned(self, name: str) -> AssignedValues | None:
-        """What a variable is assigned; None where it is no variable."""
+        """The values assigned to a variable; None where it is no variable."""
         place = self.places.get(name)
         return None if place is None else self._line(place[0])[1][place[1]]
 
@@ -170,7 +169,7 @@ class _EncodedFile:
 
 
 class LazyFunction(Function):
-    """A function whose parameters and body are read when they are asked for."""
+    """A function whose parameters and body are decoded on demand."""
 
     stored: _EncodedFile
     number: int
@@ -193,7 +192,7 @@ class LazyFunction(Function):
 
 
 class LazySyntaxTree:
-    """``Facts`` of which what is inside functions is read when it is asked for."""
+    """A ``SyntaxTree`` whose functions and variables are decoded on demand."""
 
     def __init__(self, stored: _EncodedFile, summary: ModuleSummary) -> None:
         self._stored = stored
@@ -209,7 +208,7 @@ class LazySyntaxTree:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions, each to be read when it is looked into."""
+        """The functions, each decoded on demand."""
         return tuple(self._function(number, *each) for number, each in enumerate(self._stored.outlines))
 
     def _function(self, number: int, start: int, end: int, name: str, owner: str | None, generator: bool) -> Function:
@@ -220,11 +219,11 @@ class LazySyntaxTree:
 
     @cached_property
     def assigned(self) -> Mapping[str, AssignedValues]:
-        """The variables, each to be read when it is asked for."""
+        """The definition table, each variable decoded on demand."""
         return _LazyDefinitionTable(self._stored)
 
     def bodies_calling(self, word: str) -> Sequence[int]:
-        """See ``Facts``."""
+        """See ``SyntaxTree``."""
         found: Sequence[int] = self._stored.callers.get(word, ())
         return found
 
@@ -251,7 +250,7 @@ class _LazyDefinitionTable(Mapping[str, AssignedValues]):
 
 
 def fully_decoded(facts: SyntaxTree) -> SyntaxTree:
-    """Stored facts with all that is in them read, as they were collected."""
+    """A lazy syntax tree, fully decoded."""
     functions = tuple(
         Function(
             each.start,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchrepro_lint.source.ipython import literal
-from torchrepro_lint.syntax import lowering_rules
-from torchrepro_lint.syntax.lowering_rules import (
+from torchrepro_lint.source.decoding import literal
+from torchrepro_lint.syntax import lowering as lowering_rules
+from torchrepro_lint.syntax.lowering import (
     MAX_TEXT_LENGTH,
     concatenated_strings,
     number_literal,
@@ -29,8 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scope_builder import Lowering, ToExpression, by_node_type
-from torchrepro_lint.syntax.scopes import Scope
+from torchrepro_lint.syntax.scopes import Lowering, Scope, ToExpression, by_node_type
 from torchrepro_lint.syntax.tokens import after_opening
 
 if TYPE_CHECKING:

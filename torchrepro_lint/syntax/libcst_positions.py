@@ -149,7 +149,7 @@ _LOST = frozenset("\f\\")
 def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans:
     """The spans of all nodes of the wanted types (exact types) in ``text``, which ``tree`` was parsed from.
 
-    Raises ``Unplaced`` where the tree does not hold all of it.
+    Raises ``LostSource`` where the tree does not contain the whole text.
     """
     state = _CountingState(tree.default_indent, tree.default_newline, wanted)
     tree._codegen(state)  # noqa: SLF001  # this file is where private parts are touched
@@ -161,7 +161,7 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans
             return by_provider(tree, text)
         # Blanks after the conversion in an f-string (Python 3.12) are lost, too.
         if "".join(tree.code.split()) == "".join(text.lstrip("\ufeff").split()):
-            return _by_visible_offsets(tree, text)
+            return _by_visible_characters(tree, text)
         raise LostSource
     ends.append(ends[-1])  # the newline that libcst removes at the end of a file without one
 
@@ -171,7 +171,7 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans
     return NodeSpans(convert(state.inner), convert(state.outer))
 
 
-def _by_visible_offsets(tree: libcst.Module, text: str) -> NodeSpans:
+def _by_visible_characters(tree: libcst.Module, text: str) -> NodeSpans:
     """The same spans where blanks inside lines are lost: positions are matched by the count of non-blank characters before them."""
     from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 

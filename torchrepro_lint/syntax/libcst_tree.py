@@ -9,20 +9,22 @@ from typing import Any
 
 import libcst as cst
 
-from torchrepro_lint.source import ipython
-from torchrepro_lint.syntax import lowering_rules, scope_builder
+from torchrepro_lint.source import decoding
+from torchrepro_lint.syntax import lowering as lowering_rules
+from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
 from torchrepro_lint.syntax.libcst_positions import locate
 from torchrepro_lint.syntax.nodes import Arg
-from torchrepro_lint.syntax.scope_builder import (
+from torchrepro_lint.syntax.scopes import (
     ComprehensionClause,
+    Imported,
     Lowering,
     Node,
     Parameter,
     ParserTree,
+    Scope,
     by_node_type,
 )
-from torchrepro_lint.syntax.scopes import Imported, Scope
 from torchrepro_lint.syntax.tokens import has_unnormalised_names
 
 _STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
@@ -36,8 +38,8 @@ class LibcstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(cst, scope_builder.BINDERS)
-    blocks = by_node_type(cst, scope_builder.BLOCKS)
+    binders = by_node_type(cst, scopes.BINDERS)
+    blocks = by_node_type(cst, scopes.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:
@@ -76,7 +78,7 @@ class LibcstTree(ParserTree):
         try:
             if self.module.get_docstring(clean=False) is None:
                 return 0
-        except ipython.PARSER_ERRORS:
+        except decoding.PARSER_ERRORS:
             pass  # a string that Python refuses: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
@@ -146,7 +148,7 @@ class LibcstTree(ParserTree):
         return arguments(lowering, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:
-        value = ipython.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
+        value = decoding.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
         return value if isinstance(value, str) else None
 
     def loops(self, comprehension: Any) -> Iterator[ComprehensionClause]:

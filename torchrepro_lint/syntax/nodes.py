@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -314,7 +314,7 @@ class ModuleSummary(NamedTuple):
     ``calls`` are the identifiers by which something is called (see ``visitor.callee_identifier``); ``values`` the last
     identifiers of what is named without being called; ``inner`` the attributes from which others are read, or that belong to what is
     no name; ``keywords`` those of arguments, and the literal string keys of dictionaries; ``decorators`` the roots and paths of
-    decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``called_parameters`` the parameters
+    decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``through`` the parameters
     that are called (higher-order calls), as they are named in the file; ``options`` the command-line options that are declared;
     ``entered`` what ``with`` statements enter, with ``()`` where it is called; ``properties`` the methods that run when they are
     read; ``tables`` the variables in which a function stores its parameter, each with the outermost such function.
@@ -332,7 +332,7 @@ class ModuleSummary(NamedTuple):
     keywords: tuple[str, ...]
     decorators: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     partials: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    called_parameters: tuple[str, ...]
+    through: tuple[str, ...]
     options: tuple[str, ...]
     entered: tuple[str, ...]
     properties: tuple[str, ...]
@@ -425,43 +425,24 @@ def _row(values: Sequence[tuple[str, Expression]]) -> Any:
     return tuple([each for pair in values for each in pair])
 
 
-def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
-    """Argument binding without resolution: the arguments of a call by parameter name; what stands behind a star is left out."""
-    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
-    placed = takewhile(lambda arg: arg.keyword is None and not arg.star, call.args)
-    yield from zip(words, (arg.value for arg in placed), strict=False)
-    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
+# Offsets below this limit are interned: a project uses each of them about ten times.
+SHARED_LIMIT = 1 << 17
 
 
-def takes_receiver(function: Function) -> bool:
-    """Whether the first parameter of a function is a receiver: the object, or the class, of which it is a method."""
-    return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")
+@cache
+def shared_numbers() -> Sequence[int]:
+    """The interned integers below ``SHARED_LIMIT``, each at its own index."""
+    return [*range(SHARED_LIMIT)]
 
 
-def is_classmethod(function: Function) -> bool:
-    """Whether a function is a class method."""
-    return _is_decorated(function, "builtins.classmethod")
+def shared_number(value: int) -> int:
+    """An integer, interned if it is a likely offset."""
+    return shared_numbers()[value] if 0 <= value < SHARED_LIMIT else value
 
 
-def _is_decorated(function: Function, name: str) -> bool:
-    return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
-
-
-# Interned paths: many thousand answers hold the path of a qualified name.
-_paths: dict[str, str] = {}
-
-
-def path_of(name: str) -> str:
-    """The path of a qualified name; a name from outside the project is returned as it is."""
-    if ":" not in name:
-        return name
-    path = name[: name.rfind(":")]
-    return _paths.setdefault(path, path)
-
-
-def split_name(name: str) -> tuple[str, str, str]:
-    """Split a qualified name into path, colon and the name in the file; a name from outside stays whole."""
-    if ":" not in name:
-        return name, "", ""
-    path, colon, own = name.rpartition(":")
-    return _paths.setdefault(path, path), colon, own
+def make_ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+    """A reference whose offsets are interned."""
+    if end < SHARED_LIMIT:
+        shared = shared_numbers()
+        return Ref(shared[start], shared[end], roots, path, shared[base_end])
+    return Ref(start, end, roots, path, base_end)

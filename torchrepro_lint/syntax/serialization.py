@@ -12,8 +12,7 @@ import base64
 import copyreg
 import pickle
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from sys import intern
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 from torchrepro_lint.query.memo_tables import interned_names, known_names
 from torchrepro_lint.syntax import nodes
 from torchrepro_lint.syntax.nodes import (
+    SHARED_LIMIT,
     Arg,
     Attribute,
     Call,
@@ -32,30 +32,10 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
     fields,
+    make_ref,
+    shared_number,
+    shared_numbers,
 )
-
-# Texts of up to so many letters share the numbers of their offsets: a project has ten of each letter.
-SHARED_LIMIT = 1 << 17
-
-
-@cache
-def shared_numbers() -> Sequence[int]:
-    """The numbers below ``SHARED``, each at its place."""
-    return [*range(SHARED_LIMIT)]
-
-
-def shared_number(value: int) -> int:
-    """A whole number: the same object for all that ask, if it is a likely offset."""
-    return shared_numbers()[value] if 0 <= value < SHARED_LIMIT else value
-
-
-def make_ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
-    """A reference whose offsets are shared."""
-    if end < SHARED_LIMIT:
-        shared = shared_numbers()
-        return Ref(shared[start], shared[end], roots, path, shared[base_end])
-    return Ref(start, end, roots, path, base_end)
-
 
 # Short tags of records that occur often; the other tags are the names of the classes.
 _TAGS: dict[type, str] = {
@@ -70,19 +50,19 @@ _TYPES: dict[str, Any] = {
 }
 _PLAIN = 0
 _AGAIN = "="
-# Texts of so many letters are most likely names, of which a project has each often.
-_SHORT = 40
+# Strings shorter than this are interned: most are names, which occur often.
+_INTERNED_LENGTH = 40
 
 
 def summary_json(summary: ModuleSummary) -> Any:
-    """A summary as what JSON can hold: its plain fields, and at the end its classes with the words of their bases."""
+    """A module summary as JSON: its plain fields, then the table of names and the classes with their bases."""
     writer = Writer()
     classes = [[name, writer.all(bases)] for name, bases in summary.classes]
     return [*summary[:-1], [writer.words, classes]]
 
 
 def summary_from(value: Any) -> ModuleSummary:
-    """The summary that ``summary_json`` made a value of."""
+    """The module summary of a value of ``summary_json``."""
     *plain, (words, classes) = value
     reader = Reader(words)
     found = [(name, reader.all(bases)) for name, bases in classes]
@@ -94,30 +74,30 @@ def _frozen(value: list[Any]) -> tuple[Any, ...]:
 
 
 class Writer:
-    """Encodes records for the line ``line``; ``words`` is the table of tuples of words, of all lines."""
+    """Encodes nodes as JSON values for the line ``line``; ``words`` is the table of tuples of names, for all lines."""
 
     def __init__(self) -> None:
         self.words: list[tuple[str, ...]] = []
         self.line = 0
         self._numbers: dict[tuple[str, ...], int] = {}
-        # The lines in which records stand, by their identity, and the numbers of those that are complete there.
+        # By the identity of a completed record: its line, and its number there.
         self._complete: dict[int, tuple[int, int]] = {}
         self._counts: dict[int, int] = {}
 
     def line_of(self, value: Any) -> int | None:
-        """The line in which a record is written; None for one that is written at each place, or nowhere yet."""
+        """The line in which a record was written; None for one that is repeated at each place, or not written yet."""
         known = self._complete.get(id(value))
         return None if known is None else known[0]
 
     def encoded(self, value: Any) -> Any:
-        """A record, or what is in one, as JSON can hold it."""
+        """A record, or a field of one, as a JSON value."""
         kind = type(value)
         if kind is Ref:
             return ["R", value.start, value.end, self.number(value.roots), self.number(value.path), value.base_end]
         write = _WRITERS.get(kind)
         if write is None:
             return value
-        if kind in _SMALL:
+        if kind in _REPEATED:
             return write(self, value)
         complete, key = self._complete, id(value)
         if key in complete:
@@ -130,11 +110,11 @@ class Writer:
         return written
 
     def all(self, values: Iterable[Any]) -> list[Any]:
-        """Several of them."""
+        """Several values, encoded."""
         return [self.encoded(each) for each in values]
 
     def number(self, words: tuple[str, ...]) -> int:
-        """The number of a tuple of words."""
+        """The number of a tuple of names in the table."""
         number = self._numbers.get(words)
         if number is None:
             number = self._numbers[words] = len(self.words)
@@ -170,10 +150,10 @@ _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
 }
 
 
-# Halves of a surrogate pair side by side, as an escape each: JSON would take them for the one letter that they stand for.
+# Two halves of a surrogate pair side by side: JSON would read them as one character, so they are written as numbers.
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# They are written at each place: a number would be no shorter.
-_SMALL = frozenset({Ref, Constant, tuple, bytes, complex})
+# These are repeated at each place: a reference would be no shorter.
+_REPEATED = frozenset({Ref, Constant, tuple, bytes, complex})
 
 
 def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
@@ -181,8 +161,9 @@ def _writer_of(name: str) -> Callable[[Writer, Any], Any]:
 
 
 class Reader:
-    """Reads what a ``Writer`` wrote; ``complete`` are the records of the line that is being read, ``elsewhere`` gives those
-    of others. Equal offsets and short texts become one object, also in different files: there are many of each.
+    """Decodes what a ``Writer`` encoded; ``complete`` are the records of the current line, ``elsewhere`` gives those of others.
+
+    Equal offsets and short strings become one object, in different files, too.
     """
 
     __slots__ = ("_words", "complete", "elsewhere")
@@ -200,28 +181,28 @@ class Reader:
         return found  # type: ignore[no-any-return]
 
     def again(self, it: Any) -> Any:
-        """A record that has been read before, perhaps of another line."""
+        """A record that has been decoded before, perhaps in another line."""
         if len(it) == 2 or self.elsewhere is None:
             return self.complete[it[1]]
         return self.elsewhere(it[2])[it[1]]
 
     def decoded(self, value: Any) -> Any:
-        """What ``encoded`` was given."""
+        """The value that ``Writer.encoded`` encoded."""
         kind = type(value)
         if kind is list:
             tag = value[0]
             if tag == "R":
                 return self.ref(value)
             found = _READERS[tag](self, value)
-            if tag not in _SMALL_TAGS:
+            if tag not in _REPEATED_TAGS:
                 self.complete.append(found)
             return found
         if kind is int:
             return shared_number(value)
-        return intern(value) if kind is str and len(value) < _SHORT else value
+        return intern(value) if kind is str and len(value) < _INTERNED_LENGTH else value
 
     def all(self, values: list[Any]) -> tuple[Any, ...]:
-        """Several of them."""
+        """Several values, decoded."""
         return tuple([self.decoded(each) for each in values])
 
     def ref(self, it: Any) -> Any:
@@ -230,7 +211,7 @@ class Reader:
         return make_ref(start, end, self.words(roots), self.words(path), base_end)
 
     def head(self, it: Any) -> tuple[int, int]:
-        """The place of a record."""
+        """The start and end of a node."""
         return shared_number(it[1]), shared_number(it[2])
 
     def call(self, it: Any) -> Call:
@@ -261,7 +242,7 @@ _READERS: dict[Any, Callable[[Reader, Any], Any]] = {
     "complex": lambda _, it: complex(it[1], it[2]),
     "halves": lambda _, it: "".join(map(chr, it[1])),
 }
-_SMALL_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex", "halves"})
+_REPEATED_TAGS = frozenset({_AGAIN, "K", _PLAIN, "bytes", "complex", "halves"})
 
 
 def _reader_of(kind: Any) -> Callable[[Reader, Any], Any]:
@@ -274,7 +255,7 @@ for _name, _kind in _TYPES.items():
 
 
 def pickled(value: Any) -> bytes:
-    """A value as bytes; raises ``RecursionError`` for one that is nested too deeply."""
+    """A value as bytes for another process; raises ``RecursionError`` where it is nested too deeply."""
     data = BytesIO()
     pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCED
@@ -283,41 +264,41 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes) -> Any:
-    """The value that ``packed``, in a process of this run, was given."""
+    """The value that ``pickled`` encoded in a process of this run."""
     return pickle.loads(data)  # noqa: S301
 
 
-def _ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
+def _make_interned_ref(start: int, end: int, roots: tuple[str, ...], path: tuple[str, ...], base_end: int) -> Ref:
     return make_ref(
         start, end, known_names(roots) or interned_names(roots), known_names(path) or interned_names(path), base_end
     )
 
 
-def _call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
+def _make_call(start: int, end: int, func: Any, args: Any, at: int) -> Any:
     if end < SHARED_LIMIT:
         shared = shared_numbers()
         return Call(shared[start], shared[end], func, args, shared[at])
     return Call(start, end, func, args, at)
 
 
-def _placed(kind: type, start: int, end: int, *rest: Any) -> Any:
+def _make_node(kind: type, start: int, end: int, *rest: Any) -> Any:
     if end < SHARED_LIMIT:
         shared = shared_numbers()
         return kind(shared[start], shared[end], *rest)
     return kind(start, end, *rest)
 
 
-def _reduce_placed(it: Any) -> tuple[Any, ...]:
-    return _placed, (type(it), *fields(it))
+def _reduce_node(it: Any) -> tuple[Any, ...]:
+    return _make_node, (type(it), *fields(it))
 
 
 _REDUCED: dict[type, Any] = {
     **copyreg.dispatch_table,
     **{
-        kind: _reduce_placed
+        kind: _reduce_node
         for kind in vars(nodes).values()
         if isinstance(kind, type) and issubclass(kind, FrozenRecord) and kind.__struct_fields__[:2] == ("start", "end")
     },
-    Ref: lambda it: (_ref, fields(it)),
-    Call: lambda it: (_call, fields(it)),
+    Ref: lambda it: (_make_interned_ref, fields(it)),
+    Call: lambda it: (_make_call, fields(it)),
 }

@@ -36,7 +36,6 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     Try,
     With,
-    takes_receiver,
 )
 from torchrepro_lint.syntax.visitor import (
     callee_identifier,
@@ -44,6 +43,7 @@ from torchrepro_lint.syntax.visitor import (
     returned_values,
     statements,
     subexpressions,
+    takes_receiver,
     value_identifiers,
 )
 
@@ -162,7 +162,7 @@ class IdentifierCollector:
         self.options: set[str] = set()
         self.entered: set[str] = set()
         self.partials: set[DottedName] = set()
-        self.called_parameters: set[str] = set()
+        self.through: set[str] = set()
         self.inner: set[str] = set()
         self.stored: list[Assign] = []
         self._attributes: set[str] = set()
@@ -203,7 +203,7 @@ class IdentifierCollector:
         if type(func) is not Ref:
             found.append(func)
         elif not func.path:
-            self.called_parameters.update(func.roots)
+            self.through.update(func.roots)
         elif len(func.path) > 1:
             self.inner.update(func.path[:-1])
         for arg in args:
@@ -336,7 +336,7 @@ def summarise(
             sorted({dotted_name(_decorator_function(one)) for each in definitions for one in each.decorators})
         ),
         partials=tuple(sorted(identifiers.partials)),
-        called_parameters=tuple(sorted(identifiers.called_parameters.intersection(_parameters(functions)))),
+        through=tuple(sorted(identifiers.through.intersection(_parameters(functions)))),
         options=_sorted_interned(identifiers.options),
         entered=_sorted_interned(identifiers.entered),
         properties=_sorted_interned({each.name.rpartition(".")[2] for each in functions if is_property(each)}),

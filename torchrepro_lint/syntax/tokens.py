@@ -1,16 +1,22 @@
-"""Tokens between the nodes of a text that ``ast`` does not keep: parentheses, commas, comments, pieces of strings, f-string fields.
+"""Tokens that ``ast`` does not keep: parentheses, commas, comments, pieces of strings, f-string fields, and where nodes stand.
 
-It also finds the names that Python reads otherwise than they are written: it takes names in their NFKC form.
+``ast`` counts lines and UTF-8 bytes; here they become offsets in code points. Names are read in their NFKC form, as Python takes
+them. The pieces of adjacent strings, and the values in an f-string, are lowered from the text.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
-from torchrepro_lint.syntax.scope_builder import UnreliableTree
+from torchrepro_lint.source import decoding
+from torchrepro_lint.syntax.lowering import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
+from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
+from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, UnreliableTree
 
 # White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
 _BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
@@ -23,14 +29,14 @@ _CLOSING = re.compile(r"#[^\r\n]*|(\))")
 
 
 def skip(text: str, at: int) -> int:
-    """Where the next token stands."""
+    """The offset of the next token."""
     found = _SKIP.match(text, at)
     assert found is not None
     return found.end()
 
 
 def end_of_parentheses(text: str, at: int) -> int:
-    """The end of the closing parentheses that follow; ``at`` where there are none."""
+    """The end of the closing parentheses that follow ``at``; ``at`` itself where there are none."""
     found = _CLOSED.match(text, at)
     assert found is not None
     return found.end()
@@ -44,13 +50,13 @@ def end_of_trailers(text: str, at: int, end: int) -> int:
 
 
 def after_opening(text: str, at: int) -> int:
-    """The offset after the opening parenthesis that follows, closing ones passed over; -1 where none does."""
+    """The offset after the opening parenthesis that follows, past any closing ones; -1 where there is none."""
     found = _OPENING_BRACKET.match(text, at)
     return found.end() if found is not None else -1
 
 
 def with_parentheses(text: str, before: int, start: int, end: int) -> tuple[int, int]:
-    """The span of an expression with its own parentheses; only those after ``before`` can be its own."""
+    """The span of an expression with its own parentheses, all of which open after ``before``."""
     if text.find("(", before, start) < 0:
         return start, end
     opened = [match.start(1) for match in _OPENED.finditer(text, before, start) if match[1]]
@@ -79,7 +85,7 @@ def _nth_closing(text: str, at: int, count: int) -> int:
 
 
 class ReplacementField(NamedTuple):
-    """What stands between the braces of an f-string: the span of the expression, and the parts of the format."""
+    """A replacement field of an f-string: the span of the expression, and the parts of the format specifier."""
 
     start: int
     end: int
@@ -90,7 +96,7 @@ FStringPart: TypeAlias = "str | ReplacementField"
 
 
 class StringLiteral(NamedTuple):
-    """One string of several that stand side by side; ``parts`` are those of an f-string, as written, else None."""
+    """One of several adjacent string literals; ``parts`` are those of an f-string, as written, else None."""
 
     start: int
     end: int
@@ -99,30 +105,30 @@ class StringLiteral(NamedTuple):
 
 _QUOTES = ("'", '"', "'''", '"""')
 _OPENING_QUOTE = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
-# What may end the expression in the braces, and what must be passed over on the way there.
+# Tokens that may end the expression in a replacement field, and those to skip before that.
 _STOP = re.compile(r"[\[({]|[\])}]|[=!<>]=|[!:=#\\]|(?:\b(?i:(r[bft]?|[bft]r?|u)))?('''|\"\"\"|'|\")")
 _CONVERSION = re.compile(r"=?(?:\s|#[^\r\n]*)*(?:!\s*[a-z](?:\s|#[^\r\n]*)*)?")
 _LINE = re.compile(r"[^\r\n]*")
 _FORMAT = re.compile(r"[^{}]*")
 
 
-def _runs(ordinary: str, others: str, quote: str) -> str:
-    """The contents of a string up to its closing quotes: ordinary letters, and what is else allowed between them."""
+def _contents(ordinary: str, others: str, quote: str) -> str:
+    """A pattern for the contents of a string up to its closing quotes: ordinary characters, and what else may stand between them."""
     if len(quote) == 3:
         others = f"{others}|{quote[0]}(?!{quote[1:]})"
     return f"(?s:{ordinary}*(?:(?:{others}){ordinary}*)*)"
 
 
 # From after the opening quotes to after the closing ones.
-_PLAIN = {quote: re.compile(_runs(rf"[^\\{quote[0]}]", r"\\.", quote) + quote) for quote in _QUOTES}
-# The text of an f-string up to a value or the closing quotes. A backslash before a brace is only a backslash.
+_PLAIN = {quote: re.compile(_contents(rf"[^\\{quote[0]}]", r"\\.", quote) + quote) for quote in _QUOTES}
+# The text of an f-string up to a replacement field or the closing quotes. A backslash before a brace is only a backslash.
 _BRACES = r"{{|}}|\\[^{}]|\\(?=[{}])"
-_RAW_TEXT = {quote: re.compile(_runs(rf"[^{{}}\\{quote[0]}]", _BRACES, quote)) for quote in _QUOTES}
-_TEXT = {quote: re.compile(_runs(rf"[^{{}}\\{quote[0]}]", rf"\\N{{[^}}]*}}|{_BRACES}", quote)) for quote in _QUOTES}
+_RAW_TEXT = {quote: re.compile(_contents(rf"[^{{}}\\{quote[0]}]", _BRACES, quote)) for quote in _QUOTES}
+_TEXT = {quote: re.compile(_contents(rf"[^{{}}\\{quote[0]}]", rf"\\N{{[^}}]*}}|{_BRACES}", quote)) for quote in _QUOTES}
 
 
 def string_literals(text: str, start: int, end: int) -> Iterator[StringLiteral]:
-    """The strings that stand side by side in a span. Raises Untrusted where it holds anything else."""
+    """The adjacent string literals of a span. Raises UnreliableTree where it contains anything else."""
     at = start
     while at < end:
         opening = _OPENING_QUOTE.match(text, at)
@@ -135,7 +141,7 @@ def string_literals(text: str, start: int, end: int) -> Iterator[StringLiteral]:
 
 
 def _string(text: str, at: int, prefix: str, quote: str) -> tuple[tuple[FStringPart, ...] | None, int]:
-    """The parts of the string whose contents begin here, and where it ends."""
+    """The parts of the string whose contents begin here, and its end."""
     if "f" in prefix:
         return _formatted(text, at, quote, raw="r" in prefix)
     plain = _PLAIN[quote].match(text, at)
@@ -161,7 +167,7 @@ def _formatted(text: str, at: int, quote: str, *, raw: bool) -> tuple[tuple[FStr
 
 
 def _field(text: str, start: int) -> tuple[ReplacementField, int]:
-    """The value whose expression begins here, and the offset after its closing brace."""
+    """The replacement field whose expression begins here, and the offset after its closing brace."""
     end = _expression_end(text, start)
     conversion = _CONVERSION.match(text, end)
     assert conversion is not None
@@ -175,7 +181,7 @@ def _field(text: str, start: int) -> tuple[ReplacementField, int]:
 
 
 def _format(text: str, at: int) -> tuple[list[FStringPart], int]:
-    """The parts of a format up to the closing brace: here every opening one begins a value."""
+    """The parts of a format specifier up to the closing brace; every opening brace begins a replacement field."""
     parts: list[FStringPart] = []
     while True:
         run = _FORMAT.match(text, at)
@@ -213,9 +219,9 @@ def _expression_end(text: str, at: int) -> int:
     raise UnreliableTree
 
 
-# A name, and what may be: of the marks that stand in names, none is a letter to regular expressions.
+# A run of names: combining marks may stand in names, but are no word characters to regular expressions.
 _RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
-# Comments and strings, documentation first.
+# Comments and strings, triple-quoted ones first.
 _NO_NAMES = re.compile(
     r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
     r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
@@ -223,19 +229,178 @@ _NO_NAMES = re.compile(
 
 
 def has_unnormalised_names(text: str) -> bool:
-    """Whether a word of a text may be called otherwise in its tree; words of comments and plain strings do not count."""
-    return _holds_renamed(text) and _holds_renamed(_NO_NAMES.sub(_code, text))
+    """Whether a name of a text may differ in its tree, which has NFKC forms; comments and plain strings do not count."""
+    return _has_unnormalised(text) and _has_unnormalised(_NO_NAMES.sub(_code, text))
 
 
 def _code(token: re.Match[str]) -> str:
-    """What of a comment or string may be code: an f-string."""
+    """An f-string, which may contain code; a blank for any other string or comment."""
     return token[0] if token[1] and not set(token[1].lower()) <= set("rub") else " "
 
 
-def _holds_renamed(text: str) -> bool:
+def _has_unnormalised(text: str) -> bool:
     words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
     return any(unicodedata.normalize("NFKC", word) != word for word in words)
 
 
 def _names(run: str) -> list[str]:
     return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()
+
+
+# The line ends of the Python tokenizer.
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+
+# For a longer text no table of all offsets is made.
+_MAX_TABLE = 1 << 22
+
+ToSpan: TypeAlias = Callable[[Any], tuple[int, int]]
+
+
+class Columns:
+    """The offsets of a text's lines, and the spans of its ``ast`` nodes.
+
+    ``starts`` has the offsets of the lines, counted from 1; ``base``, the offset of the text in a longer one, is added to all.
+    ``narrow`` says that every byte column is a code point. ``numbers`` has each offset as an interned integer.
+    """
+
+    __slots__ = ("narrow", "numbers", "span", "starts")
+
+    def __init__(self, text: str, base: int = 0) -> None:
+        self.narrow = text.isascii()
+        lines = text.split("\n") if "\r" not in text else _LINES.findall(text)
+        newline = 0 if "\r" in text else 1
+        # The first entry stands for a line 0.
+        starts = self.starts = list(accumulate(chain((0, base), (len(line) + newline for line in lines))))
+        most = base + len(text) + 1
+        own = [*range(most + 1)] if SHARED_LIMIT <= most < _MAX_TABLE else range(most + 1)
+        self.numbers: Sequence[int] = shared_numbers() if most < SHARED_LIMIT else own
+        self.span = _narrow(starts, self.numbers) if self.narrow else _wide(starts, self.numbers, lines)
+
+
+# Functions, not methods: an object that stores its own method is a reference cycle.
+def _narrow(starts: list[int], numbers: Sequence[int]) -> ToSpan:
+    def span(node: Any) -> tuple[int, int]:
+        return (
+            numbers[starts[node.lineno] + node.col_offset],
+            numbers[starts[node.end_lineno] + node.end_col_offset],
+        )
+
+    return span
+
+
+def _wide(starts: list[int], numbers: Sequence[int], lines: list[str]) -> ToSpan:
+    wide = {row: line for row, line in enumerate(lines, 1) if not line.isascii()}
+    known: dict[int, list[int]] = {}
+
+    def offset(row: int, column: int) -> int:
+        if row not in wide:
+            return numbers[starts[row] + column]
+        columns = known.get(row)
+        if columns is None:
+            columns = known[row] = list(_columns(wide[row]))
+        return numbers[starts[row] + columns[column]]
+
+    def span(node: Any) -> tuple[int, int]:
+        return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
+
+    return span
+
+
+def _columns(line: str) -> Iterator[int]:
+    """The column in code points of each byte of a line, and of its end."""
+    for column, letter in enumerate(line):
+        code = ord(letter)
+        width = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+        for _ in range(width):
+            yield column
+    yield len(line)
+
+
+class _Movable(Protocol):
+    """A tree whose nodes can be moved to another part of its text."""
+
+    columns: Columns
+
+    def stand(self, columns: Columns) -> None:
+        """Use these columns from now on: those of the part of the text that the nodes belong to."""
+        ...
+
+    def converter(self, lowering: Lowering) -> Convert:
+        """The function that converts expressions with the current columns."""
+        ...
+
+
+def string(lowering: Lowering, scope: Scope, value: str | bytes | None, start: int, end: int) -> Expression:
+    """Lower the adjacent strings of a span; ``value`` is their joint value, None where one is an f-string."""
+    if value is not None and _is_plain(lowering.tree.text, value, start, end):
+        return _constant(value, start, end)
+    found = list(string_literals(lowering.tree.text, start, end))
+    if value is not None and (len(found) == 1 or end - start <= MAX_TEXT_LENGTH):
+        return _constant(value, start, end)
+    if value is None and len(found) > MAX_CHAIN_LENGTH:
+        raise UnreliableTree
+    records = [_literal(lowering, scope, piece) for piece in found]
+    whole = records.pop()
+    for piece, made in zip(reversed(found[:-1]), reversed(records), strict=True):
+        whole = concatenated_strings(made, whole, piece.start, end)
+    return whole
+
+
+def _is_plain(text: str, value: str | bytes, start: int, end: int) -> bool:
+    """Whether a span is one string without escapes: any other is longer than its value by more than the quotes."""
+    longer = end - start - len(value)
+    if longer == (2 if isinstance(value, str) else 3):
+        return True
+    return (
+        longer == 6 and isinstance(value, str) and text.startswith(('"""', "'''"), start) and value in text[start:end]
+    )
+
+
+def _constant(value: str | bytes, start: int, end: int) -> Expression:
+    return Operation(start, end, "f", ()) if end - start > MAX_TEXT_LENGTH else Constant(start, end, value)
+
+
+def _literal(lowering: Lowering, scope: Scope, piece: StringLiteral) -> Expression:
+    start, end, parts = piece
+    if parts is not None:
+        return Operation(start, end, "f", tuple(_fstring_operands(lowering, scope, parts, start)))
+    if end - start > MAX_TEXT_LENGTH:
+        return Operation(start, end, "f", ())
+    return Constant(start, end, decoding.literal(lowering.tree.text[start:end]))
+
+
+def _fstring_operands(
+    lowering: Lowering, scope: Scope, parts: tuple[FStringPart, ...], start: int
+) -> Iterator[Expression]:
+    for part in parts:
+        if isinstance(part, str):
+            yield Constant(start, start, part)
+        else:
+            yield _field_expression(lowering, scope, part)
+            yield from _fstring_operands(lowering, scope, part.format, start)
+
+
+def _field_expression(lowering: Lowering, scope: Scope, field: ReplacementField) -> Expression:
+    """Parse and lower the expression of a replacement field: before Python 3.12 ``ast`` does not say where it stands."""
+    source = lowering.tree.text[field.start : field.end]
+    node, columns = _parsed(f"({source}\n)", field.start - 1)
+    if columns.span(node)[0] < field.start:  # a tuple, whose span includes the parentheses
+        stripped = source.strip()
+        node, columns = _parsed(stripped, field.end - len(source.lstrip()))
+    tree = cast("_Movable", lowering.tree)
+    outside = tree.columns, lowering.convert
+    tree.stand(columns)
+    lowering.convert = tree.converter(lowering)
+    try:
+        return lowering.convert(scope, node)
+    finally:
+        tree.stand(outside[0])
+        lowering.convert = outside[1]
+
+
+def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
+    """Parse an expression that stands at an offset; returns its node and columns."""
+    try:
+        return decoding.parse(source, "eval").body, Columns(source, base)
+    except decoding.PARSER_ERRORS as error:
+        raise UnreliableTree from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from sys import intern
 from typing import Any
 
@@ -211,3 +212,45 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
 def is_none(value: Expression) -> bool:
     """Whether an expression is the literal None."""
     return isinstance(value, Constant) and value.value is None
+
+
+def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
+    """Argument binding without resolution: the arguments of a call by parameter name; what stands behind a star is left out."""
+    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
+    placed = takewhile(lambda arg: arg.keyword is None and not arg.star, call.args)
+    yield from zip(words, (arg.value for arg in placed), strict=False)
+    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
+
+
+def takes_receiver(function: Function) -> bool:
+    """Whether the first parameter of a function is a receiver: the object, or the class, of which it is a method."""
+    return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")
+
+
+def is_classmethod(function: Function) -> bool:
+    """Whether a function is a class method."""
+    return _is_decorated(function, "builtins.classmethod")
+
+
+def _is_decorated(function: Function, name: str) -> bool:
+    return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
+
+
+def path_of(name: str) -> str:
+    """The path of a qualified name; a name from outside the project is returned as it is."""
+    if ":" not in name:
+        return name
+    path = name[: name.rfind(":")]
+    return _paths.setdefault(path, path)
+
+
+def split_name(name: str) -> tuple[str, str, str]:
+    """Split a qualified name into path, colon and the name in the file; a name from outside stays whole."""
+    if ":" not in name:
+        return name, "", ""
+    path, colon, own = name.rpartition(":")
+    return _paths.setdefault(path, path), colon, own
+
+
+# Interned paths: many thousand answers hold the path of a qualified name.
+_paths: dict[str, str] = {}

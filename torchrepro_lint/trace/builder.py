@@ -13,7 +13,8 @@ from typing import NamedTuple
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.events import Event
-from torchrepro_lint.syntax.nodes import Call, Subscript, path_of
+from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.entry_points import Entry, is_test
@@ -61,10 +62,10 @@ class _Recording(NamedTuple):
 # Markers in place of a receiver's class. This one: the file was imported.
 _IMPORTED = "import"
 # The class was called.
-_MADE = "made"
+_CONSTRUCTED = "made"
 # The function or class was passed as an argument.
-_HANDED = "handed"
-_NO_CLASSES = frozenset({_IMPORTED, _MADE, _HANDED})
+_PASSED = "handed"
+_NO_CLASSES = frozenset({_IMPORTED, _CONSTRUCTED, _PASSED})
 
 
 class _PostponedEntry(NamedTuple):
@@ -300,17 +301,17 @@ class Trace(CallTargets):
         # What a fragment does depends on the targets entered alone.
         return other or (passed and not self._recording and path not in modules.may_load(path_of(self.starts[0])))
 
-    def _handed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
+    def _passed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
         """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter
         got another. Where it has passed none, and these are ``every`` possible value, all stay.
         """
-        handed = [name for name in found if name.endswith("()") or self._is_entered(Target(name, "", _HANDED))]
-        return handed or (found if every else [])
+        arguments = [name for name in found if name.endswith("()") or self._is_entered(Target(name, "", _PASSED))]
+        return arguments or (found if every else [])
 
-    def _note_handed_over(self, name: str) -> Iterator[Target]:
+    def _note_passed(self, name: str) -> Iterator[Target]:
         """Note that a function or class is passed; yields what it enters where its parameter was called before."""
         if not name.endswith("()"):
-            self._seen[Target(name, "", _HANDED)] = None
+            self._seen[Target(name, "", _PASSED)] = None
             for each in self._not_yet_passed.pop(name, ()):
                 yield from self._enter_or_defer(*each[:-1])
 
@@ -327,7 +328,7 @@ class Trace(CallTargets):
     def _is_constructed(self, owner: str) -> bool:
         """Whether this trace has called a class, a subclass of it, or one of its bases."""
         related = (owner, *self._names.subclasses(owner), *self._names.ancestry(owner))
-        return any(Target(each, "", _MADE) in self._seen for each in related)
+        return any(Target(each, "", _CONSTRUCTED) in self._seen for each in related)
 
     def _frame(self, target: Target, call_path: tuple[CallFrame, ...], *, main: bool = False) -> Frame:
         name = target.function
@@ -369,8 +370,8 @@ class Trace(CallTargets):
                 yield from self._callbacks(LibraryCall(frame.path, value, found, receivers), mode)
                 given = self._in_this_trace(targets.passed)
                 for name in given:
-                    yield from self._note_handed_over(name)
-                yield from self._hand_over(frame.path, value, found, given, mode, waiting)
+                    yield from self._note_passed(name)
+                yield from self._higher_order_targets(frame.path, value, found, given, mode, waiting)
         if event.kind in ("call", "iterate", "index"):
             yield from self._release_deferred(frame.path, called)
 
@@ -385,9 +386,9 @@ class Trace(CallTargets):
     ) -> Sequence[str]:
         """The names of the project that an event enters now; values that are not constructed or passed yet are postponed."""
         every = self._in_this_trace([name for name in targets.found if ":" in name], passed=targets.assumed)
-        own = self._handed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
+        own = self._passed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
         if kind == "call":
-            self._seen.update((Target(name, "", _MADE), None) for name in own if self._names.classes(name))
+            self._seen.update((Target(name, "", _CONSTRUCTED), None) for name in own if self._names.classes(name))
         there = self._of_constructed_classes(own)
         for name in every if len(there) < len(every) else ():
             if name not in there:

@@ -13,7 +13,8 @@ from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.syntax.events import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields, path_of
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
+from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.framework_models import (
     LibraryCall,
     callbacks,
@@ -72,7 +73,7 @@ class CallTargets:
     def _compute_targets(self, frame: Frame, event: Event, called: Expression) -> EventTargets:
         self._names.modules.reads.record_read(frame.path)  # the key has offsets in this file
         found, assumed = self._names_called(frame, called)
-        handed: tuple[str, ...] = ()
+        passed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
             values = list(passed_values(event.value))
@@ -80,9 +81,9 @@ class CallTargets:
                 lists = [each for each in values if isinstance(each, Ref)]
                 values += flattened_values(item for each in lists for item in self._events.added(frame.path, each))
             names = (name for each in values for name in self._names.names(frame.path, each))
-            handed = tuple(dict.fromkeys(name for name in names if ":" in name))
+            passed = tuple(dict.fromkeys(name for name in names if ":" in name))
             runs = runs or not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
-        return EventTargets(found, assumed, not (runs or handed or any(":" in name for name in found)), handed)
+        return EventTargets(found, assumed, not (runs or passed or any(":" in name for name in found)), passed)
 
     def _names_called(self, frame: Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""
@@ -178,9 +179,9 @@ class CallTargets:
                         if id(value) in self._deferred:
                             yield from self._deferred.pop(id(value)).targets
 
-    def _callbacks(self, handed: LibraryCall, mode: str) -> Iterator[Target]:
+    def _callbacks(self, library_call: LibraryCall, mode: str) -> Iterator[Target]:
         """The functions and methods that a library call runs of its arguments."""
-        for name in callbacks(self._names, handed):
+        for name in callbacks(self._names, library_call):
             if self._names.classes(name):
                 yield from (Target(target, mode) for target in entered_functions(self._names, name, "call"))
             elif self._names.functions(name):
@@ -197,13 +198,13 @@ class CallTargets:
                             methods = self._names.methods(name[:-2], word)
                             yield from (each for each in methods if self._names.is_property(each))
 
-    def _hand_over(
+    def _higher_order_targets(
         self, path: str, call: Call, found: tuple[str, ...], given: Sequence[str], mode: str, waiting: DeferredCall
     ) -> Iterator[Target]:
-        """The higher-order part of a call: functions, generators and callable objects that it passes.
+        """The targets of a higher-order call: functions, generators and callable objects that are passed as arguments.
 
-        Functions from outside are taken to call them at once, an object of a class from outside when it is used, functions
-        of the project when they are seen to; a loader's workers when it is iterated.
+        A function from outside is assumed to call them at once, an object of a class from outside when it is used, and a loader's
+        workers when the loader is iterated. A function of the project calls them where its body does.
         """
         if "functools.partial" in found:
             return  # a partial stands for its function
@@ -214,24 +215,24 @@ class CallTargets:
         inside = "worker" if runs_in_worker(self._names, path, call, found) else mode
         followed = any(":" in name for name in found)
         ordering = self._ordering(path, call, found)
-        handed = self._wrapped(path, call, inside, mode) if _makes_loader(found) else []
+        passed = self._wrapped(path, call, inside, mode) if _makes_loader(found) else []
         if not call.args and _COMMAND_LINES.intersection(found):
-            handed += (Target(name, inside) for name in self._names.defined_in(path))
+            passed += (Target(name, inside) for name in self._names.defined_in(path))
         for name in given:
             if name.endswith("()") and name[:-2] in self._deferred and not followed:
                 yield from self._deferred.pop(name[:-2]).targets
             elif self._names.functions(name):
-                handed.append(Target(name, inside))
+                passed.append(Target(name, inside))
             elif not followed:
                 where = mode if name in ordering else inside
-                handed += (Target(target, where) for target in self._run_from_outside(name, found, where))
+                passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:
-            for target in handed:
+            for target in passed:
                 self._deferred.setdefault(":".join(fields(target)), waiting._replace(targets=[target]))
         elif any(_constructs(name) for name in found) or stores_callables(found):
-            self._deferred.setdefault(id(call), waiting._replace(targets=handed))
+            self._deferred.setdefault(id(call), waiting._replace(targets=passed))
         else:
-            yield from handed
+            yield from passed
 
     def _ordering(self, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str]:
         """The samplers that a loader call passes: they draw the order in the main process."""

@@ -15,18 +15,8 @@ from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query.fixpoint import strongly_connected_component
 from torchrepro_lint.source.text import Lines, Position, Span
 from torchrepro_lint.syntax.events import event_key
-from torchrepro_lint.syntax.nodes import (
-    Attribute,
-    Call,
-    Constant,
-    Expression,
-    Function,
-    Lambda,
-    Ref,
-    path_of,
-    split_name,
-)
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name
 from torchrepro_lint.trace.framework_models import dataset_attribute
 
 if TYPE_CHECKING:
@@ -176,7 +166,7 @@ class CallEdgeContexts:
             objects = [outer]
         else:
             objects = list(self._objects(scoped, function, 0))
-            if not objects and not self._is_of_others(scoped, word) and not self._are_others_handed(scoped, function):
+            if not objects and not self._is_of_others(scoped, word) and not self._are_arguments_known(scoped, function):
                 objects = [Environment()]
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
 
@@ -249,18 +239,20 @@ class CallEdgeContexts:
             return False
         return not isinstance(holder, Ref) or not holder.path or not self._is_set_outside(used, holder.path[-1])
 
-    def _are_others_handed(self, used: Closure, method: str) -> bool:
+    def _are_arguments_known(self, used: Closure, method: str) -> bool:
         """Whether all arguments of an event that might have a method are known in this environment, and do not have it."""
-        handed = list(self._handed(used, method, 0))
-        return bool(handed) and all(map(self._is_all_known, handed))
+        arguments = list(self._arguments_with(used, method, 0))
+        return bool(arguments) and all(map(self._is_all_known, arguments))
 
-    def _is_all_known(self, handed: Closure) -> bool:
-        value, behind = handed.value, self._project.value_sources.of(handed)
-        kept = isinstance(value, Ref) and bool(value.path)
-        return all(map(self._is_known, behind)) and not (kept and self._is_set_outside(handed, last_identifier(value)))
+    def _is_all_known(self, argument: Closure) -> bool:
+        value, behind = argument.value, self._project.value_sources.of(argument)
+        stored = isinstance(value, Ref) and bool(value.path)
+        return all(map(self._is_known, behind)) and not (
+            stored and self._is_set_outside(argument, last_identifier(value))
+        )
 
-    def _handed(self, used: Closure, method: str, depth: int) -> Iterator[Closure]:
-        """The arguments, of the calls behind what an event uses, that may be something with a method."""
+    def _arguments_with(self, used: Closure, method: str, depth: int) -> Iterator[Closure]:
+        """The arguments, of the calls behind the values of an event, that may have a method."""
         for part in involved_values(used.value, method.rpartition(".")[2]):
             given = used._replace(value=part)
             passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
@@ -269,7 +261,7 @@ class CallEdgeContexts:
                 continue
             for each in self._project.value_sources.of(given) if depth <= _MAX_OBJECT_DEPTH else ():
                 if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
-                    yield from self._handed(each, method, depth + 1)
+                    yield from self._arguments_with(each, method, depth + 1)
 
     def _makes(self, call: Closure) -> bool:
         """Whether a call makes an object of the project's."""

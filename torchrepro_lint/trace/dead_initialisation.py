@@ -10,24 +10,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.syntax.events import Event, Guard
-from torchrepro_lint.syntax.nodes import (
-    Arg,
-    Assign,
-    Call,
-    Constant,
-    ExpressionStatement,
-    Function,
-    Ref,
-    Statement,
-    path_of,
-)
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, ExpressionStatement, Function, Ref, Statement
+from torchrepro_lint.syntax.visitor import last_identifier, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.symbols import EventCache
 
-# What functions of a project are called that load the weights of a model.
+# Names of functions that load the weights of a model.
 _LOADING = re.compile(r"(?i).*(load|restore|resume).*")
 # A variable, or an attribute of one: ``self.net``.
 _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
@@ -82,9 +72,9 @@ def _loaded_here(call: Call) -> _ModelPlace | None:
     """``model.load_state_dict(weights)``, all of them."""
     match call:
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
-            kept = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            whole = len(kept) <= 1 and not arg.star and all(map(_is_strict, more))
-            return (roots, kept) if whole else None
+            owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
+            whole = len(owner_path) <= 1 and not arg.star and all(map(_is_strict, more))
+            return (roots, owner_path) if whole else None
     return None
 
 
@@ -137,11 +127,11 @@ def _is_strict(arg: Arg) -> bool:
 def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
     """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
-    kept = set(_own_weights(cache.of(name)))
+    merged = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
-                if held is not None and kept.isdisjoint((held, each) for each in _given_variables(event.value)):
+                if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
     always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}

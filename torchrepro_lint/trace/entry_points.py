@@ -11,7 +11,8 @@ from torchrepro_lint.config.discovery import glob_matcher
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.decoding import is_notebook
-from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree, path_of
+from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import MemoTable
@@ -59,7 +60,7 @@ class EntryPoints:
         return tuple(entry for path in sorted(self._names.modules.files) for entry in self.of(path))
 
     def of(self, path: str) -> tuple[Entry, ...]:
-        """Those of one file: the file itself first, then its functions."""
+        """The entry points of one file: the file itself first, then its functions."""
         if path not in self._known:
             found = self._found.of(path, lambda: tuple(self._find(path)))
             every = {*found, *self._named.get(path, ())}
@@ -130,7 +131,7 @@ def _is_script(path: str, facts: SyntaxTree, imported: Callable[[], bool]) -> bo
 
 
 def _may_expose(names: Names, path: str) -> bool:
-    """Whether a decorator of a file may be a command line's, as far as can be told without a look inside."""
+    """Whether a decorator of a file may expose a command, by the file's summary."""
     for roots, words in names.modules.files[path].summary.decorators:
         found = names.names_from_summary(path, roots, words)
         if found is None or any(map(_is_exposing, found)):
@@ -168,7 +169,7 @@ def _groups(names: Names, path: str, decorator: Expression) -> Iterator[tuple[st
 
 
 def _before(names: Names, path: str, function: Function) -> tuple[str, ...]:
-    """What runs before a command: the group that it belongs to, and the callback of its typer application."""
+    """The functions that run before a command: its group, and the callback of its typer application."""
     found: list[str] = []
     for decorator in function.decorators:
         func = decorator.func if isinstance(decorator, Call) else decorator

@@ -77,26 +77,32 @@ class LibraryCall(NamedTuple):
     receivers: tuple[str, ...]
 
 
-def callbacks(names: Names, handed: LibraryCall) -> Iterator[str]:
+def callbacks(names: Names, library_call: LibraryCall) -> Iterator[str]:
     """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
-    for row in rows_of(handed.names):
-        argument = argument_reader(row.signature, handed.call)
+    for row in rows_of(library_call.names):
+        argument = argument_reader(row.signature, library_call.call)
         given = [value for word in row.runs if (value := argument(word)) is not None]
-        made = [name for value in given for name in names.names(handed.path, value) if ":" in name]
+        made = [name for value in given for name in names.names(library_call.path, value) if ":" in name]
         yield from made
-        owners = [*handed.receivers, *(_owners(names, handed) if row.calls else ()), *filter(names.classes, made)]
+        owners = [
+            *library_call.receivers,
+            *(_owners(names, library_call) if row.calls else ()),
+            *filter(names.classes, made),
+        ]
         for pattern in row.calls:
             for owner in dict.fromkeys(owners):
                 yield from names.methods_like(owner, _words(pattern))
 
 
-def _owners(names: Names, handed: LibraryCall) -> Iterator[str]:
+def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
     """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
-    calls = [(handed.path, handed.call)]
-    receiver = receiver_of(handed.call.func)
+    calls = [(library_call.path, library_call.call)]
+    receiver = receiver_of(library_call.call.func)
     if receiver is not None:
         calls += (
-            (file, made) for file, made in names.values_through_calls(handed.path, receiver) if isinstance(made, Call)
+            (file, made)
+            for file, made in names.values_through_calls(library_call.path, receiver)
+            if isinstance(made, Call)
         )
     for path, call in calls:
         for value in passed_values(call):

@@ -196,7 +196,7 @@ class TraceFragment(NamedTuple):
             yield TraceEvent(each.resolved, new)
 
     def deferred_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[tuple[int | str, DeferredCall]]:
-        """The calls that it leaves deferred, likewise."""
+        """The calls that it leaves deferred, where another call path leads to its start."""
         for key, each in self.waiting:
             yield key, each._replace(call_path=(*call_path, *each.call_path[len(self.call_path) :]))
 
@@ -207,8 +207,8 @@ _Answer = TypeVar("_Answer")
 class SharedPrefix:
     """The shared prefix of several traces: its events, and answers that were computed from them."""
 
-    def __init__(self, happenings: Sequence[TraceEvent] = ()) -> None:
-        self.trace_events = tuple(happenings)
+    def __init__(self, trace_events: Sequence[TraceEvent] = ()) -> None:
+        self.trace_events = tuple(trace_events)
         self.known: dict[str, Any] = {}
 
 
@@ -230,21 +230,21 @@ def prefix_and_rest(
     run: PrefixedTrace,
     name: str,
     compute: Callable[[int, Sequence[TraceEvent]], _Answer],
-    kept: dict[str, Any] | None = None,
+    revision_cache: dict[str, Any] | None = None,
 ) -> tuple[_Answer, ...]:
     """The results of ``compute(index of the first event, events)`` for a trace's shared prefix and for the rest of its events.
 
     The prefix's result is remembered by ``name``. A trace may outlive changes of files that it does not reach, so a ``compute`` that
-    reads more than the events is remembered in ``kept``, the cache of one revision.
+    reads more than the events is remembered in ``revision_cache``, the cache of one revision.
     """
-    begun = run.prefix
-    if not begun.trace_events:
+    shared = run.prefix
+    if not shared.trace_events:
         return (compute(0, run.trace_events),)
-    remembered = begun.known if kept is None else kept.setdefault(f"{__name__} {id(begun)}", {})
+    remembered = shared.known if revision_cache is None else revision_cache.setdefault(f"{__name__} {id(shared)}", {})
     if name not in remembered:
-        remembered[name] = compute(0, begun.trace_events)
+        remembered[name] = compute(0, shared.trace_events)
     known: _Answer = remembered[name]
-    start = len(begun.trace_events)
+    start = len(shared.trace_events)
     return known, compute(start, run.trace_events[start:])
 
 
@@ -284,17 +284,17 @@ class EventKey(FrozenRecord, frozen=True):
 class EventTargetTable:
     """The targets of events as a durable memo table, which the query store writes and restores."""
 
-    def __init__(self, kept: MemoTable[EventKey, EventTargets]) -> None:
-        self._kept = kept
+    def __init__(self, table: MemoTable[EventKey, EventTargets]) -> None:
+        self._table = table
 
     def entries(self) -> list[tuple[str, EventTargets, int]]:
         """The entries: keys as text, targets, and dependencies."""
-        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._kept.entries()]
+        return [("\n".join(map(str, fields(key))), outcome, seen) for key, outcome, seen in self._table.entries()]
 
     def restore(self, key: str, outcome: EventTargets, seen: int) -> None:
         """Take over what ``known`` gave of a project in the same state."""
         path, kind, value, start, end = key.rsplit("\n", 4)
-        self._kept.restore(EventKey(path, kind, value, int(start), int(end)), outcome, seen)
+        self._table.restore(EventKey(path, kind, value, int(start), int(end)), outcome, seen)
 
 
 class TraceMemoTables:
@@ -334,7 +334,7 @@ class TraceMemoTables:
         return known
 
     def invalidate(self, changed: int) -> None:
-        """Forget what was worked out from anything that has changed."""
+        """Drop the results that depend on anything that has changed."""
         self.outcomes.invalidate(changed)
         self.inherited_targets.invalidate(changed)
         self.entered.invalidate(changed)

@@ -36,9 +36,9 @@ class Silent:
 
 def asked(server: Silent) -> list[Any] | None:
     async def ask() -> list[Any] | None:
-        counterpart = Client(server)
-        counterpart.listen()
-        found = await counterpart.settings(["file:///folder"])
+        client = Client(server)
+        client.attach_loop()
+        found = await client.settings(["file:///folder"])
         await asyncio.sleep(0)
         return found
 
@@ -46,7 +46,7 @@ def asked(server: Silent) -> list[Any] | None:
 
 
 def test_an_editor_that_does_not_answer_has_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrepro_lint.interfaces.lsp.counterpart._PATIENCE", 0.0)
+    monkeypatch.setattr("torchrepro_lint.interfaces.lsp.counterpart._TIMEOUT", 0.0)
     server = Silent()
     assert asked(server) is None
     assert server.logged == ["torchrepro-lint: TimeoutError: "]

@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
-from torchrepro_lint.checks.fixes.imports import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement, shadowed
+from torchrepro_lint.checks.fixes.insertions import ensure_import, free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at
 from torchrepro_lint.domain.loaders.sites import Loader
 from torchrepro_lint.domain.loaders.splits import SPLIT_PARAMETERS, splits_without_generator, unseeded_worker_draws
@@ -39,9 +38,8 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Ref,
     Statement,
-    path_of,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, subexpressions
 from torchrepro_lint.trace.trace import function_runs_often
 
 if TYPE_CHECKING:
@@ -55,17 +53,17 @@ _GENERATOR_OBJECT = "torch.Generator()"
 def functions_without_generator(project: Project, path: str) -> frozenset[int]:
     """The starts of the functions of a file that need a generator and have none."""
     known = _analysis(project)
-    if path not in known.wanting:
+    if path not in known.without_generator:
         needed = (each for found in _calls_by_function(project, path).values() for each in found)
         positions = ((start, position_at(project, path, start)) for start in needed)
-        known.wanting[path] = frozenset(
+        known.without_generator[path] = frozenset(
             position.function.start
             for start, position in positions
             if position is not None
             and position.function is not None
             and not visible_generator(project, path, position, comprehension_names(position, start))
         )
-    return known.wanting[path]
+    return known.without_generator[path]
 
 
 def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
@@ -98,13 +96,13 @@ def _calls_by_function(project: Project, path: str) -> dict[str, list[int]]:
 class _GeneratorAnalysis(NamedTuple):
     """What the fixes of a file share.
 
-    ``needing``: the calls that need a generator, by function. ``wanting``: the starts of such functions.
+    ``needing``: the calls that need a generator, by function. ``without_generator``: the starts of such functions.
     ``generators``: whether a value, by identity, is one. ``positions``: positions by offset. ``made``: the variables that
     a block, by identity, sets to one. ``own``: the module's own.
     """
 
     needing: dict[str, dict[str, list[int]]]
-    wanting: dict[str, frozenset[int]]
+    without_generator: dict[str, frozenset[int]]
     generators: dict[int, bool]
     positions: dict[tuple[str, int], ControlFlowPosition | None]
     made: dict[int, tuple[tuple[int, str], ...]]

@@ -11,8 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import, means_builtin
-from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, shadowed
+from torchrepro_lint.checks.fixes.insertions import (
+    ensure_import,
+    free_word,
+    insert_function,
+    insert_import,
+    means_builtin,
+    shadowed,
+)
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields

@@ -20,7 +20,7 @@ from torchrepro_lint.checks.fixes.arguments import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.source.ipython import PARSER_ERRORS, parse
+from torchrepro_lint.source.decoding import PARSER_ERRORS, parse
 from torchrepro_lint.source.text import Edit, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -345,8 +345,8 @@ def _index_wrapper(parts: IndexSelectCall, wishes: RewriteOptions) -> tuple[str,
     value = parts.by.value
     methods = (".long()" if wishes.long else "") + (".reshape(-1)" if wishes.flatten else "")
     bare = parts.by.start == value.start
-    loose = isinstance(value, Operation) and value.op == ":="
-    if bare and (loose or (methods and not is_primary(value))):
+    is_walrus = isinstance(value, Operation) and value.op == ":="
+    if bare and (is_walrus or (methods and not is_primary(value))):
         return "(", f"){methods}"
     return "", methods
 

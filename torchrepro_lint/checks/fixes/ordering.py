@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.imports import means_builtin
-from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement
+from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement, means_builtin
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
 from torchrepro_lint.dataflow.types.inference import type_inference

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.checks.fixes.imports import means_builtin
+from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
@@ -28,10 +28,9 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
     With,
-    path_of,
 )
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
 
 SEED_NAME = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -56,13 +55,13 @@ class SeedUses:
             for target in assigned_targets(statement):
                 if isinstance(target, Ref) and is_seed_attribute(target):
                     self.writes.setdefault(target.roots[0], []).append(statement)
-            self._look_at(statement, targets)
+            self._visit(statement, targets)
 
     def tests(self, reference: Ref) -> bool:
         """Whether a test of the body reads a seed, so that it may be None."""
         return (reference.roots, reference.path) in self._tested
 
-    def _look_at(self, statement: Statement, targets: list[Expression]) -> None:
+    def _visit(self, statement: Statement, targets: list[Expression]) -> None:
         found = [inner for expression in expressions(statement) for inner in subexpressions(expression)]
         called = [each.func for each in found if isinstance(each, Call)]
         for each in found:

@@ -9,8 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.checks.fixes.imports import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, insert_statement, newline
+from torchrepro_lint.checks.fixes.insertions import (
+    ensure_import,
+    free_name,
+    insert_below,
+    insert_paragraph,
+    insert_statement,
+    newline,
+)
 from torchrepro_lint.checks.fixes.program_seed import (
     FALLBACK,
     SEED_LIMIT,
@@ -40,9 +46,8 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     Try,
     span,
-    split_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, split_name, statements, subexpressions
 from torchrepro_lint.trace.contexts import is_method
 from torchrepro_lint.trace.trace import CallFrame, TraceEvent, guards
 

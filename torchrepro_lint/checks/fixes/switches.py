@@ -10,16 +10,22 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.imports import ensure_import, insert_import
-from torchrepro_lint.checks.fixes.insertions import insert_below, insert_statement, newline, remove_statement
+from torchrepro_lint.checks.fixes.insertions import (
+    ensure_import,
+    insert_below,
+    insert_import,
+    insert_statement,
+    newline,
+    remove_statement,
+)
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.events import event_key
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span, split_name
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span
+from torchrepro_lint.syntax.visitor import split_name, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import FlagWrite

@@ -35,11 +35,9 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
-    path_of,
-    takes_receiver,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext

@@ -28,10 +28,9 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
     Subscript,
-    path_of,
 )
 from torchrepro_lint.syntax.use_def import bound_references, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext

@@ -22,9 +22,8 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
-    path_of,
 )
-from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier
+from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue

@@ -31,10 +31,17 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     Try,
     With,
+)
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    bodies,
+    expressions,
+    last_identifier,
+    operands_of,
     path_of,
     split_name,
+    subexpressions,
 )
-from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

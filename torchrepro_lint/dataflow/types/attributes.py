@@ -13,8 +13,8 @@ from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all, meet
 from torchrepro_lint.dataflow.types.targets import literal_value
-from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref, SimpleStatement, path_of
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref, SimpleStatement
+from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference

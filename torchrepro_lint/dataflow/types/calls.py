@@ -24,9 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Param,
     Ref,
     SimpleStatement,
-    path_of,
 )
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import path_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference

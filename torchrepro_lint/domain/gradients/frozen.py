@@ -20,11 +20,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
-    bound_arguments,
-    path_of,
-    split_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import bound_arguments, expressions, path_of, split_name, statements, subexpressions
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.framework_models import trains_or_measures
 

@@ -21,10 +21,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
-    path_of,
-    split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, split_name, subexpressions
 from torchrepro_lint.trace.trace import prefix_and_rest
 
 if TYPE_CHECKING:

@@ -212,7 +212,7 @@ class FetchEffects:
         if not methods and not bases:
             return ANY_GENERATOR
         found = set(self._callables.of_methods(owner, call, methods)) if methods else set()
-        outside = {} if call is None else dict(self._value_sources.construct(call, owner).outside)
+        outside = {} if call is None else dict(self._value_sources.construct(call, owner).library_calls)
         for base in bases:
             row = dataset_model(base)
             if row is None or row.wraps or row.unless:

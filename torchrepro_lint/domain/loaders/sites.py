@@ -39,26 +39,26 @@ class Loader(NamedTuple):
     kind: LoaderKind
     label: str
     arguments: BoundArguments
-    origins: ValueSources
+    value_sources: ValueSources
 
     def values(self, word: str) -> tuple[Closure, ...]:
         """The expressions that may be passed for a parameter."""
-        return argument_values(self.origins, self.arguments, word)
+        return argument_values(self.value_sources, self.arguments, word)
 
     def passes(self, word: str) -> bool:
         """Whether something other than None may be passed for a parameter."""
-        return passes_value(self.origins, self.arguments, word)
+        return passes_value(self.value_sources, self.arguments, word)
 
     def constants(self, word: str) -> list[object] | None:
         """The literal values that may be passed for a parameter; None where one of them is no literal."""
-        return argument_constants(self.origins, self.arguments, word)
+        return argument_constants(self.value_sources, self.arguments, word)
 
     @property
     def shuffles(self) -> bool:
         """Whether its order may be random."""
         given = next((arg.value for arg in self.site.call.args if arg.keyword == "shuffle"), None)
         tested = any(implies_falsy(each, given) for each in self.site.guards)
-        return not tested and may_shuffle(self.origins, self.kind, self.arguments)
+        return not tested and may_shuffle(self.value_sources, self.kind, self.arguments)
 
     @property
     def has_workers(self) -> bool:
@@ -77,18 +77,18 @@ def may_draw_samples(loader: Loader) -> bool:
     return evaluate(loader.kind.when, Signature(loader.kind.name), argument) is not Truth.FAILS
 
 
-def may_shuffle(origins: ValueSources, kind: LoaderKind, arguments: BoundArguments) -> bool:
+def may_shuffle(value_sources: ValueSources, kind: LoaderKind, arguments: BoundArguments) -> bool:
     """Whether the order of a loader may be random: ``shuffle`` not known to be false, and no sampler passed."""
     if (
-        passes_value(origins, arguments, "sampler")
-        or passes_value(origins, arguments, "batch_sampler")
+        passes_value(value_sources, arguments, "sampler")
+        or passes_value(value_sources, arguments, "batch_sampler")
         or not kind.shuffles
     ):
         return False
     given = arguments.named.get("shuffle", ())
-    if given and all(evaluate_test(origins, each.path, each.value, each.environment) is False for each in given):
+    if given and all(evaluate_test(value_sources, each.path, each.value, each.environment) is False for each in given):
         return False  # ``shuffle=mode == "train"``
-    known = argument_constants(origins, arguments, "shuffle")
+    known = argument_constants(value_sources, arguments, "shuffle")
     return known is None or any(known)
 
 
@@ -135,7 +135,7 @@ def _subclass_construction(
     calls: list[Closure] = []
     kind: LoaderKind | None = None
     for environment in calling_contexts(project, site):
-        for base, call in project.value_sources.construct(Closure(path, site.call, environment), name).outside:
+        for base, call in project.value_sources.construct(Closure(path, site.call, environment), name).library_calls:
             own = isinstance(call.value, Call) and (
                 call.value is site.call or forwards_star_arguments(project, call.path, call.value)
             )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.arguments import passes_value, read_arguments, without_self
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.loaders.sites import calling_contexts, forwards_star_arguments
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, path_of
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.sites import Loader
@@ -110,7 +111,7 @@ def _constructor_calls(project: Project, call: Closure, name: str) -> Iterator[t
     if base in _SPLITS and not (name.endswith("__init__") and forwards_star_arguments(project, call.path, call.value)):
         yield base, call._replace(value=without_self(call.value))
     elif project.resolver.classes(name) and not _SPLITS.keys().isdisjoint(project.resolver.ancestry(name)):
-        for outside, inner in project.value_sources.construct(call, name).outside:
+        for outside, inner in project.value_sources.construct(call, name).library_calls:
             own = isinstance(inner.value, Call) and (
                 inner.value is call.value or forwards_star_arguments(project, inner.path, inner.value)
             )

@@ -24,9 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
-    path_of,
 )
-from torchrepro_lint.syntax.visitor import is_none, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, path_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

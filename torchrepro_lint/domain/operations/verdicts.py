@@ -14,7 +14,8 @@ from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, cases
-from torchrepro_lint.syntax.nodes import Arg, Constant, path_of
+from torchrepro_lint.syntax.nodes import Arg, Constant
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow

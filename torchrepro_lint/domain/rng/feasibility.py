@@ -16,8 +16,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.sites import loader_kind, may_shuffle
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation, path_of
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.visitor import last_identifier, path_of
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.framework_models import calls_method
@@ -258,8 +258,8 @@ class _PathFeasibility:
         assert isinstance(call, Call)
         return runs_in_worker(self._project.resolver, loader.path, call, self._names(loader, call.func))
 
-    def _names(self, scoped: Closure, called: Expression) -> tuple[str, ...]:
-        return self._project.names(scoped.path, called)
+    def _names(self, closure: Closure, called: Expression) -> tuple[str, ...]:
+        return self._project.names(closure.path, called)
 
 
 class PartlySeeded(NamedTuple):

@@ -23,9 +23,8 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
     Subscript,
-    path_of,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, path_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

@@ -168,18 +168,18 @@ def page_in(facts: object) -> None:
 
 def evict(facts: object) -> None:
     """Evict what was loaded of lazy facts; it is loaded again when asked for."""
-    if isinstance(facts, LazyFacts):
+    if isinstance(facts, EvictableFacts):
         facts.evict()
 
 
-class LazyFacts:
+class EvictableFacts:
     """Facts that are loaded when they are asked for."""
 
     def evict(self) -> None:
         """Forget what was loaded: the next load makes new records."""
 
 
-class PagedFacts(LazyFacts):
+class PagedFacts(EvictableFacts):
     """Facts that are paged out: compressed in memory."""
 
     def __init__(self, summary: Any, data: bytes) -> None:

@@ -263,8 +263,8 @@ class _ComponentStore:
             found.changed = int(changed, 16)
             found.names.modules.reads.recall = partial(self._restore_table, found)
             restore_answers(found, *answers)
-            found.settle(files)
-            if found.follow(files):
+            found.prepare_revision(files)
+            if found.revise(files):
                 self._is_new = False
                 self._restored_count = _count_answers(found)
                 return found

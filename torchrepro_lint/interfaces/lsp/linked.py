@@ -53,7 +53,7 @@ class LinkCache:
         assert self._checker is not None
         paths = tuple(facts)
         known = self._known.get(paths)
-        if known is None or not known.follow(facts):
+        if known is None or not known.revise(facts):
             self._drop(paths)
             known = self._known[paths] = Database(
                 facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True

@@ -17,7 +17,7 @@ from torchrepro_lint.domain.operations.reached import is_convolution, operations
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
-from torchrepro_lint.syntax.nodes import path_of
+from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.sites import Loader

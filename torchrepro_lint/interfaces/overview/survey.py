@@ -29,7 +29,7 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.overview.uses import operation_uses, release_shifts
 from torchrepro_lint.source.errors import Fault, guarded
-from torchrepro_lint.syntax.nodes import split_name
+from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.programs import Program
