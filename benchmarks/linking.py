@@ -19,9 +19,9 @@ from benchmarks.packages import joined
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
-from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from torchrepro_lint.dataflow.types.bindings import FLOW, MODES
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.dataflow.types.targets import FLOW, MODES
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Loop, Ref, Statement, With

@@ -21,6 +21,6 @@ def _check(context: Context) -> Iterator[Finding]:
 checks.RULES = (*checks.RULES, Rule("TRL998", "two-files", "warning", True, _check))
 
 if __name__ == "__main__":
-    from torchrepro_lint.interfaces.lsp.service import serve
+    from torchrepro_lint.interfaces.lsp.handlers import serve
 
     raise SystemExit(serve())

@@ -21,7 +21,7 @@ from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.trace import framework_models
+from torchrepro_lint.trace import library_models
 
 TOP = Path(__file__).parents[2]
 PAGES = sorted(TOP.glob("tests/tables/*.md"))
@@ -33,7 +33,7 @@ ROWS = [
 ]
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
-    *(third_party.third_party_operations, framework_models.rows_named),
+    *(third_party.third_party_operations, library_models.rows_named),
 )
 
 

@@ -17,8 +17,8 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import limits as deadlines
 from torchrepro_lint.engine import read_project
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
-from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
-from torchrepro_lint.interfaces.lsp.counterpart import WorkerThread
+from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
+from torchrepro_lint.interfaces.lsp.client import WorkerThread
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.source.text import Span

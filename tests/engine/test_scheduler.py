@@ -14,10 +14,10 @@ from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
+from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import FORKS
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.engine.reading import ParsedFile
 from torchrepro_lint.engine.run import prepare
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.untouched import compare
-from torchrepro_lint.engine.reading import parse_bytes
+from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.text import Edit, apply_edits
 

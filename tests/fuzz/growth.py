@@ -11,8 +11,8 @@ import sys
 from cProfile import Profile
 
 from torchrepro_lint.engine.fixer import fix_tree
+from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
-from torchrepro_lint.engine.reading import parse_bytes
 from torchrepro_lint.engine.run import gc_disabled, report_on
 
 from .repeats import REPEATS

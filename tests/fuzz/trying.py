@@ -20,8 +20,8 @@ from torchrepro_lint.config.settings import FORMATS, Selection, Settings
 from torchrepro_lint.engine.checker import Checker, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.fixer import fix_tree
+from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.engine.partition import Partition
-from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
 from torchrepro_lint.engine.run import report_on
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View

@@ -16,9 +16,9 @@ from torchrepro_lint.dataflow.types import inference
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import Checker, CheckResult
+from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable

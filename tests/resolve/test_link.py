@@ -17,7 +17,7 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.programs import Database
+from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.engine.store.query_store import (
     TABLES,

@@ -6,7 +6,7 @@ import pytest
 
 from one_file import project_of
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
-from torchrepro_lint.engine.reading import parse_bytes
+from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.resolve.call_sites import mentions, paths_constructing
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.names import Names

@@ -13,7 +13,7 @@ from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.trace import CallFrame, Target
+from torchrepro_lint.trace.events import CallFrame, Target
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])

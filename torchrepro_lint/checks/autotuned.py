@@ -12,11 +12,11 @@ from torchrepro_lint.domain.flag_effects import may_set_environment, may_set_fla
 from torchrepro_lint.domain.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
-from torchrepro_lint.trace.contexts import first_line
+from torchrepro_lint.trace.call_paths import first_line
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
 
 _CAUSE = "picks kernels by timing them, which differs between runs"

@@ -14,14 +14,14 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flag_effects import VARIABLE_EFFECT as A_VARIABLE
 from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.reached import device_of
+from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.trace.contexts import first_line, place_of
+from torchrepro_lint.trace.call_paths import first_line, place_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL205"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.generators import fix_generator, fix_workers
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.sites import Loader, group_by_call
+from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
 from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import span

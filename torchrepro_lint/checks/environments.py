@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
-from torchrepro_lint.trace.framework_models import receiver_of, rows_of
+from torchrepro_lint.trace.library_models import receiver_of, rows_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.fixes.index_select import IndexSelectFixes
-from torchrepro_lint.checks.fixes.index_select_forms import IndexSelectCall, parse_index_select
+from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, parse_index_select
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.types.tensors import TensorFacts
+from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
 from torchrepro_lint.domain.gradients.modes import in_evaluation_mode

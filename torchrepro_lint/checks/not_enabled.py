@@ -9,13 +9,17 @@ from torchrepro_lint.checks.fixes.switches import fix_enabling
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
-from torchrepro_lint.domain.operations.reached import is_convolution, operations_needing_mode, operations_raising
+from torchrepro_lint.domain.operations.reached_operations import (
+    is_convolution,
+    operations_needing_mode,
+    operations_raising,
+)
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
-from torchrepro_lint.trace.contexts import call_path, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.operations.reached import ReachedOperation
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.operations.reached_operations import ReachedOperation
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL203"

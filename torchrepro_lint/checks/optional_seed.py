@@ -10,10 +10,10 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import DefaultValue, value_by_default
 from torchrepro_lint.syntax.nodes import Expression, Ref
 from torchrepro_lint.syntax.visitor import subexpressions
-from torchrepro_lint.trace.contexts import entry_statement, first_line
+from torchrepro_lint.trace.call_paths import entry_statement, first_line
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Seed
 

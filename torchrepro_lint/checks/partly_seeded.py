@@ -10,7 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.feasibility import is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.syntax.visitor import split_name
-from torchrepro_lint.trace.contexts import call_path
+from torchrepro_lint.trace.call_paths import call_path
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context

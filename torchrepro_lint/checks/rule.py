@@ -9,7 +9,7 @@ from torchrepro_lint.source.text import Fix, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.contexts import CallPathStep
+    from torchrepro_lint.trace.call_paths import CallPathStep
 
 SEVERITIES = ("note", "warning", "error")
 

@@ -10,14 +10,14 @@ from torchrepro_lint.checks.fixes.late_seeding import fix_late
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.trace.contexts import call_path, entry_statement, first_line, place_of, reached_at
-from torchrepro_lint.trace.trace import guards
+from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.trace.events import guards
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Draw, Seed
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from torchrepro_lint.catalogue.catalogue import ThirdPartyOperation, third_party
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.forwarding import alternative_arguments
+from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Constant, span

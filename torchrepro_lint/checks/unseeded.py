@@ -10,10 +10,10 @@ from torchrepro_lint.checks.fixes.seeding import fix_program, process_starts
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.trace.contexts import call_path, entry_statement, first_line, reached_at
+from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Draw
 

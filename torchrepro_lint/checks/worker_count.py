@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import replace_argument
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.sites import group_by_call
+from torchrepro_lint.domain.loaders.queries import group_by_call
 from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.visitor import subexpressions
@@ -15,7 +15,7 @@ from torchrepro_lint.syntax.visitor import subexpressions
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import Closure
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.loaders.queries import Loader
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 

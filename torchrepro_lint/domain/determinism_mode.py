@@ -14,16 +14,16 @@ from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
 from torchrepro_lint.syntax.visitor import path_of
-from torchrepro_lint.trace.framework_models import trains_or_measures
+from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 def deterministic_mode_enabled(project: Project, function: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
-from torchrepro_lint.trace.framework_models import accelerates, trains_or_measures
+from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

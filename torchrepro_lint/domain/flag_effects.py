@@ -18,8 +18,8 @@ from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag
 from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
-from torchrepro_lint.trace.framework_models import rows_named
-from torchrepro_lint.trace.trace import prefix_and_rest
+from torchrepro_lint.trace.events import prefix_and_rest
+from torchrepro_lint.trace.library_models import rows_named
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"

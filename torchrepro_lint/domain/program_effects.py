@@ -1,12 +1,14 @@
-"""Effect summaries of programs and functions: what each does to generators, flags and devices.
+"""Programs and their effect summaries: what each entry point, and each function, does to generators, flags and devices.
 
-An effect that several entry points reach is attributed to one of them: to the other one where this one only launches
-it.
+A program is an entry point with its trace and its effect summary. The database of memo tables outlives the project: when a file
+changes, it drops the answers that depend on that file and keeps the others. A program's summary by functions and files stays
+when its trace is dropped. An effect that several entry points reach is attributed to one of them: to the other one where this one
+only launches it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,17 +16,19 @@ from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.domain.devices import names_accelerator
 from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
-from torchrepro_lint.domain.programs import Database, Program, ProgramSummary, WorkerTrace, program_summary
+from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.seeders import seeding_functions
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import Mentions, mentions
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.events import event_key
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.trace.framework_models import accelerates
-from torchrepro_lint.trace.trace import prefix_and_rest
-from torchrepro_lint.trace.traces import Traces
+from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.trace.events import prefix_and_rest
+from torchrepro_lint.trace.library_models import accelerates
+from torchrepro_lint.trace.traces import Traces, TraceTables
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,10 +36,80 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.loaders import LibraryVersions
     from torchrepro_lint.config.settings import Settings
+    from torchrepro_lint.domain.rng.effects import CalleeEffectTable
+    from torchrepro_lint.resolve.program_index import Table
     from torchrepro_lint.syntax.nodes import SyntaxTree
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
+
+
+class Program(NamedTuple):
+    """An entry point with its trace and effect summary."""
+
+    entry: Entry
+    run: Trace
+    effects: RngEffects
+
+
+class ProgramSummary(NamedTuple):
+    """What stays of a program without its trace: the functions that it reaches, their files, and whether it may run on
+    an accelerator.
+    """
+
+    functions: frozenset[str]
+    paths: frozenset[str]
+    accelerated: bool
+
+
+class WorkerTrace(NamedTuple):
+    """The trace of functions that a loader's workers run, and its effect summary."""
+
+    run: Trace
+    effects: RngEffects
+
+
+def program_summary(functions: Iterable[str], *, accelerated: bool) -> ProgramSummary:
+    """The summary of a program that reaches these functions."""
+    return ProgramSummary(frozenset(functions), frozenset(map(path_of, functions)), accelerated)
+
+
+class Database(TraceTables):
+    """The memo tables of a project: its names, and its answers by file or by entry points."""
+
+    def __init__(
+        self,
+        files: Mapping[str, SyntaxTree],
+        tree: ModuleTree,
+        torch: str,
+        *,
+        incremental: bool = False,
+        early_cutoff: bool = False,
+    ) -> None:
+        super().__init__(files, tree, torch, incremental=incremental, early_cutoff=early_cutoff)
+        reads = self.names.modules.reads
+        self.seeding: MemoTable[tuple[str, frozenset[str]], tuple[str, ...]] = MemoTable(reads)
+        self.programs: MemoTable[tuple[Entry, ...], tuple[Program, ...]] = MemoTable(reads)
+        self.callee_effects: CalleeEffectTable = MemoTable(reads)
+        # The summary of each program of such entry points, which outlives the program's trace.
+        self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
+
+    def _tables(self) -> Iterator[Table]:
+        yield from super()._tables()
+        yield from (self.seeding, self.programs, self.reached, self.callee_effects)
+
+
+def has_backward(program: Program) -> bool:
+    """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
+    return any(prefix_and_rest(program.run, "has backward", _contains_backward))
+
+
+def _contains_backward(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
+    return any(
+        is_backward(trace_event.event.value, trace_event.names)
+        for trace_event in trace_events
+        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
+    )
 
 
 def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) -> bool:

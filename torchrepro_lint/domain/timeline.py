@@ -22,7 +22,7 @@ from torchrepro_lint.domain.flags import (
     WARN,
     is_off,
 )
-from torchrepro_lint.domain.operations.reached import (
+from torchrepro_lint.domain.operations.reached_operations import (
     device_of,
     is_convolution,
     operations_needing_mode,
@@ -32,15 +32,15 @@ from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression
-from torchrepro_lint.trace.contexts import CallPathStep, call_path, entry_statement
-from torchrepro_lint.trace.trace import guards
+from torchrepro_lint.trace.call_paths import CallPathStep, call_path, entry_statement
+from torchrepro_lint.trace.events import guards
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Draw, Seed
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 # The lanes, from left to right: the generators, then the settings of torch.

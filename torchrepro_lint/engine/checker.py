@@ -13,7 +13,7 @@ from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import SEVERITIES, Selection, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
-from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
@@ -21,7 +21,7 @@ from torchrepro_lint.source.text import Fix, Lines, Position, Span
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
-    from torchrepro_lint.domain.programs import Database
+    from torchrepro_lint.domain.program_effects import Database
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
 

@@ -12,7 +12,7 @@ from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
-from torchrepro_lint.trace.contexts import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 
 class Diagnostic(NamedTuple):

@@ -15,22 +15,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.config.discovery import source_roots
-from torchrepro_lint.config.roots import join_path, top_folders
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checker, CheckResult, check, link_project
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
+from torchrepro_lint.engine.parsed_file import ParsedFile, evict, page_in
 from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, run_tasks
-from torchrepro_lint.engine.reading import ParsedFile
-from torchrepro_lint.engine.store.file_store import evict, page_in
 from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.resolve.search_path import ModuleTree, places_of
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.files import join_path, top_folders
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Constant, SyntaxTree
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Database
+    from torchrepro_lint.domain.program_effects import Database
 
 
 # Garbage is collected after so many released files: a collection takes a while, whatever it finds.

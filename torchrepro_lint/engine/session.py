@@ -11,9 +11,9 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import ConfigOptions, RootFinder, fallback_root
 from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.engine.reading import parse_bytes
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.source.decoding import Source, decode, is_notebook
 from torchrepro_lint.source.files import read_program

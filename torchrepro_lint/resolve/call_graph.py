@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, pa
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.fixpoint import TablingSolver
-    from torchrepro_lint.resolve.context import NameResolution
+    from torchrepro_lint.resolve.protocols import NameResolution
     from torchrepro_lint.resolve.symbols import EventCache
 
 

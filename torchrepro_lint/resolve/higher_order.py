@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.resolve.context import NameResolution, NumberedCalls
+    from torchrepro_lint.resolve.protocols import NameResolution, NumberedCalls
 
 
 _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})

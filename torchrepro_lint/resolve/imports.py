@@ -11,10 +11,10 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchrepro_lint.config.roots import join_path, parent_folders
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree
+from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import path_of, split_name
 

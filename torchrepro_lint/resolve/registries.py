@@ -15,7 +15,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Class, Constant, Expressi
 from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.resolve.context import NameResolution
+    from torchrepro_lint.resolve.protocols import NameResolution
 
 
 class Registries:

@@ -9,7 +9,7 @@ import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.config.roots import join_path, parent_folders
+from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,

@@ -16,10 +16,8 @@ from torchrepro_lint.syntax.events import Event
 from torchrepro_lint.syntax.nodes import Call, Subscript
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
-from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.entry_points import Entry, is_test
-from torchrepro_lint.trace.framework_models import LibraryCall
-from torchrepro_lint.trace.trace import (
+from torchrepro_lint.trace.events import (
     CallEdge,
     CallFrame,
     DeferredCall,
@@ -30,6 +28,7 @@ from torchrepro_lint.trace.trace import (
     TraceFragment,
     TraceMemoTables,
 )
+from torchrepro_lint.trace.library_models import LibraryCall, dead_initialisations
 
 
 class ModuleTrace(NamedTuple):

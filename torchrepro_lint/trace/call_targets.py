@@ -15,7 +15,8 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.syntax.events import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.visitor import path_of
-from torchrepro_lint.trace.framework_models import (
+from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
+from torchrepro_lint.trace.library_models import (
     LibraryCall,
     callbacks,
     dataset_attribute,
@@ -24,14 +25,6 @@ from torchrepro_lint.trace.framework_models import (
     receiver_of,
     rows_of,
     stores_callables,
-)
-from torchrepro_lint.trace.trace import (
-    CallFrame,
-    DeferredCall,
-    EventKey,
-    EventTargets,
-    Target,
-    TraceMemoTables,
 )
 
 

@@ -7,27 +7,23 @@ graph, or beyond the limit, has the context of the whole trace. Call paths are t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.source.text import Lines, Position, Span
 from torchrepro_lint.syntax.events import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name
-from torchrepro_lint.trace.framework_models import dataset_attribute
+from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.events import Event
-    from torchrepro_lint.syntax.nodes import Statement
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.trace import CallEdge, CallFrame, TraceEvent
+    from torchrepro_lint.trace.events import CallEdge, TraceEvent
 
 
 # A function with more contexts, at the end of a longer call path, or on a cycle gets the context of the whole trace.
@@ -321,87 +317,3 @@ def _is_on_self(call: Call, caller: str, word: str) -> bool:
     """``self.method(...)``."""
     own = caller[len(path_of(caller)) :]
     return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (f"{own}.<locals>.self",)
-
-
-class CallPathStep(NamedTuple):
-    """A step of a reported call path: its file and position, and a text such as ``calls main``."""
-
-    path: str
-    place: Position
-    text: str
-
-
-def entry_statement(entry: Entry, trace_event: TraceEvent) -> Statement:
-    """The statement of the entry file through which an event is reached.
-
-    Calls to functions of the same file are followed, since they are the program; constructing or calling an object is not.
-    """
-    at = trace_event.event.statement if trace_event.path == entry.path else None
-    for step in trace_event.call_path:
-        if step.path != entry.path:
-            break
-        at = step.event.statement
-        if is_method(step.into):
-            return at
-    else:
-        if trace_event.path == entry.path:
-            return trace_event.event.statement
-    assert at is not None  # a trace starts in the entry's file
-    return at
-
-
-def is_method(function: str) -> bool:
-    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
-    qualified = split_name(function)[2].rpartition("<locals>.")[2]
-    return "." in qualified
-
-
-def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tuple[CallPathStep, ...]:
-    """The call path from the entry point to an event, which ``label`` names; empty where the entry's top level has the event."""
-    if not trace_event.call_path:
-        return ()
-    found = [_step(project, step.path, step.event, _entering(step)) for step in trace_event.call_path]
-    return (*found, _step(project, trace_event.path, trace_event.event, label))
-
-
-def _step(project: ProgramIndex, path: str, event: Event, text: str) -> CallPathStep:
-    at = event.value if event.value is not None else event.statement
-    return CallPathStep(path, project.position(path, at.start), text)
-
-
-def _entering(step: CallFrame) -> str:
-    """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
-    path, _, name = split_name(step.into)
-    if not name:
-        return f"imports {path}"
-    verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
-    return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
-
-
-def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> str:
-    """Where an event is and how it is reached, where that is not the reported statement: `` (model.py:14, via f)``."""
-    reported = entry_statement(entry, trace_event)
-    if not trace_event.call_path or trace_event.event.statement is reported:
-        return ""
-    # The steps before the reported statement are code that the reader is looking at.
-    on_path = [index for index, step in enumerate(trace_event.call_path) if step.event.statement is reported]
-    steps = trace_event.call_path[on_path[0] :] if on_path else trace_event.call_path
-    via = [split_name(step.into)[2].rpartition(".")[2] for step in steps if split_name(step.into)[2]]
-    place = place_of(project, trace_event, entry.path)
-    named = [word for word in via if not word.startswith("__") and word != "main"]
-    return f" ({place}, via {named[0]})" if named else f" ({place})"
-
-
-def place_of(project: ProgramIndex, trace_event: TraceEvent, read: str = "") -> str:
-    """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
-    at = project.position(trace_event.path, trace_event.event.value.start if trace_event.event.value else 0)
-    if at.cell and trace_event.path == read:
-        return at.line
-    return f"{trace_event.path}:{at.line}" if at.row else trace_event.path
-
-
-def first_line(lines: Lines, statement: Statement) -> Span:
-    """The span of a statement, cut at the end of its first line."""
-    row = lines.position(statement.start).row
-    end = lines.offset(row) + len(lines.line(row))
-    return Span(statement.start, max(min(statement.end, end), statement.start))

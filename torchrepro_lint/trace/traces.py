@@ -11,7 +11,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import IndexTables, Table
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry, EntryPoints
-from torchrepro_lint.trace.trace import TraceMemoTables
+from torchrepro_lint.trace.events import TraceMemoTables
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import LibraryVersions

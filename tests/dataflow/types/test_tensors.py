@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from one_file import NAME, project_of
-from torchrepro_lint.dataflow.types.tensors import TensorFacts
+from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.syntax.nodes import ExpressionStatement
 
 ASKED = ("without_gradient", "integral", "int32", "scalar", "contiguous", "unusual")

@@ -11,7 +11,7 @@ pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from lsprotocol import types
 
-from torchrepro_lint.interfaces.lsp.counterpart import Client
+from torchrepro_lint.interfaces.lsp.client import Client
 
 
 class Silent:
@@ -46,7 +46,7 @@ def asked(server: Silent) -> list[Any] | None:
 
 
 def test_an_editor_that_does_not_answer_has_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrepro_lint.interfaces.lsp.counterpart._TIMEOUT", 0.0)
+    monkeypatch.setattr("torchrepro_lint.interfaces.lsp.client._TIMEOUT", 0.0)
     server = Silent()
     assert asked(server) is None
     assert server.logged == ["torchrepro-lint: TimeoutError: "]

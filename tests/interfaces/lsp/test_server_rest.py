@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
-from torchrepro_lint.interfaces.lsp.counterpart import Client
-from torchrepro_lint.interfaces.lsp.service import make_server
+from torchrepro_lint.interfaces.lsp.client import Client
+from torchrepro_lint.interfaces.lsp.handlers import make_server
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 
 

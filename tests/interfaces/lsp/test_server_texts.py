@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from torchrepro_lint.interfaces.lsp.documents import ENCODINGS, length_in_units
-from torchrepro_lint.interfaces.lsp.texts import OpenTexts
+from torchrepro_lint.interfaces.lsp.text_documents import OpenTexts
 
 URI = "file:///a%20b.py"
 _TEXT = st.text(st.sampled_from("ab \n\r\f\x0b\x85\u2028é\U0001f600"), max_size=12)

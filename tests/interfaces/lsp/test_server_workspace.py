@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.keystrokes import keystrokes
 from torchrepro_lint.domain.project import Project as AnalysedProject
-from torchrepro_lint.engine.reading import ParsedFile
+from torchrepro_lint.engine.parsed_file import ParsedFile
+from torchrepro_lint.interfaces.lsp.client_settings import Preferences, preferences
 from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encode_text, notebook_data
-from torchrepro_lint.interfaces.lsp.linked import FileReport, LinkedProject
-from torchrepro_lint.interfaces.lsp.preferences import Preferences, preferences
+from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.syntax.nodes import SyntaxTree
 

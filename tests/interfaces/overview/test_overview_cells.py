@@ -9,7 +9,7 @@ import pytest
 
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.interfaces.overview.comparing import verdict
+from torchrepro_lint.interfaces.overview.comparison import verdict
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SHORT_MESSAGES, TITLES
 
 Project = Callable[[Mapping[str, str | bytes]], Path]

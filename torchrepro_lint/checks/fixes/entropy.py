@@ -12,7 +12,7 @@ from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.control_flow import comprehension_names, control_flow_position
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Ref, Statement, span
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-from torchrepro_lint.trace.trace import runs_often
+from torchrepro_lint.trace.events import runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

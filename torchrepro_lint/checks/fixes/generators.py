@@ -15,7 +15,7 @@ from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argu
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.insertions import ensure_import, free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at
-from torchrepro_lint.domain.loaders.sites import Loader
+from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.splits import SPLIT_PARAMETERS, splits_without_generator, unseeded_worker_draws
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.source.text import Edit, Fix, join_insertions
@@ -40,7 +40,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, subexpressions
-from torchrepro_lint.trace.trace import function_runs_often
+from torchrepro_lint.trace.events import function_runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
-from torchrepro_lint.checks.fixes.index_select_forms import IndexSelectCall, RewriteOptions, rewrite
-from torchrepro_lint.dataflow.types.tensors import (
+from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, RewriteOptions, rewrite
+from torchrepro_lint.dataflow.types.tensor_facts import (
     TensorFacts,
     Variable,
     makes_sparse,

@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.domain.rng.effects import Draw, Seed
 

@@ -48,11 +48,11 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, split_name, statements, subexpressions
-from torchrepro_lint.trace.contexts import is_method
-from torchrepro_lint.trace.trace import CallFrame, TraceEvent, guards
+from torchrepro_lint.trace.call_paths import is_method
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.rng.effects import Draw
     from torchrepro_lint.domain.rng.feasibility import PartlySeeded
 

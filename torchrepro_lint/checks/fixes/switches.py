@@ -29,10 +29,10 @@ from torchrepro_lint.syntax.visitor import split_name, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.syntax.nodes import Statement, SyntaxTree
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")

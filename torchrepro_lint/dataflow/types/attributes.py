@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.bindings import literal_value
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all, meet
-from torchrepro_lint.dataflow.types.targets import literal_value
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref, SimpleStatement
 from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
 

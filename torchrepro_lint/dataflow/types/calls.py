@@ -28,8 +28,8 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import path_of, statements
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint
 
 
 # Containers that the function may have filled.

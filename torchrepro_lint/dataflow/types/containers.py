@@ -9,8 +9,8 @@ from torchrepro_lint.dataflow.types.reshaping import open_shape, shifted
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
 _SETS = ("set", "frozenset")

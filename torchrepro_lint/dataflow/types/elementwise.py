@@ -25,8 +25,8 @@ from torchrepro_lint.syntax.nodes import Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import operands_of
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})

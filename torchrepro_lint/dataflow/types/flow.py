@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchrepro_lint.dataflow.types.targets import (
+from torchrepro_lint.dataflow.types.bindings import (
     FLOW,
     MODES,
     Binding,

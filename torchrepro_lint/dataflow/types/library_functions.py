@@ -12,8 +12,8 @@ from torchrepro_lint.resolve.names import MODULE_WRAPPERS
 from torchrepro_lint.syntax.nodes import Call, Constant
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
 _TEXT = AbstractValue("str", contents=AbstractValue("str"))

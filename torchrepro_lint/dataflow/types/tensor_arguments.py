@@ -9,8 +9,8 @@ from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 _BEHIND_STAR = object()
 

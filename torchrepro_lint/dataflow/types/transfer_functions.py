@@ -15,8 +15,8 @@ from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, Tran
 from torchrepro_lint.syntax.nodes import Call
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.types.targets import ProgramPoint
 
 
 def for_words(rule: TransferFunction, *words: str) -> dict[str, TransferFunction]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.targets import Binding, ProgramPoint, TypeEnvironment
+from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
 from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, SHARED, TENSOR_ONLY_METHODS
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, containers, elementwise
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
+from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, ProgramPoint
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, LOADED, UNKNOWN, AbstractValue, join_all, meet
-from torchrepro_lint.dataflow.types.targets import ADDING, Binding, ProgramPoint
 from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_classmethod, path_of, takes_receiver

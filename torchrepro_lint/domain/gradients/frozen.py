@@ -23,13 +23,13 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.visitor import bound_arguments, expressions, path_of, split_name, statements, subexpressions
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
-from torchrepro_lint.trace.framework_models import trains_or_measures
+from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 _SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20

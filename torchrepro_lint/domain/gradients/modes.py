@@ -23,15 +23,12 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, split_name, subexpressions
-from torchrepro_lint.trace.trace import prefix_and_rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
     from torchrepro_lint.syntax.events import Guard
-    from torchrepro_lint.trace.trace import TraceEvent
 
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
@@ -204,19 +201,6 @@ _BACKWARD = re.compile(
     r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
     r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
 )
-
-
-def has_backward(program: Program) -> bool:
-    """Whether a program reaches a backward pass, its own or that of a framework's trainer."""
-    return any(prefix_and_rest(program.run, "has backward", _contains_backward))
-
-
-def _contains_backward(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
-    return any(
-        is_backward(trace_event.event.value, trace_event.names)
-        for trace_event in trace_events
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
-    )
 
 
 def is_backward(call: Call, names: tuple[str, ...]) -> bool:

@@ -34,11 +34,10 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.trace.contexts import CallingContexts
-from torchrepro_lint.trace.trace import TraceEvent
+from torchrepro_lint.trace.events import TraceEvent
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.domain.programs import WorkerTrace
+    from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
     from torchrepro_lint.domain.rng.effects import Draw
 
 GeneratorSet: TypeAlias = frozenset[str]

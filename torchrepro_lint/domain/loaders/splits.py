@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.arguments import passes_value, read_arguments, without_self
 from torchrepro_lint.dataflow.environment import Closure
-from torchrepro_lint.domain.loaders.sites import calling_contexts, forwards_star_arguments
+from torchrepro_lint.domain.loaders.queries import calling_contexts, forwards_star_arguments
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.sites import Loader
+    from torchrepro_lint.domain.loaders.queries import Loader
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
-from torchrepro_lint.domain.loaders.sites import loader_kind
+from torchrepro_lint.domain.loaders.queries import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.domain.loaders.queries import LoaderQueries
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 WORKER_INIT = "worker_init_fn"

@@ -18,8 +18,8 @@ from torchrepro_lint.catalogue.conditions import (
     argument_reader,
     refuted,
 )
-from torchrepro_lint.dataflow.forwarding import alternative_arguments
-from torchrepro_lint.dataflow.types.tensors import TensorFacts
+from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
+from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import only_warnings_enabled
 from torchrepro_lint.domain.gradients.liveness import (
     called_without_gradient,
@@ -28,14 +28,14 @@ from torchrepro_lint.domain.gradients.liveness import (
     used_without_gradient,
 )
 from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, made_for_inference
-from torchrepro_lint.domain.operations.order_free import is_order_free
-from torchrepro_lint.domain.operations.subjects import (
+from torchrepro_lint.domain.operations.condition_variables import (
     call_subjects,
     is_only_weight_read,
     module_subjects,
     receiver,
     tensor_argument,
 )
+from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.visitor import last_identifier
 

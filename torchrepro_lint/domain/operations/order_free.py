@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.operations.subjects import receiver, tensor_argument
+from torchrepro_lint.domain.operations.condition_variables import receiver, tensor_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,

@@ -19,7 +19,7 @@ from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.resolve.program_index import CallSite
 

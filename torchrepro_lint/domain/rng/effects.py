@@ -33,7 +33,7 @@ from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE, Names
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
-from torchrepro_lint.trace.trace import CallFrame, TraceEvent, guards, prefix_and_rest
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

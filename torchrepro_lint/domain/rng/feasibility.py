@@ -13,21 +13,21 @@ from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.domain.loaders.sites import loader_kind, may_shuffle
+from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query.fixpoint import strongly_connected_component
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
-from torchrepro_lint.trace.framework_models import calls_method
+from torchrepro_lint.trace.library_models import calls_method
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.syntax.events import Event
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 # Methods of a sampler that the main process runs, before the workers.

@@ -15,7 +15,7 @@ from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import is_none, subexpressions
-from torchrepro_lint.trace.framework_models import trains_or_measures
+from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

@@ -13,17 +13,14 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from zlib import compress, decompress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.engine.store.cache import SIGNATURE_BYTES, Cache, tool_stamp, trim
 from torchrepro_lint.source.files import FileSignature, digest, unchanged
 from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
-from torchrepro_lint.syntax.serialization import pickled, summary_from, summary_json, unpickled
+from torchrepro_lint.syntax.serialization import summary_from, summary_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
@@ -144,74 +141,3 @@ def _open_table(cache: Cache, name: str) -> tuple[dict[str, Any], int]:
             if table["stamp"] == tool_stamp():
                 return table, file.tell()
     return {"stamp": "", "made": 0, "files": {}, "facts": {}}, 0
-
-
-_PAGED_FIELDS = ("body", "functions", "classes", "assigned", "imports_end")
-
-
-def page_out(facts: SyntaxTree) -> SyntaxTree:
-    """Page out facts: all but the summary is compressed until it is asked for. Facts that are nested too deeply are returned
-    unchanged.
-    """
-    try:
-        data = pickled([getattr(facts, each) for each in _PAGED_FIELDS])
-    except RecursionError:
-        return facts
-    return cast("SyntaxTree", PagedFacts(facts.summary, compress(data, 1)))
-
-
-def page_in(facts: object) -> None:
-    """Page in facts for good, if they are paged out."""
-    if isinstance(facts, PagedFacts):
-        facts.keep()
-
-
-def evict(facts: object) -> None:
-    """Evict what was loaded of lazy facts; it is loaded again when asked for."""
-    if isinstance(facts, EvictableFacts):
-        facts.evict()
-
-
-class EvictableFacts:
-    """Facts that are loaded when they are asked for."""
-
-    def evict(self) -> None:
-        """Forget what was loaded: the next load makes new records."""
-
-
-class PagedFacts(EvictableFacts):
-    """Facts that are paged out: compressed in memory."""
-
-    def __init__(self, summary: Any, data: bytes) -> None:
-        self.summary = summary
-        self._data: bytes | None = data
-
-    @property
-    def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """See ``Summary``."""
-        return cast("SyntaxTree", self).summary.exports
-
-    def bodies_calling(self, _word: str) -> Sequence[int | None]:
-        """See ``Facts``."""
-        return (None,)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _PAGED_FIELDS or self._data is None:
-            raise AttributeError(name)
-        self.read()
-        return vars(self)[name]
-
-    def read(self) -> None:
-        """Load all fields."""
-        if self._data is not None and "body" not in vars(self):
-            vars(self).update(zip(_PAGED_FIELDS, unpickled(decompress(self._data)), strict=True))
-
-    def keep(self) -> None:
-        """Load all fields and drop the compressed copy."""
-        self.read()
-        self._data = None
-
-    def evict(self) -> None:
-        if self._data is not None:
-            for each in _PAGED_FIELDS:
-                vars(self).pop(each, None)

@@ -15,13 +15,13 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.domain.programs import Database, program_summary
+from torchrepro_lint.domain.program_effects import Database, program_summary
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.resolve.call_sites import CallPlace, FileCalls, Mentions
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.trace import EventTargets, EventTargetTable
+from torchrepro_lint.trace.events import EventTargets, EventTargetTable
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.checker import Checker

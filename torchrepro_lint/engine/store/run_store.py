@@ -21,7 +21,7 @@ from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, read_program, unchanged
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
-from torchrepro_lint.trace.contexts import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.read_project import ReadOptions

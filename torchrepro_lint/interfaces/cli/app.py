@@ -104,7 +104,7 @@ def trace(entry: str, torch_version: str | None, device: str | None, parser: str
 def server() -> int:
     """Serve an editor as a language server, over standard input and output; needs the extra lsp."""
     try:
-        from torchrepro_lint.interfaces.lsp.service import serve
+        from torchrepro_lint.interfaces.lsp.handlers import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

@@ -25,7 +25,7 @@ from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
-from torchrepro_lint.interfaces.overview import comparing
+from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import survey
 from torchrepro_lint.interfaces.report import timeline_json, timeline_text
@@ -59,13 +59,13 @@ def run_report(request: ReportArguments) -> int:
     """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
     if request.overrides.torch_version is not None:
         _require_version(request.overrides.torch_version)
-    older = comparing.read(request.compare) if request.compare else None
+    older = comparison.read(request.compare) if request.compare else None
     planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
     overview = done.overview
     if older is not None:
-        overview = overview._replace(comparison=comparing.compare(overview, older))
+        overview = overview._replace(comparison=comparison.compare(overview, older))
     text = _render(overview, request)
     if request.output is None:
         terminal.out(text)

@@ -17,9 +17,9 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
-from torchrepro_lint.engine.reading import ParsedFile
-from torchrepro_lint.interfaces.lsp.linked import FileReport, LinkedProject
-from torchrepro_lint.interfaces.lsp.texts import EditorPosition, PositionMapper
+from torchrepro_lint.engine.parsed_file import ParsedFile
+from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
+from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
 from torchrepro_lint.source.decoding import Source
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits

@@ -16,9 +16,9 @@ from typing import TypeVar
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.interfaces.lsp.client_settings import Preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.linked import FileReport, LinkedProject
-from torchrepro_lint.interfaces.lsp.preferences import Preferences
+from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.source.errors import UsageError
 
 

@@ -13,15 +13,19 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.reached import is_convolution, operations_needing_mode, operations_raising
+from torchrepro_lint.domain.operations.reached_operations import (
+    is_convolution,
+    operations_needing_mode,
+    operations_raising,
+)
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.sites import Loader
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.loaders.queries import Loader
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
 

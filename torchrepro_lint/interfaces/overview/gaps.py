@@ -35,13 +35,13 @@ from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
     from torchrepro_lint.config.discovery import ProjectTree
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.diagnostic import Diagnostic
     from torchrepro_lint.engine.partition import Partition
     from torchrepro_lint.source.text import Fix, Position
-    from torchrepro_lint.trace.contexts import CallPathStep
+    from torchrepro_lint.trace.call_paths import CallPathStep
 
 
 # The kinds in the order of their importance to a reader, with their titles.

@@ -18,6 +18,7 @@ from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, rules_off
+from torchrepro_lint.interfaces.overview.operation_uses import operation_uses, release_shifts
 from torchrepro_lint.interfaces.overview.records import (
     EntryRecord,
     FindingRecord,
@@ -27,12 +28,11 @@ from torchrepro_lint.interfaces.overview.records import (
     ReleaseShift,
     TargetRecord,
 )
-from torchrepro_lint.interfaces.overview.uses import operation_uses, release_shifts
 from torchrepro_lint.source.errors import Fault, guarded
 from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.timeline import Timeline
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.run import Progress

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.view import View, relative
 from torchrepro_lint.source.errors import escaped_message, escaped_path
-from torchrepro_lint.trace.contexts import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import STATES, TITLES
-from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_code, html_text, state_mark
+from torchrepro_lint.interfaces.report.html_elements import counted, entry_link, html_code, html_text, state_mark
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, EntryRecord, Overview

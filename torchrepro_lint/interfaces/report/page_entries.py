@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import TITLES, lane_title
 from torchrepro_lint.interfaces.overview.records import Location
+from torchrepro_lint.interfaces.report.html_elements import counted, entry_name, html_location, html_text, state_mark
 from torchrepro_lint.interfaces.report.page_timeline import timeline
-from torchrepro_lint.interfaces.report.page_words import counted, entry_name, html_location, html_text, state_mark
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import fix_commands
+from torchrepro_lint.interfaces.overview.comparison import fix_commands
 from torchrepro_lint.interfaces.overview.controls import TITLES
-from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_location, html_text
+from torchrepro_lint.interfaces.report.html_elements import counted, entry_link, html_location, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
-from torchrepro_lint.interfaces.report.page_words import counted, html_code, html_text
+from torchrepro_lint.interfaces.report.html_elements import counted, html_code, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Gap, Overview

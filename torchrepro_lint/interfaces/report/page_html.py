@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import causes, severities, verdict
+from torchrepro_lint.interfaces.overview.comparison import causes, severities, verdict
 from torchrepro_lint.interfaces.report.html_document import document, resource
+from torchrepro_lint.interfaces.report.html_elements import counted, html_text
 from torchrepro_lint.interfaces.report.page_changes import changes
 from torchrepro_lint.interfaces.report.page_entries import entries
 from torchrepro_lint.interfaces.report.page_findings import findings
@@ -16,7 +17,6 @@ from torchrepro_lint.interfaces.report.page_gaps import gaps
 from torchrepro_lint.interfaces.report.page_matrix import matrix
 from torchrepro_lint.interfaces.report.page_operations import operations
 from torchrepro_lint.interfaces.report.page_timeline import legend
-from torchrepro_lint.interfaces.report.page_words import counted, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Overview

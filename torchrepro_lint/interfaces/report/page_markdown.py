@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import causes, severities, verdict, why_no_entry_points
+from torchrepro_lint.interfaces.overview.comparison import causes, severities, verdict, why_no_entry_points
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_title
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
 from torchrepro_lint.interfaces.overview.records import Location
+from torchrepro_lint.interfaces.report.html_elements import counted
 from torchrepro_lint.interfaces.report.markdown import code_span, escaped
 from torchrepro_lint.interfaces.report.page_markdown_findings import findings, table
 from torchrepro_lint.interfaces.report.page_operations import release_spans, shift_text, status_label
-from torchrepro_lint.interfaces.report.page_words import counted
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent

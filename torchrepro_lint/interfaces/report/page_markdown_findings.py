@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import fix_commands
+from torchrepro_lint.interfaces.overview.comparison import fix_commands
 from torchrepro_lint.interfaces.report.markdown import code_span, escaped
 from torchrepro_lint.source.errors import without_workflow_commands
 

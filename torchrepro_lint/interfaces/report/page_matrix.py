@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparing import why_no_entry_points
+from torchrepro_lint.interfaces.overview.comparison import why_no_entry_points
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
-from torchrepro_lint.interfaces.report.page_words import counted, entry_link, html_text, state_mark
+from torchrepro_lint.interfaces.report.html_elements import counted, entry_link, html_text, state_mark
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
-from torchrepro_lint.interfaces.report.page_words import counted, html_code, html_location, html_text
+from torchrepro_lint.interfaces.report.html_elements import counted, html_code, html_location, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import OperationUse, Overview, ReleaseShift

@@ -12,7 +12,7 @@ from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.interfaces.report.view import View, uri
 from torchrepro_lint.source.text import Edit, Lines, Position
-from torchrepro_lint.trace.contexts import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _HOME = "https://github.com/torchrepro/torchrepro-lint"

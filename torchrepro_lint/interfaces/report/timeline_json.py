@@ -11,7 +11,7 @@ from torchrepro_lint.syntax.visitor import split_name
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent
     from torchrepro_lint.source.text import Position
-    from torchrepro_lint.trace.contexts import CallPathStep
+    from torchrepro_lint.trace.call_paths import CallPathStep
 
 # Raised when a field changes its meaning or is removed, not for new fields.
 FORMAT = 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from torchrepro_lint.domain.timeline import Lane, Timeline, TimelineEvent
-    from torchrepro_lint.trace.contexts import CallPathStep
+    from torchrepro_lint.trace.call_paths import CallPathStep
 
     _Paint: TypeAlias = Callable[[str, str], str]
 

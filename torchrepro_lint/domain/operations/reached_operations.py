@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.domain.gradients.frozen import is_frozen
 from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
-from torchrepro_lint.domain.gradients.modes import has_backward
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
+from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.trace.trace import prefix_and_rest
+from torchrepro_lint.trace.events import prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.programs import Program
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.trace import TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
 _VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")

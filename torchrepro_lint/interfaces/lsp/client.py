@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from torchrepro_lint.interfaces.lsp.preferences import SECTION
+from torchrepro_lint.interfaces.lsp.client_settings import SECTION
 from torchrepro_lint.source.errors import Fault, guarded
 
 _T = TypeVar("_T")

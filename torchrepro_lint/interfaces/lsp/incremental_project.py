@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
-from torchrepro_lint.domain.programs import Database
+from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
 from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
+from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.engine.partition import Partition, unchecked
 from torchrepro_lint.engine.process_pool import WorkerFailure
-from torchrepro_lint.engine.reading import ParsedFile, parse_bytes
 from torchrepro_lint.engine.run import gc_disabled, prepare
 from torchrepro_lint.interfaces.lsp.documents import DiskFiles
 from torchrepro_lint.resolve.search_path import ModuleTree

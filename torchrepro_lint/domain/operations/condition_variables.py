@@ -31,7 +31,7 @@ from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier,
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature
-    from torchrepro_lint.dataflow.types.tensors import TensorFacts
+    from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.nodes import SyntaxTree

@@ -17,12 +17,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from torchrepro_lint import __version__
-from torchrepro_lint.interfaces.lsp.answers import FileDiagnostics, LanguageFeatures, PublishedDiagnostics
-from torchrepro_lint.interfaces.lsp.counterpart import Client, WorkerThread, result_or_error
+from torchrepro_lint.interfaces.lsp.client import Client, WorkerThread, result_or_error
+from torchrepro_lint.interfaces.lsp.client_settings import SECTION, Preferences, preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.preferences import SECTION, Preferences, preferences
+from torchrepro_lint.interfaces.lsp.language_features import FileDiagnostics, LanguageFeatures, PublishedDiagnostics
 from torchrepro_lint.interfaces.lsp.protocol import ServerProtocol
-from torchrepro_lint.interfaces.lsp.texts import OpenTexts, PositionMapper
+from torchrepro_lint.interfaces.lsp.text_documents import OpenTexts, PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 
 _T = TypeVar("_T")

@@ -1,0 +1,99 @@
+"""Call paths: how an entry point reaches something, and the steps that a report shows of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.source.text import Lines, Position, Span
+from torchrepro_lint.syntax.visitor import split_name
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.program_index import ProgramIndex
+    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.nodes import Statement
+    from torchrepro_lint.trace.entry_points import Entry
+    from torchrepro_lint.trace.events import CallFrame, TraceEvent
+
+
+class CallPathStep(NamedTuple):
+    """A step of a reported call path: its file and position, and a text such as ``calls main``."""
+
+    path: str
+    place: Position
+    text: str
+
+
+def entry_statement(entry: Entry, trace_event: TraceEvent) -> Statement:
+    """The statement of the entry file through which an event is reached.
+
+    Calls to functions of the same file are followed, since they are the program; constructing or calling an object is not.
+    """
+    at = trace_event.event.statement if trace_event.path == entry.path else None
+    for step in trace_event.call_path:
+        if step.path != entry.path:
+            break
+        at = step.event.statement
+        if is_method(step.into):
+            return at
+    else:
+        if trace_event.path == entry.path:
+            return trace_event.event.statement
+    assert at is not None  # a trace starts in the entry's file
+    return at
+
+
+def is_method(function: str) -> bool:
+    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
+    qualified = split_name(function)[2].rpartition("<locals>.")[2]
+    return "." in qualified
+
+
+def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tuple[CallPathStep, ...]:
+    """The call path from the entry point to an event, which ``label`` names; empty where the entry's top level has the event."""
+    if not trace_event.call_path:
+        return ()
+    found = [_step(project, step.path, step.event, _entering(step)) for step in trace_event.call_path]
+    return (*found, _step(project, trace_event.path, trace_event.event, label))
+
+
+def _step(project: ProgramIndex, path: str, event: Event, text: str) -> CallPathStep:
+    at = event.value if event.value is not None else event.statement
+    return CallPathStep(path, project.position(path, at.start), text)
+
+
+def _entering(step: CallFrame) -> str:
+    """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
+    path, _, name = split_name(step.into)
+    if not name:
+        return f"imports {path}"
+    verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
+    return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
+
+
+def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> str:
+    """Where an event is and how it is reached, where that is not the reported statement: `` (model.py:14, via f)``."""
+    reported = entry_statement(entry, trace_event)
+    if not trace_event.call_path or trace_event.event.statement is reported:
+        return ""
+    # The steps before the reported statement are code that the reader is looking at.
+    on_path = [index for index, step in enumerate(trace_event.call_path) if step.event.statement is reported]
+    steps = trace_event.call_path[on_path[0] :] if on_path else trace_event.call_path
+    via = [split_name(step.into)[2].rpartition(".")[2] for step in steps if split_name(step.into)[2]]
+    place = place_of(project, trace_event, entry.path)
+    named = [word for word in via if not word.startswith("__") and word != "main"]
+    return f" ({place}, via {named[0]})" if named else f" ({place})"
+
+
+def place_of(project: ProgramIndex, trace_event: TraceEvent, read: str = "") -> str:
+    """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
+    at = project.position(trace_event.path, trace_event.event.value.start if trace_event.event.value else 0)
+    if at.cell and trace_event.path == read:
+        return at.line
+    return f"{trace_event.path}:{at.line}" if at.row else trace_event.path
+
+
+def first_line(lines: Lines, statement: Statement) -> Span:
+    """The span of a statement, cut at the end of its first line."""
+    row = lines.position(statement.start).row
+    end = lines.offset(row) + len(lines.line(row))
+    return Span(statement.start, max(min(statement.end, end), statement.start))
