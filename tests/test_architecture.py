@@ -79,7 +79,7 @@ def test_each_term_of_the_glossary_leads_to_the_module_that_implements_it() -> N
         heads = [first_words(PACKAGE / place) for place in re.findall(r"`([\w/]+\.py)`", row["places"])]
         assert heads, row["terms"]
         missing += [term for term in row["terms"].split(", ") if not any(term.lower() in head for head in heads)]
-    assert missing == []
+    assert missing == [], missing
 
 
 def first_words(path: Path) -> str:

@@ -16,7 +16,7 @@ from conftest import Ran
 from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.roots import ConfigOptions, likely_has_components
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition, read_project
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
@@ -26,7 +26,7 @@ from torchrepro_lint.engine.process_pool import FORKS, run_tasks
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.source.files import likely_has_components, top_folders
+from torchrepro_lint.source.files import top_folders
 from torchrepro_lint.syntax.nodes import SyntaxTree
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

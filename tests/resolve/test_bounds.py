@@ -22,7 +22,8 @@ from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable
-from torchrepro_lint.resolve import class_hierarchy, program_index, symbols
+from torchrepro_lint.resolve import program_index, symbols
+from torchrepro_lint.resolve import symbols as class_hierarchy
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 

@@ -14,7 +14,7 @@ from torchrepro_lint.syntax.visitor import subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import Closure
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.domain.loaders.queries import Loader
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.use_def import ExpressionPosition

@@ -7,11 +7,22 @@ Project paths are relative to the root, with slashes; the root itself is the emp
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import posixpath
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.settings import OWN_FILE, PYPROJECT, Settings, load_settings, settings_table
+from torchrepro_lint.query.fixpoint import UnionFind
+from torchrepro_lint.source.files import top_folders
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        pass
+    else:
+        pass
 
 
 class ConfigOptions(NamedTuple):
@@ -118,3 +129,32 @@ class RootFinder:
         settings = load_settings(config) if config else Settings()
         marked = path != self._fallback.root or any(mark(path) for mark in self._marks())
         return ProjectRoot(path, config, options.overrides(settings), path if marked else self._fallback.top)
+
+
+# Partitioning does not pay where one component has this share of a project.
+_LARGEST_SHARE = 0.8
+
+
+# Only the largest folders are looked for in the others.
+_MOST_FOLDERS = 12
+
+
+def likely_has_components(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
+    """Whether a project is likely to have several large connected components, judged by import statements in its bytes."""
+    folders = top_folders(sizes)
+    weights = Counter[str]()
+    for path, folder in folders.items():
+        weights[folder] += sizes[path]
+    groups, every = UnionFind(weights), sum(weights.values())
+    found = (folder for folder, _ in weights.most_common(_MOST_FOLDERS) if folder)
+    largest = {folder: posixpath.basename(folder).encode("utf-8", "surrogateescape") for folder in found}
+    most = max(groups.sums(weights), default=0)
+    for path, folder in sorted(folders.items()):
+        text = b""
+        for other, word in largest.items():
+            if most < _LARGEST_SHARE * every and not groups.together(folder, other):
+                text = text or data(path)
+                if word in text and (b"import " + word in text or b"from " + word in text):
+                    groups.join(folder, other)
+                    most = max(groups.sums(weights))
+    return most < _LARGEST_SHARE * every

@@ -18,7 +18,7 @@ from torchrepro_lint.syntax.visitor import expressions, path_of, statements, sub
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 
 

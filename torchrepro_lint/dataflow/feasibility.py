@@ -29,7 +29,7 @@ from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, stateme
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
-    from torchrepro_lint.syntax.events import Guard
+    from torchrepro_lint.syntax.control_flow import Guard
 
 
 _LEAVING = ("return", "raise")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
 

@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.control_flow import Event
 
 
 DETERMINISTIC = "deterministic-algorithms"

@@ -23,7 +23,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import Mentions, mentions
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.events import event_key
+from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.events import prefix_and_rest

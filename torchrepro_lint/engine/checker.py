@@ -13,8 +13,9 @@ from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import SEVERITIES, Selection, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
+from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.parsed_file import ParsedFile
-from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 

@@ -1,6 +1,6 @@
-"""Time limits: a deadline for a piece of work, in seconds of CPU time, however busy the machine is.
+"""Limits of a piece of work: a deadline in seconds of CPU time, however busy the machine is, and a guard against exceptions.
 
-In the main thread a signal raises the exception; in other threads a watchdog thread does.
+In the main thread a signal raises the exception of a deadline; in other threads a watchdog thread does.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ import ctypes
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 from torchrepro_lint.engine.process_pool import TASK_SECONDS
+from torchrepro_lint.source.errors import OUT_OF_MEMORY, Fault
+
+_T = TypeVar("_T")
 
 
 class Watchdog:
@@ -129,3 +134,24 @@ def _watchdog(seconds: float) -> Iterator[None]:
 
 def _raise_on_signal(*_: object) -> None:
     raise DeadlineExceededError
+
+
+def guarded(work: Callable[[], _T]) -> _T | Fault:
+    """The result of work, or the fault that it raised: one file or one rule must not end the run."""
+    try:
+        return work()
+    except MemoryError:
+        return Fault(OUT_OF_MEMORY)
+    except Exception as error:  # noqa: BLE001  the only place that catches everything
+        return Fault(
+            f"{type(error).__name__}: {' '.join(str(error).split())}{_place(error)}", isinstance(error, RecursionError)
+        )
+
+
+def _place(error: Exception) -> str:
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"

@@ -12,8 +12,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
+from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
-from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import TooLarge, digest, read_program
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.serialization import pickled, unpickled

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import ProjectTree
+from torchrepro_lint.config.roots import likely_has_components
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
 from torchrepro_lint.engine.parsed_file import ParsedFile, StoredFile, parse_bytes, too_large
 from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
@@ -16,14 +17,7 @@ from torchrepro_lint.engine.store.file_store import FileStore, PackedFacts, pack
 from torchrepro_lint.query.memo_tables import clear_interned
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
-from torchrepro_lint.source.files import (
-    FileSignature,
-    TooLarge,
-    digest,
-    file_signature,
-    likely_has_components,
-    read_program,
-)
+from torchrepro_lint.source.files import FileSignature, TooLarge, digest, file_signature, read_program
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.config.discovery import Plan, ProjectTree
+from torchrepro_lint.checks.rule import Finding, Rule
+from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
 from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, make_checker
-from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, diagnose, report_order
+from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, fix_tree
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.source.files import FileSignature
+from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.store.query_store import QueryStore
@@ -159,3 +162,45 @@ def gc_disabled() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def diagnose(
+    root: str,
+    given: GivenFile,
+    texts: tuple[Lines, Lines],
+    finding: Finding,
+    rule: Rule,
+    others: Callable[[str], Lines],
+) -> Diagnostic:
+    """The diagnostic of a finding in the project at ``root``; the paths of its steps become absolute.
+
+    ``texts`` are the lines of the file and as they are written; ``others`` gives the lines of another file.
+    """
+    lines, written = texts
+    elsewhere = finding.fix.elsewhere if finding.fix else ()
+    start, end = lines.place(finding.span.start), lines.place(finding.span.end)
+    return Diagnostic(
+        given.display,
+        start,
+        finding.code,
+        finding.message,
+        given.path,
+        end,
+        rule.name,
+        finding.severity or rule.severity,
+        finding.fix,
+        lines,
+        tuple(step._replace(path=_absolute(root, step.path)) for step in finding.steps),
+        tuple((path, _absolute(root, path), others(path)) for path, _ in elsewhere),
+        finding.span,
+        written,
+    )
+
+
+def _absolute(root: str, path: str) -> str:
+    return os.path.join(root, *path.split("/"))
+
+
+def report_order(diagnostic: Diagnostic) -> tuple[str, int, Position, str, str]:
+    """The sort key of every report: path, cell, row, column, code."""
+    return diagnostic.display, diagnostic.start.cell, diagnostic.start, diagnostic.code, diagnostic.message

@@ -1,4 +1,4 @@
-"""Memo tables of the incremental query engine: remembered answers with their dependencies, and what bounds their memory.
+"""Memo tables of the incremental query engine: each answer with every dependency, dropped by a revision, with early cutoff and LRU eviction.
 
 Dependencies are bit sets in one number. Each file has a bit: whoever reads a file adds its bit, and an answer remembers the bits of
 all that it was computed from and adds them wherever it is used. A question about all files at once ("which file calls this word?") has

@@ -25,7 +25,7 @@ from torchrepro_lint.resolve.call_sites import (
 )
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, value_identifiers
 

@@ -1,17 +1,25 @@
-"""Symbols: the functions, classes and variables that files define, by full name, and the events of their bodies.
+"""Symbols and the class hierarchy: what files define by full name, and base classes, subclasses and inherited methods.
 
-Of several definitions of a function in one block the last is in effect. A file is looked into when one of its names is asked for.
+Of several definitions of a function in one block the last is in effect. A file is looked into when one of its names is asked for;
+the events of its bodies are remembered here. The hierarchy is the lowest layer of ``Names``: a base is an expression, and what that
+stands for is asked of the layers above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import NamedTuple
 
-from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, with_tuples
-from torchrepro_lint.syntax.control_flow import StaticContext
+from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable, with_tuples
+from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
-from torchrepro_lint.syntax.events import Event, events
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
     Class,
@@ -20,11 +28,12 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
+    SimpleStatement,
     Statement,
     SyntaxTree,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks
+from torchrepro_lint.syntax.visitor import blocks, instance_assignments, path_of, split_name, statements
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
@@ -229,3 +238,228 @@ class EventCache:
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):
                 self._known.pop((id(body), main))
+
+
+# The most classes whose instance attributes are kept.
+_MAX_CLASSES = 1_000
+# The most bases of a class that are followed, nearest first.
+_MAX_ANCESTORS = 200
+
+
+class ClassHierarchy(ABC):
+    """The definitions of a project, and the inheritance between its classes; results are memoised for its life."""
+
+    def __init__(self, modules: ImportResolver, torch: str) -> None:
+        self.modules = modules
+        self._torch = torch
+        self._definitions = Definitions(modules.files, modules.reads)
+        self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(
+            None if modules.reads.early_cutoff else _MAX_CLASSES
+        )
+        self._memo = TablingSolver(modules.reads)
+        # Ancestries that do not depend on a broken cycle.
+        self._ancestries: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
+        # The bases of classes, computed in isolation (see ``Memo``).
+        self.above: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
+
+    @abstractmethod
+    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+        """The names that an expression of a file may stand for, sorted."""
+
+    def isolated(self) -> AbstractContextManager[None]:
+        """For results that are computed once, in isolation from open queries; see ``TablingSolver.isolated``."""
+        return self._memo.isolated()
+
+    @property
+    def in_isolation(self) -> bool:
+        """Whether such a computation is running: subclasses and registries are then empty."""
+        return self._memo.in_isolation
+
+    # --- definitions -------------------------------------------------------------------------------------------------
+
+    def functions(self, name: str) -> tuple[Function, ...]:
+        """The definitions of a function of the project; none where it is no such name."""
+        return self._definitions.functions(name)
+
+    def classes(self, name: str) -> tuple[Class, ...]:
+        """The definitions of a class of the project."""
+        return self._definitions.classes(name)
+
+    def is_in_summary(self, name: str) -> bool:
+        """Whether a name is known to be a function or class of the project without a look into its file."""
+        return self._definitions.is_in_summary(name)
+
+    def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
+        """``names`` of a reference by the summaries of files alone; None where that takes more."""
+        found: set[str] = set()
+        for root in roots:
+            for name in self.modules.resolve(path, root):
+                _, colon, rest = split_name(name)
+                if colon and (words or (rest and not self._definitions.is_in_summary(name))):
+                    return None
+                found.add(".".join((name, *words)))
+        return tuple(sorted(found)) if roots else None
+
+    def defined_in(self, path: str) -> Iterator[str]:
+        """The functions and classes that a module has, its own and imported ones."""
+        for file in self.modules.starred(path):
+            for _, names in self.modules.files[file].exports:
+                for name in names:
+                    yield from (found for found in self.modules.resolve(file, name) if self._definitions.defines(found))
+
+    def all_classes(self) -> Iterator[str]:
+        """The names of all classes of the project."""
+        for path in sorted(self.modules.files):
+            yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
+
+    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+        """The assignments of a variable of the project, as ``SyntaxTree.assigned`` has them."""
+        return self._definitions.assigned(variable) or ()
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter that a variable of the project (``path:f.<locals>.x``) is; None for another."""
+        return self._definitions.parameter(name)
+
+    def owner(self, function: str) -> str:
+        """The class of the project that a function is a method of; empty for another."""
+        path = path_of(function)
+        return next((f"{path}{each.owner}" for each in self.functions(function) if each.owner), "")
+
+    def is_generator(self, name: str) -> bool:
+        """Whether a function of the project runs only as its result is iterated or entered."""
+        return any(function.generator for function in self.functions(name))
+
+    def is_property(self, name: str) -> bool:
+        """Whether a method of the project is run by reading it."""
+        return any(is_property(function) for function in self.functions(name))
+
+    @cached_property
+    def property_words(self) -> frozenset[str]:
+        """The short names of all properties of the project."""
+        return frozenset(word for facts in self.modules.files.values() for word in facts.summary.properties)
+
+    @cached_property
+    def events(self) -> EventCache:
+        """The events of each body of the project."""
+        return EventCache(self._definitions, self.property_words, self._torch)
+
+    def return_expressions(self, name: str) -> Iterator[Expression]:
+        """The expressions that a function of the project returns."""
+        for function in self.functions(name):
+            for statement in statements(function.body):
+                if isinstance(statement, SimpleStatement) and statement.kind == "return":
+                    yield from statement.values
+
+    # --- inheritance -------------------------------------------------------------------------------------------------
+
+    def ancestry(self, name: str) -> tuple[str, ...]:
+        """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
+        if self._memo.in_isolation:
+            return self._find_ancestry(name)
+        return self._ancestries.unless_provisional(
+            name, lambda: self._memo.with_finality(lambda: self._find_ancestry(name))
+        )
+
+    def _find_ancestry(self, name: str) -> tuple[str, ...]:
+        if not self._definitions.bases(name):
+            return (name,)
+        order: dict[str, None] = {}
+        queue = deque([name])
+        while queue and len(order) < _MAX_ANCESTORS:
+            current = queue.popleft()
+            if current in order:
+                continue
+            order[current] = None
+            path = path_of(current)
+            for base in self._definitions.bases(current):
+                queue += self.names(path, base)
+        return tuple(sorted(order, key=lambda each: ":" not in each))
+
+    def subclass_words(self, name: str) -> list[str]:
+        """The short names of the subclasses of a class of the project."""
+        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self.subclasses(name)})
+
+    def subclasses(self, name: str) -> list[str]:
+        """The subclasses of a class of the project, direct or not."""
+        return [] if self.in_isolation else self._subclasses.get(name, [])
+
+    @cached_property
+    def _subclasses(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        self.modules.reads.recall("above")
+        with self.isolated():
+            for each in self.all_classes():
+                for base in self.above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
+                    found.setdefault(base, []).append(each)
+        return found
+
+    def methods(self, owner: str, word: str) -> tuple[str, ...]:
+        """Method resolution: the function that ``owner().word`` runs, one of the project or dotted names of outside bases.
+
+        ``Net.<super>`` as the owner starts above ``Net``.
+        """
+        outside = []
+        above = owner.endswith(".<super>")
+        for each in self.ancestry(owner.removesuffix(".<super>"))[above:]:
+            if ":" not in each:
+                outside.append(f"{each}().{word}")
+            for definition in self.classes(each):
+                methods = dict(definition.methods)
+                if word in methods:
+                    return (path_of(each) + methods[word],)
+        return tuple(outside)
+
+    def _call_methods(self, owner: str) -> tuple[str, ...]:
+        """The methods that calling an instance runs: ``__call__``, or a module's ``forward``."""
+        for word in ("__call__", "forward"):
+            own = tuple(name for name in self.methods(owner, word) if self.functions(name))
+            if own:
+                return own
+        return ()
+
+    def call_methods(self, instance: str) -> tuple[str, ...]:
+        """The functions of the project that calling ``path:Class()`` runs."""
+        return self._call_methods(instance[:-2])
+
+    def public_methods(self, name: str) -> Iterator[str]:
+        """The methods of a class, or of an object of it, that a command line offers, with its constructor."""
+        for definition in self.classes(name.removesuffix("()")):
+            path = path_of(name)
+            yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
+
+    def methods_like(self, owner: str, words: re.Pattern[str]) -> Iterator[str]:
+        """The methods of a class, and of its bases in the project, whose words fit, the class's own first."""
+        seen: set[str] = set()
+        for each in self.ancestry(owner):
+            for definition in self.classes(each):
+                path = path_of(each)
+                for word, name in definition.methods:
+                    if words.fullmatch(word) and word not in seen:
+                        yield path + name
+                seen.update(word for word, _ in definition.methods)
+
+    def instance_attributes(self, owner: str) -> Mapping[str, Sequence[tuple[str, str, Expression]]]:
+        """The attribute store of a class, what its methods assign to ``self``: word → (how, method, value)."""
+        self.modules.reads.record_read(path_of(owner))
+        known: dict[str, list[tuple[str, str, Expression]]] | None = self._attributes.get(owner)
+        if known is None:
+            known = self._attributes[owner] = {}
+            path = path_of(owner)
+            for definition in self.classes(owner):
+                for _, method in definition.methods:
+                    for function in self.functions(path + method):
+                        for word, how, value in instance_assignments(function):
+                            known.setdefault(word, []).append((how, path + method, value))
+        return known
+
+    def attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+        """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
+        for each in self.ancestry(owner):
+            if ":" in each:
+                path = path_of(each)
+                for how, _, value in self.instance_attributes(each).get(word, ()):
+                    if how == "=":
+                        yield path, value
+                for how, value in self.assigned(f"{each}.{word}"):
+                    if how == "=":
+                        yield path, value

@@ -12,10 +12,10 @@ from itertools import product
 
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
-from torchrepro_lint.resolve.class_hierarchy import ClassHierarchy
 from torchrepro_lint.resolve.cli_options import Options
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, passed_for_field
+from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Call,

@@ -7,11 +7,7 @@ would obey; ``escaped`` and its variants make them harmless.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple, TypeVar
-
-_T = TypeVar("_T")
+from typing import NamedTuple
 
 # The message for work that needs more memory than there is.
 OUT_OF_MEMORY = "it takes more memory than there is"
@@ -26,27 +22,6 @@ class Fault(NamedTuple):
 
     message: str
     recursion: bool = False
-
-
-def guarded(work: Callable[[], _T]) -> _T | Fault:
-    """The result of work, or the fault that it raised: one file or one rule must not end the run."""
-    try:
-        return work()
-    except MemoryError:
-        return Fault(OUT_OF_MEMORY)
-    except Exception as error:  # noqa: BLE001  the only place that catches everything
-        return Fault(
-            f"{type(error).__name__}: {' '.join(str(error).split())}{_place(error)}", isinstance(error, RecursionError)
-        )
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    if trace is None:
-        return ""
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
 
 
 # Characters to escape, as the inside of a character class: control characters, line ends, direction overrides, and invisible

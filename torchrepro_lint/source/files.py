@@ -13,14 +13,12 @@ import posixpath
 import re
 import stat
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS
@@ -233,14 +231,6 @@ def release(version: str) -> tuple[int, int]:
     return int(major), int("".join(character for character in minor if character.isdigit()))
 
 
-# Partitioning does not pay where one component has this share of a project.
-_LARGEST_SHARE = 0.8
-
-
-# Only the largest folders are looked for in the others.
-_MOST_FOLDERS = 12
-
-
 def top_folders(paths: Collection[str]) -> dict[str, str]:
     """For each file the outermost folder around it that directly contains Python files; the root counts only for files
     directly in it.
@@ -259,24 +249,3 @@ def parent_folders(path: str) -> Iterator[str]:
     while path:
         path = posixpath.dirname(path)
         yield path
-
-
-def likely_has_components(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
-    """Whether a project is likely to have several large connected components, judged by import statements in its bytes."""
-    folders = top_folders(sizes)
-    weights = Counter[str]()
-    for path, folder in folders.items():
-        weights[folder] += sizes[path]
-    groups, every = UnionFind(weights), sum(weights.values())
-    found = (folder for folder, _ in weights.most_common(_MOST_FOLDERS) if folder)
-    largest = {folder: posixpath.basename(folder).encode("utf-8", "surrogateescape") for folder in found}
-    most = max(groups.sums(weights), default=0)
-    for path, folder in sorted(folders.items()):
-        text = b""
-        for other, word in largest.items():
-            if most < _LARGEST_SHARE * every and not groups.together(folder, other):
-                text = text or data(path)
-                if word in text and (b"import " + word in text or b"from " + word in text):
-                    groups.join(folder, other)
-                    most = max(groups.sums(weights))
-    return most < _LARGEST_SHARE * every

@@ -1,7 +1,8 @@
-"""Control-flow positions, dominators and path conditions: where a statement stands, what has run before it, which tests are constant.
+"""Control flow of one body: control-flow positions, dominators and path conditions, and its events in evaluation order.
 
-Control flow is structured, so all of this is read from the nesting of blocks. Constant tests are literals, ``__name__ == "__main__"``,
-``TYPE_CHECKING``, and comparisons of torch's version.
+An event is a call, an iteration, an import, a subscript or a store, with its path condition. Control flow is structured, so all of
+this is read from the nesting of blocks. Branches that a constant test rules out have no events; constant tests are literals,
+``__name__ == "__main__"``, ``TYPE_CHECKING``, and comparisons of torch's version.
 """
 
 from __future__ import annotations
@@ -12,24 +13,31 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
+from torchrepro_lint.syntax.definitions import header_targets, stored_places
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Call,
+    Collection,
     Comprehension,
     Constant,
     DefinitionStatement,
     Expression,
+    ExpressionStatement,
     FrozenRecord,
     Function,
     If,
+    Import,
     Loop,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
+    Subscript,
     SyntaxTree,
     Try,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
 
 
 class PrecedingStatement(FrozenRecord, frozen=True):
@@ -247,3 +255,203 @@ def _literal_version(expression: Expression) -> Version | None:
         case Call(args=(arg,)):
             return _literal_version(arg.value)
     return None
+
+
+class Guard(FrozenRecord, frozen=True):
+    """A guard on the path condition of an event: ``with`` (the entered value), ``if`` or ``else`` (the test of that branch).
+
+    ``certain`` says that all code after the ``if`` has run through this branch, since the other one raises or leaves.
+    """
+
+    kind: str
+    value: Expression
+    certain: bool = False
+
+
+class Event(FrozenRecord, frozen=True):
+    """An event that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
+    ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
+
+    ``statement`` is the innermost statement around it. ``given`` is None where it is an unknown part of a value.
+    """
+
+    kind: str
+    value: Expression | None
+    statement: Statement
+    guards: tuple[Guard, ...]
+    modules: tuple[str, ...] = ()
+    given: Expression | None = None
+
+
+def event_key(event: Event) -> tuple[str, int]:
+    """The identity of an event while its syntax tree stays in memory. The event object itself may be computed more than once."""
+    return event.kind, id(event.statement if event.value is None else event.value)
+
+
+def events(body: tuple[Statement, ...], context: StaticContext) -> tuple[Event, ...]:
+    """The events of a body in evaluation order, without branches that a constant test rules out."""
+    extractor = _EventExtractor(context)
+    extractor.body(body, ())
+    return tuple(extractor.found)
+
+
+class _EventExtractor:
+    """Walks bodies and collects their events in a list: generators would cost too much for every expression of a project."""
+
+    def __init__(self, context: StaticContext) -> None:
+        self._context = context
+        self._properties = context.properties
+        self.found: list[Event] = []
+
+    def _note(
+        self,
+        kind: str,
+        value: Expression | None,
+        statement: Statement,
+        guards: tuple[Guard, ...],
+        modules: tuple[str, ...] = (),
+        given: Expression | None = None,
+    ) -> None:
+        self.found.append(Event(kind, value, statement, guards, modules, given))
+
+    def body(self, body: tuple[Statement, ...], guards: tuple[Guard, ...]) -> None:
+        """Collect the events of a body under these guards."""
+        for statement in body:
+            kind = type(statement)
+            if kind is Import:
+                self._note("import", None, statement, guards, tuple(_loaded_modules(statement)))  # type: ignore[arg-type]
+                continue
+            if isinstance(statement, Assign):
+                self._assign(statement, guards)
+                continue
+            inner = self._header(statement, guards)
+            if isinstance(statement, SimpleStatement) and statement.kind in ("return", "raise", "break", "continue"):
+                return  # what follows in this block never runs
+            if isinstance(statement, Loop) and statement.target is not None:
+                for each in _iterated(statement.source):
+                    self._note("iterate", each, statement, guards)
+            if kind is not ExpressionStatement and kind is not SimpleStatement:
+                self._blocks(statement, inner)
+
+    def _header(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """Collect the events of a statement without its blocks; returns the guards of its blocks."""
+        targets = [id(each) for each in header_targets(statement)]
+        inner = guards
+        for expression in expressions(statement):
+            if id(expression) in targets:
+                self._target(expression, statement, inner)
+                continue
+            self._expression(expression, statement, inner)
+            if type(statement) is With:
+                self._note("enter", expression, statement, inner)
+                inner = (*inner, Guard("with", expression))
+        return inner
+
+    def _assign(self, statement: Assign, guards: tuple[Guard, ...]) -> None:
+        value = statement.value
+        if value is not None:
+            self._expression(value, statement, guards)
+        # Most targets are plain variables, which have no events.
+        targets = [target for target in statement.targets if type(target) is not Ref or target.path]
+        for target in targets:
+            visit = self._target if statement.op in ("=", ":") else self._expression
+            visit(target, statement, guards)
+        for target in targets if value is not None else ():
+            for place, given in stored_places(target, value):
+                self._note("set", place, statement, guards, given=given)
+
+    def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        """The events of evaluating a target: of ``table[key]`` those of the table and the key, but no look-up."""
+        if isinstance(target, Subscript):
+            for each in (target.value, *target.indices):
+                self._expression(each, statement, guards)
+        elif isinstance(target, Collection):
+            for item in target.items:
+                if item is not None:
+                    self._target(item, statement, guards)
+        else:
+            self._expression(target, statement, guards)
+
+    def _blocks(self, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        match statement:
+            case If(test=test, body=then, orelse=orelse):
+                truth = constant_truth(test, self._context)
+                if truth is not False:
+                    self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
+                if truth is not True and orelse:
+                    self.body(orelse, (*guards, Guard("else", test, _leaves(then))))
+            case DefinitionStatement(body=definitions):
+                self.body(definitions, guards)
+            case _:
+                for block in blocks(statement):
+                    self.body(block, guards)
+
+    def _expression(self, expression: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        kind = type(expression)
+        if kind is Constant:
+            return
+        if kind is Ref:
+            path: tuple[str, ...] = expression.path  # type: ignore[union-attr]  # narrowed by exact type
+            if path and not self._properties.isdisjoint(path):
+                self._note("read", expression, statement, guards)
+            return
+        if isinstance(expression, Comprehension):
+            self._comprehension(expression, statement, guards)
+            return
+        if isinstance(expression, Operation) and expression.op == "if":
+            test, one, other = expression.operands
+            self._expression(test, statement, guards)
+            self._expression(one, statement, (*guards, Guard("if", test)))
+            self._expression(other, statement, (*guards, Guard("else", test)))
+            return
+        for part in operands_of(expression):
+            if type(part) is not Constant:
+                self._expression(part, statement, guards)
+        if kind is Call:
+            self._note("call", expression, statement, guards)
+        elif isinstance(expression, Subscript):
+            self._note("index", expression.value, statement, guards)
+
+    def _comprehension(self, made: Comprehension, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        for clause in made.clauses:
+            self._expression(clause.source, statement, guards)
+            for each in _iterated(clause.source):
+                self._note("iterate", each, statement, guards)
+            for test in clause.tests:
+                self._expression(test, statement, guards)
+        for element in made.elements:
+            self._expression(element, statement, guards)
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
+    match body[-1:]:
+        case (SimpleStatement(kind="return" | "raise" | "continue" | "break"),):
+            return True
+        case (ExpressionStatement(value=Call(func=Ref(roots=roots, path=path))),):
+            return ".".join((roots[0], *path)) in ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+    return False
+
+
+def _loaded_modules(statement: Import) -> Iterator[str]:
+    """The modules that an import may load: those named, and bound names that may be submodules."""
+    yield from statement.modules
+    yield from (name for _, name in statement.names)
+
+
+_ITERATION_WRAPPERS = frozenset(
+    f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")
+)
+# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
+_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
+
+
+def _iterated(source: Expression) -> Iterator[Expression]:
+    """The values that iterating an expression iterates: itself, and the arguments of ``enumerate`` and the like."""
+    yield source
+    match source:
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
+            for arg in args:
+                yield from _iterated(arg.value)
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
+            yield from _iterated(first.value)

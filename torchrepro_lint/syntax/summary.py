@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.syntax.control_flow import StaticContext, is_main_test
-from torchrepro_lint.syntax.events import events
+from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,

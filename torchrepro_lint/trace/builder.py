@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.events import Event
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Subscript
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame

@@ -9,7 +9,7 @@ from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.nodes import Statement
     from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import CallFrame, TraceEvent

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
-from torchrepro_lint.syntax.events import Event
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables

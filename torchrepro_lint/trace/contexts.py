@@ -13,15 +13,15 @@ from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passe
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.events import event_key
+from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
 from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import CallEdge, TraceEvent
 

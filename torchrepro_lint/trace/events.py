@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
-from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition, Event, Guard, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, FrozenRecord, Statement, fields
 from torchrepro_lint.syntax.visitor import expressions, subexpressions
 

@@ -19,7 +19,7 @@ from torchrepro_lint.catalogue.loaders import loader_kinds
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.syntax.events import Event, Guard
+from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,

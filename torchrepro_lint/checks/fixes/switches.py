@@ -22,8 +22,7 @@ from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
-from torchrepro_lint.syntax.control_flow import control_flow_position
-from torchrepro_lint.syntax.events import event_key
+from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span
 from torchrepro_lint.syntax.visitor import split_name, statements
 

@@ -16,7 +16,7 @@ from torchrepro_lint.dataflow.taint.methods import ORDER_FREE_METHODS, MethodTai
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
-from torchrepro_lint.dataflow.value_flow import ValueFlow
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import Ref
 
 if TYPE_CHECKING:

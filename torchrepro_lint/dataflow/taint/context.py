@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.dataflow.taint.transfer import DynamicCalls
     from torchrepro_lint.dataflow.uses import DefUse
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import Comprehension, Ref, Statement, Subscript
     from torchrepro_lint.syntax.use_def import ExpressionPosition

@@ -27,7 +27,7 @@ from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier,
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 

@@ -40,7 +40,7 @@ from torchrepro_lint.syntax.visitor import last_identifier, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
 
 

@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 

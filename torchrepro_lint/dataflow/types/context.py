@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.dataflow.types.bindings import MODES
 from torchrepro_lint.dataflow.types.lattice import device_type
-from torchrepro_lint.dataflow.value_flow import gradient_mode, is_device
+from torchrepro_lint.dataflow.value_sources import gradient_mode, is_device
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
     from torchrepro_lint.dataflow.types.flow import FileFlows
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.query.fixpoint import FixpointSolver
     from torchrepro_lint.syntax.nodes import Call, Expression
 

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
 
 # A value is followed through so many calls, to callers and callees.
 _MOST_CALLS = 3

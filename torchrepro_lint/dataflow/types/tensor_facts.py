@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.dataflow.value_flow import ValueFlow
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Constant, Expression, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions

@@ -22,7 +22,7 @@ from torchrepro_lint.syntax.visitor import is_classmethod, path_of, takes_receiv
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.call_sites import CallPlace
 
 

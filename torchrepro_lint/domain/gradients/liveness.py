@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.call_sites import CallPlace
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.use_def import ExpressionPosition
     from torchrepro_lint.trace.builder import Trace
 

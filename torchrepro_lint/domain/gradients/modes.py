@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.value_flow import gradient_mode
+from torchrepro_lint.dataflow.value_sources import gradient_mode
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.events import Guard
+    from torchrepro_lint.syntax.control_flow import Guard
 
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})

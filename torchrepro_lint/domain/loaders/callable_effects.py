@@ -21,7 +21,7 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.domain.rng.effects import called_variable
 from torchrepro_lint.query.fixpoint import TablingSolver
-from torchrepro_lint.syntax.events import event_key
+from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,

@@ -48,7 +48,7 @@ from torchrepro_lint.syntax.nodes import (
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
-    from torchrepro_lint.dataflow.value_flow import ValueFlow
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite
 
 

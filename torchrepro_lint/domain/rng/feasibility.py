@@ -25,7 +25,7 @@ from torchrepro_lint.trace.library_models import calls_method
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.events import Event
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
 

@@ -1,5 +1,4 @@
-"""The durable query store: memo tables of a component's queries, saved with their dependencies and revalidated in the
-next process.
+"""Durability: the memo tables of a component's queries, saved with their dependencies and revalidated in the next process.
 
 The next run restores the answers in a database of the files as they were, then applies the changes since. So an answer
 survives exactly where it would survive in a running server.

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.interfaces.lsp.client_settings import SECTION
-from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.errors import Fault
 
 _T = TypeVar("_T")
 # Seconds to wait for a response; the server can go on without one.

@@ -13,6 +13,7 @@ from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.target import project_name, substitution_warning
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import timeline
+from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare, report_on
@@ -28,7 +29,7 @@ from torchrepro_lint.interfaces.overview.records import (
     ReleaseShift,
     TargetRecord,
 )
-from torchrepro_lint.source.errors import Fault, guarded
+from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
