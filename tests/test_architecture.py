@@ -82,6 +82,37 @@ def test_each_term_of_the_glossary_leads_to_the_module_that_implements_it() -> N
     assert missing == [], missing
 
 
+def test_each_package_names_public_functions_that_are_there() -> None:
+    inits = [path for path in sorted(PACKAGE.rglob("__init__.py")) if path.parent != PACKAGE]
+    wrong = []
+    listed = 0
+    for init in inits:
+        docstring = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        for names, module in re.findall(r"((?:``\w+``(?:,\s+| and )?)+) of ``(\w+)``", docstring):
+            path = init.parent / f"{module}.py"
+            there = defined(path) if path.exists() else frozenset[str]()
+            wrong += [
+                f"{init.parent.name}: {name} of {module}"
+                for name in re.findall(r"\w+", names)
+                if name not in {*there, "and"}
+            ]
+            listed += 1
+    assert wrong == []
+    assert listed > 80
+
+
+def defined(path: Path) -> frozenset[str]:
+    """The names that the top level of a module defines."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return frozenset(found)
+
+
 def first_words(path: Path) -> str:
     """The name of a module and its first sentence, in lower case."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

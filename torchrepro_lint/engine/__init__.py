@@ -3,7 +3,7 @@
 - ``run``, ``run_with_states``, ``prepare``, ``report_on`` of ``run``: a whole run; the rules on one linked project
 - ``RunOutcome``, ``Diagnostic`` of ``diagnostic``: what a run found
 - ``read_tree``, ``ReadOptions`` of ``read_project``: all files of a project, parsed or from the cache
-- ``parse_bytes``, ``ParsedFile`` of ``reading``: one file, parsed
+- ``parse_bytes``, ``ParsedFile`` of ``parsed_file``: one file, parsed
 - ``Partition``, ``check_tree`` of ``partition``: the connected components of a project, and the scheduler that checks them
 - ``make_checker``, ``check``, ``Checker``, ``CheckResult`` of ``checker``: the rules on one file
 - ``fix_tree``, ``FixResult`` of ``fixer``: the fix loop and fix verification

@@ -4,7 +4,7 @@
 - ``IndexTables`` of ``program_index``: its memo tables, which outlive a change of the files.
 - ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
 - ``Values`` of ``values``: the expressions that a value comes from.
-- ``ClassHierarchy`` of ``class_hierarchy``: definitions, base classes, subclasses and methods.
+- ``ClassHierarchy`` of ``symbols``: definitions, base classes, subclasses and methods.
 - ``CallGraph`` of ``call_graph``: the calls of a function, and the arguments that they pass for a parameter.
 - ``CallSiteIndex``, ``mentions``, ``words_in`` of ``call_sites``: call sites by callee, and the files that may call a function.
 - ``ImportResolver`` of ``imports``: the file that an import loads, and what a name of a module stands for.

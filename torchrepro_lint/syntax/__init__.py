@@ -2,12 +2,13 @@
 
 - ``parse_module``, ``ParseError`` of ``parse``: the syntax tree of a text
 - ``SyntaxTree``, ``ModuleSummary``, ``Expression``, ``Statement``, ``Function``, ``Class`` and the nodes of ``nodes``: the tree
-- ``span``, ``split_name``, ``path_of``, ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``nodes``: spans, qualified names, parameters
+- ``span`` of ``nodes``: the offsets of a node
+- ``split_name``, ``path_of``, ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``visitor``: qualified names, parameters
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``unpacking_index`` of ``definitions``: where variables get their values
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
 - ``control_flow_position``, ``preceding_statements``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, dominators, constant tests
-- ``events``, ``Event``, ``Guard``, ``event_key`` of ``events``: events in evaluation order
+- ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order
 - ``summarise``, ``identifiers_of``, ``option_of``, ``Option`` of ``summary``: what linking asks of every file
 - ``encode_tree``, ``decode_tree``, ``fully_decoded`` of ``file_encoding``: a tree as text whose parts are decoded on demand
 - ``pickled``, ``unpickled``, ``summary_json``, ``summary_from`` of ``serialization``: trees between processes, summaries as JSON

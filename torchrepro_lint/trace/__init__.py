@@ -3,11 +3,11 @@
 - ``Traces`` of ``traces``: the entry points of a project, and a trace from any of them.
 - ``Entry``, ``EntryPoints``, ``is_test`` of ``entry_points``: where a program starts.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
-- ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``trace``: an event in a trace, and its call path.
-- ``prefix_and_rest`` of ``trace``: an answer for the events that traces share, and one for a trace's own.
-- ``runs_often``, ``function_runs_often`` of ``trace``: whether a call or function runs more than once.
+- ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
+- ``prefix_and_rest`` of ``events``: an answer for the events that traces share, and one for a trace's own.
+- ``runs_often``, ``function_runs_often`` of ``events``: whether a call or function runs more than once.
 - ``runs_in_worker``, ``samplers_of`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
-- ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``contexts``: call paths as they are reported.
-- ``rows_of``, ``callbacks``, ``passed_values``, ``dataset_attribute`` of ``framework_models``: what library calls run.
+- ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
+- ``rows_of``, ``callbacks``, ``passed_values``, ``dataset_attribute`` of ``library_models``: what library calls run.
 """

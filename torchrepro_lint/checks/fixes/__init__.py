@@ -8,5 +8,5 @@
 - ``IndexSelectFixes`` of ``index_select``: index instead of calling ``index_select``.
 - ``SortFixes`` and ``fix_walk`` of ``ordering``: sort what has no order.
 - ``append_argument``, ``replace_argument`` and ``remove_argument`` of ``arguments``: edits of a call.
-- ``ensure_import`` of ``imports``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``.
+- ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``.
 """

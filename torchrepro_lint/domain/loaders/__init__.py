@@ -1,6 +1,6 @@
 """DataLoaders: where they are constructed, and what their workers draw from.
 
-- ``Loader`` and ``find_loaders`` of ``sites``: the loaders of a module, one for each calling context.
+- ``Loader`` and ``find_loaders`` of ``queries``: the loaders of a module, one for each calling context.
 - ``LoaderQueries`` and ``FetchEffects`` of ``queries``: the generators that workers draw from.
 - ``CallableEffects`` of ``callable_effects``: the same for transforms and collate functions.
 - ``splits_without_generator`` of ``splits``: random splits and samplers that draw from the global generator.

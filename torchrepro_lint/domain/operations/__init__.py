@@ -3,8 +3,8 @@
 - ``cases`` of ``cases``: the rows of the catalogue that hold, or may hold, for each call of a module.
 - ``verdicts`` of ``verdicts``: the rule that reports a call, at most one for each.
 - ``mode_switches`` of ``verdicts``: the calls that switch deterministic mode.
-- ``operations_needing_mode`` and ``operations_raising`` of ``reached``: the same for a trace.
+- ``operations_needing_mode`` and ``operations_raising`` of ``reached_operations``: the same for a trace.
 - ``has_distinct_indices`` and ``is_order_free`` of ``order_free``: whether the order makes no difference.
-- ``tensor_argument`` and ``uses_component`` of ``subjects``: a call's arguments, and the use of its result.
+- ``tensor_argument`` and ``uses_component`` of ``condition_variables``: a call's arguments, and the use of its result.
 - ``initialised_attributes`` of ``initialised``: what ``torch.nn.init`` fills.
 """

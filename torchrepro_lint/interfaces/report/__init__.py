@@ -1,7 +1,7 @@
 """Output formats: one module with ``render`` for each format of diagnostics, and the output of ``report``, ``ops``, ``trace``.
 
 - ``renderer`` of ``formats``: the ``render`` of a format by its name.
-- ``View``, ``base`` of ``view``: options of a format, and the directory that its paths are relative to.
+- ``View``, ``base_directory`` of ``view``: options of a format, and the directory that its paths are relative to.
 - ``excerpt``, ``changes`` of ``excerpt``: source lines of a diagnostic, and its fix as a diff.
 - ``fingerprints`` of ``fingerprints``: stable identifiers of diagnostics.
 - ``render`` of ``page_html``, ``page_markdown``, ``page_json``: an overview; of ``timeline_text``, ``timeline_json``: a trace;
