@@ -136,7 +136,7 @@ def _digests(parts: Sequence[Part], checkout: Path, caches: Path, jobs: int) -> 
     """The digests of each part, one for each hash seed."""
     tasks = [(part, seed) for seed in _SEEDS for part in parts]
     with ThreadPoolExecutor(jobs) as pool:
-        digests = list(pool.map(lambda task: _digest(*task, checkout, caches), tasks))
+        digests = list(pool.map(lambda task: _digest(task[0], task[1], checkout, caches), tasks))
     return {part.name: digests[number :: len(parts)] for number, part in enumerate(parts)}
 
 

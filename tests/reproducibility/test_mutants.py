@@ -13,8 +13,8 @@ from mutating import Files, Mutant
 from mutations import mutants
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
-from torchrepro_lint.config.settings import Selection, Settings, table
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import Selection, Settings, settings_table
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.run import run
 
@@ -56,8 +56,8 @@ def lint(files: Files, folder: Path, select: str = "") -> tuple[Diagnostic, ...]
         more = Selection(None, (select,) if select else (), (), "the mutant")
         return settings._replace(selections=(*settings.selections, more))
 
-    table.cache_clear()
-    outcome = run(plan([str(folder)], Options(overrides=overrides)), False, True, lambda total: lambda: None)
+    settings_table.cache_clear()
+    outcome = run(plan([str(folder)], ConfigOptions(overrides=overrides)), False, True, lambda total: lambda: None)
     assert outcome.errors == ()
     return outcome.diagnostics
 

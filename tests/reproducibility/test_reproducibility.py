@@ -17,7 +17,7 @@ import pytest
 
 import installed
 from torchrepro_lint.config.discovery import plan
-from torchrepro_lint.config.roots import Options
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.run import run
@@ -128,4 +128,4 @@ def fix(folder: Path) -> RunOutcome:
     def overrides(settings: Settings) -> Settings:
         return settings._replace(unsafe_fixes=True)
 
-    return run(plan([str(folder)], Options(overrides=overrides)), True, True, lambda total: lambda: None)
+    return run(plan([str(folder)], ConfigOptions(overrides=overrides)), True, True, lambda total: lambda: None)

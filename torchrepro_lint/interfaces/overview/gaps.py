@@ -118,10 +118,10 @@ def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
             open_calls = (each for each in program.run.trace_events if each.event.kind == "call" and not each.names)
-            for happening in open_calls:
-                call = happening.event.value
+            for trace_event in open_calls:
+                call = trace_event.event.value
                 if isinstance(call, Call) and _is_called_itself(call):
-                    place = Location(prefix + happening.path, *project.position(happening.path, call.start))
+                    place = Location(prefix + trace_event.path, *project.position(trace_event.path, call.start))
                     found[place] = (describe(call.func), found.get(place, ("", 0))[1] + 1)
     for place, (name, count) in sorted(found.items()):
         runs = "1 run comes" if count == 1 else f"{count} runs come"
