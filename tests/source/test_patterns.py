@@ -15,7 +15,7 @@ import pytest
 import torchrepro_lint
 from matching import MOST, inputs, steps
 from torchrepro_lint.checks.fixes.insertions import below_docstring
-from torchrepro_lint.source.decoding import is_indented, neutralised
+from torchrepro_lint.source.ipython import is_indented, neutralised
 
 TOP = Path(torchrepro_lint.__file__).parent
 SEARCHING = ("finditer", "findall", "search", "split", "sub", "subn")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.settings import OWN_FILE, PYPROJECT, Settings, load_settings, settings_table
-from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.source.files import top_folders
 
 if TYPE_CHECKING:
@@ -141,6 +140,8 @@ _MOST_FOLDERS = 12
 
 def likely_has_components(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
     """Whether a project is likely to have several large connected components, judged by import statements in its bytes."""
+    from torchrepro_lint.query.fixpoint import UnionFind  # a recalled run does without
+
     folders = top_folders(sizes)
     weights = Counter[str]()
     for path, folder in folders.items():

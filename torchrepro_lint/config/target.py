@@ -17,7 +17,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import Settings, parse_torch_version
 from torchrepro_lint.source.errors import UsageError
@@ -25,6 +24,8 @@ from torchrepro_lint.source.files import documented_versions, load_toml, read_ma
 
 if TYPE_CHECKING:
     from typing import TypeGuard
+
+    from torchrepro_lint.catalogue.loaders import LibraryVersions
 
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

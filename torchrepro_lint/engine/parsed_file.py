@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
 from torchrepro_lint.engine.limits import guarded
-from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import Fault
-from torchrepro_lint.source.files import TooLarge, digest, read_program
+from torchrepro_lint.source.files import TooLarge, digest, is_notebook, read_program
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.serialization import pickled, unpickled
 
@@ -121,7 +121,7 @@ def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
 
 def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
     """Whether a statement or a string seems to span cells of a notebook, which is an error in its first cell."""
-    from torchrepro_lint.source.decoding import leaves_string_open
+    from torchrepro_lint.source.ipython import leaves_string_open
 
     ends = [cell.end for cell in source.cells[:-1]]
     return any(bisect_left(ends, each.start) < bisect_left(ends, each.end) for each in facts.body) or any(
@@ -131,7 +131,8 @@ def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
 
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """The error of the first cell that does not parse by itself: the parser of the whole reports an open bracket too late."""
-    from torchrepro_lint.source.decoding import INDENT_HEADER, is_indented
+    from torchrepro_lint.source.decoding import INDENT_HEADER
+    from torchrepro_lint.source.ipython import is_indented
     from torchrepro_lint.syntax.parse import ParseError, parse_module
 
     for cell in source.cells:

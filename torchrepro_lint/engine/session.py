@@ -15,8 +15,8 @@ from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
-from torchrepro_lint.source.decoding import Source, decode, is_notebook
-from torchrepro_lint.source.files import read_program
+from torchrepro_lint.source.decoding import Source, decode
+from torchrepro_lint.source.files import is_notebook, read_program
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.tokens import has_unnormalised_names

@@ -1,14 +1,16 @@
 """Source text without Python semantics: decoding, lines, spans, edits, notebooks, suppression comments, and bounded reading of files.
 
-- ``decode``, ``encode``, ``with_edits``, ``is_notebook``, ``Source``, ``SourceProblem`` of ``decoding``: bytes to text and back
+- ``decode``, ``encode``, ``with_edits``, ``Source``, ``SourceProblem`` of ``decoding``: bytes to text and back
 - ``Span``, ``Position``, ``Cell``, ``Edit``, ``Fix``, ``Lines``, ``lines_of`` of ``text``: places in a text, and changes to it
 - ``apply_edits``, ``merge``, ``join_insertions``, ``map_offset``, ``changed_files`` of ``text``: how edits combine
 - ``read_notebook``, ``fit_to_cells``, ``notebook_with_edits``, ``Notebook`` of ``decoding``: a notebook as one program
 - ``read_cells``, ``replace_sources``, ``NotebookError`` of ``notebook_json``: code cells in a notebook's JSON
-- ``parse``, ``literal``, ``neutralised`` of ``decoding``: Python's own parser, and IPython syntax made harmless
+- ``parse``, ``literal`` of ``text``: Python's own parser, without its warnings
+- ``neutralised`` of ``ipython``: IPython syntax made harmless
 - ``suppressions``, ``joined_rows`` of ``suppressions``: ``# noqa`` and ``# torchrepro: ignore`` comments
 - ``read_program``, ``read_settings``, ``read_manifest``, ``read_requirements``, ``read_gitignore``, ``read_named_file``,
   ``read_bounded``, ``TooLarge`` of ``files``: bounded reading
+- ``is_notebook`` of ``files``: a notebook by its name
 - ``file_signature``, ``FileSignature``, ``unchanged``, ``digest`` of ``files``: whether a file has changed
 - ``load_toml``, ``parse_toml``, ``read_table``, ``rules_dir``, ``documented_versions``, ``release`` of ``files``: TOML, shipped tables
 - ``parse_gitignore_line``, ``wildcard_expression``, ``sequence_with_gaps``, ``split_at_gaps`` of ``globs``: linear-time wildcards

@@ -19,9 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.source.decoding import is_notebook
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
-from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS
 
 # A file modified within this time (in nanoseconds) may be modified again without a change of its signature.
 _RACY = 2_000_000_000
@@ -55,6 +53,8 @@ def digest(data: bytes, notebook: bool = False) -> str:
     return blake2b(data, digest_size=16, person=b"notebook" if notebook else b"").hexdigest()
 
 
+# The largest text that is analysed; its tree may take two hundred times as many bytes of memory.
+MAX_ANALYSED_CHARACTERS = 10_000_000
 # A character takes at most four bytes, and there may be a byte order mark. A notebook holds pictures, too.
 _MAX_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
 _MAX_NOTEBOOK = 200_000_000
@@ -249,3 +249,8 @@ def parent_folders(path: str) -> Iterator[str]:
     while path:
         path = posixpath.dirname(path)
         yield path
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.endswith(".ipynb")

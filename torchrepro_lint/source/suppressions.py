@@ -8,7 +8,8 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS, Lines, Span
+from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.source.text import Lines, Span
 
 _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask

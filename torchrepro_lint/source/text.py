@@ -1,15 +1,16 @@
-"""Spans, line index and edits of a text: offsets to rows and columns, which fixes fit together, and where an offset lies after them."""
+"""Spans, line index and edits of a text: offsets to rows and columns, which fixes fit together, and where an offset lies after them.
+
+Also here: Python's own parser without the warnings that it gives about the code it reads.
+"""
 
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import NamedTuple
-
-# The largest text that is analysed; its tree may take two hundred times as many bytes of memory.
-MAX_ANALYSED_CHARACTERS = 10_000_000
+from typing import Any, NamedTuple
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -222,3 +223,37 @@ def _clash(one: Span, other: Span) -> bool:
     if one.start == one.end or other.start == other.end:
         return one.start <= other.end and other.start <= one.end
     return one.start < other.end and other.start < one.end
+
+
+# For a syntax error; a NUL, a lone surrogate or an integer of too many digits; too deep nesting. (libcst is asked then.)
+PARSER_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+# The file name in warnings about parsed code. One filter on it stays in place: `warnings.catch_warnings` would change the
+# whole process for a while, and lose warnings of other threads.
+_NAME = "<torchrepro-lint reads>"
+
+
+def parse(text: str, mode: str = "exec") -> Any:
+    """The tree of a module, or of an expression with the mode ``eval``. Raises one of ``PARSER_ERRORS``."""
+    import ast  # a recalled run parses nothing
+
+    if not _is_filter_first():
+        warnings.filterwarnings("ignore", module=_NAME)
+    return ast.parse(text, _NAME, mode)
+
+
+def literal(raw: str) -> Any:
+    """The value of a literal; None where this Python refuses it (an integer of 10,000 digits, ``0777``)."""
+    import ast
+
+    try:
+        return ast.literal_eval(parse(raw, "eval"))
+    except PARSER_ERRORS:
+        return None
+
+
+def _is_filter_first() -> bool:
+    """Whether the filter is in place, before all others: other code may reset the filters."""
+    first = warnings.filters[0] if warnings.filters else None
+    return first is not None and first[3] is not None and getattr(first[3], "pattern", "") == _NAME

@@ -24,7 +24,6 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.serialization import Reader, Writer
-from torchrepro_lint.syntax.summary import identifiers_of
 
 
 def encode_tree(facts: SyntaxTree) -> str:
@@ -92,6 +91,8 @@ def _body_line(number: int) -> int:
 
 def _callers(facts: SyntaxTree) -> dict[str, list[int]]:
     """The bodies that call something by an identifier: 0 is the top level, others are the functions' numbers plus one."""
+    from torchrepro_lint.syntax.summary import identifiers_of  # what is read back has them already
+
     found: dict[str, list[int]] = {}
     for number, body in enumerate((facts.body, *(each.body for each in facts.functions))):
         for word in sorted(identifiers_of(body).calls):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchrepro_lint.source.decoding import literal
+from torchrepro_lint.source.text import literal
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax.lowering import (
     MAX_TEXT_LENGTH,

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source import decoding
-from torchrepro_lint.source.text import MAX_ANALYSED_CHARACTERS, Lines
+from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other

@@ -20,8 +20,7 @@ from torchrepro_lint.checks.fixes.arguments import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.source.decoding import PARSER_ERRORS, parse
-from torchrepro_lint.source.text import Edit, Span
+from torchrepro_lint.source.text import PARSER_ERRORS, Edit, Span, parse
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue, join_all, tensor
-from torchrepro_lint.source.decoding import PARSER_ERRORS, parse
+from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Collection,

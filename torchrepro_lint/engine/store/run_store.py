@@ -18,8 +18,8 @@ from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
 from torchrepro_lint.config.target import console_scripts, required_libraries, target_of
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.store.cache import tool_stamp
-from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
-from torchrepro_lint.source.files import FileSignature, digest, file_signature, read_program, unchanged
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode
+from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 

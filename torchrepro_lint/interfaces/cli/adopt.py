@@ -15,9 +15,9 @@ from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.interfaces.cli.arguments import Arguments
 from torchrepro_lint.interfaces.report import summary
-from torchrepro_lint.source.decoding import SourceProblem, decode, is_notebook, with_edits
+from torchrepro_lint.source.decoding import SourceProblem, decode, with_edits
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.source.files import read_program
+from torchrepro_lint.source.files import is_notebook, read_program
 from torchrepro_lint.source.suppressions import joined_rows
 from torchrepro_lint.source.text import Edit, Lines, Span
 

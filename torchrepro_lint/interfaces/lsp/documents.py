@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from torchrepro_lint.config.discovery import ProjectTree
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes, too_large
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.source.decoding import is_notebook
-from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, read_program
+from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
 from torchrepro_lint.source.text import Lines
 
 _UTF8 = ("utf-8", "utf-8-sig")

@@ -19,7 +19,8 @@ from torchrepro_lint.engine.process_pool import WorkerFailure
 from torchrepro_lint.engine.run import gc_disabled, prepare
 from torchrepro_lint.interfaces.lsp.documents import DiskFiles
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.source.decoding import Source, SourceProblem, decode, is_notebook
+from torchrepro_lint.source.decoding import Source, SourceProblem, decode
+from torchrepro_lint.source.files import is_notebook
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import SyntaxTree
