@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from odd_syntax import ANY_PYTHON, LEFT_TO_LIBCST, NEWER
-from torchrepro_lint.source import decoding
 from torchrepro_lint.source.decoding import SourceProblem, decode
+from torchrepro_lint.source.text import parse
 from torchrepro_lint.syntax.file_encoding import encode_tree
 from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_ast, parse_with_libcst
 
@@ -143,7 +143,7 @@ def test_code_that_python_warns_of_is_read_without_a_warning() -> None:
 
 
 def test_other_warnings_are_still_given() -> None:
-    decoding.parse(WARNED)
+    parse(WARNED)
     with pytest.warns(UserWarning, match="still"):
         warnings.warn("still given", stacklevel=1)
     with pytest.raises(SyntaxError):

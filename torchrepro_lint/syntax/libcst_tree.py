@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchrepro_lint.source import decoding
+from torchrepro_lint.source.text import PARSER_ERRORS, literal
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
@@ -78,7 +78,7 @@ class LibcstTree(ParserTree):
         try:
             if self.module.get_docstring(clean=False) is None:
                 return 0
-        except decoding.PARSER_ERRORS:
+        except PARSER_ERRORS:
             pass  # a string that Python refuses: with a NUL in it
         return self.span(self.body(self.module)[0])[1]
 
@@ -148,7 +148,7 @@ class LibcstTree(ParserTree):
         return arguments(lowering, scope, (*node.bases, *node.keywords))
 
     def quoted(self, annotation: Node) -> str | None:
-        value = decoding.literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
+        value = literal(annotation.value) if isinstance(annotation, cst.SimpleString) else None
         return value if isinstance(value, str) else None
 
     def loops(self, comprehension: Any) -> Iterator[ComprehensionClause]:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.source import decoding
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
-from torchrepro_lint.source.text import Lines
+from torchrepro_lint.source.text import PARSER_ERRORS, Lines, parse
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
@@ -73,7 +72,7 @@ class AstTree(ParserTree):
         if not text.isascii() and (has_unnormalised_names(text) or text.startswith("\ufeff")):
             raise UnreliableTree
         self.text = text
-        self.module = decoding.parse(text)
+        self.module = parse(text)
         self.stand(Columns(text))
         self.walrus = ":=" in text
 
@@ -344,7 +343,7 @@ def parse_with_ast(text: str) -> SyntaxTree | None:
     """The syntax tree from Python's own parser; None where that fails or cannot be trusted."""
     try:
         return TreeLowering(AstTree(text)).lower()
-    except (*decoding.PARSER_ERRORS, UnreliableTree, RecursionError):
+    except (*PARSER_ERRORS, UnreliableTree, RecursionError):
         return None
 
 
@@ -384,10 +383,10 @@ def _error_offset(error: libcst.ParserSyntaxError, text: str) -> int:
 def _python_error_offset(lines: Lines, text: str) -> int | None:
     """The offset of the error that Python's parser reports; None where it reports none."""
     try:
-        decoding.parse(text)
+        parse(text)
     except SyntaxError as exact:
         if exact.lineno:
             return lines.offset(exact.lineno, max(exact.offset or 1, 1))
-    except decoding.PARSER_ERRORS:
+    except PARSER_ERRORS:
         pass  # a NUL, or nested too deeply for Python
     return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
-from torchrepro_lint.source import decoding
+from torchrepro_lint.source.text import PARSER_ERRORS, literal, parse
 from torchrepro_lint.syntax.lowering import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
 from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
 from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, UnreliableTree
@@ -366,7 +366,7 @@ def _literal(lowering: Lowering, scope: Scope, piece: StringLiteral) -> Expressi
         return Operation(start, end, "f", tuple(_fstring_operands(lowering, scope, parts, start)))
     if end - start > MAX_TEXT_LENGTH:
         return Operation(start, end, "f", ())
-    return Constant(start, end, decoding.literal(lowering.tree.text[start:end]))
+    return Constant(start, end, literal(lowering.tree.text[start:end]))
 
 
 def _fstring_operands(
@@ -401,6 +401,6 @@ def _field_expression(lowering: Lowering, scope: Scope, field: ReplacementField)
 def _parsed(source: str, base: int) -> tuple[ast.expr, Columns]:
     """Parse an expression that stands at an offset; returns its node and columns."""
     try:
-        return decoding.parse(source, "eval").body, Columns(source, base)
-    except decoding.PARSER_ERRORS as error:
+        return parse(source, "eval").body, Columns(source, base)
+    except PARSER_ERRORS as error:
         raise UnreliableTree from error
