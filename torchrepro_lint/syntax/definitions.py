@@ -1,4 +1,4 @@
-"""Definitions: the statements that give a variable its value, with destructuring, and in-place updates of dictionaries and lists.
+"""Definitions: the statements that bind a place (a variable, an attribute, an element), with destructuring and in-place updates.
 
 A definition names the part of a value that a variable gets; a mutation site, the entry or item that is set, merged, dropped or added. A
 place that is stored to is a name, an attribute or an element.
