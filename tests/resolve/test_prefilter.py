@@ -7,7 +7,7 @@ import pytest
 from one_file import project_of
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.engine.parsed_file import parse_bytes
-from torchrepro_lint.resolve.call_sites import mentions, paths_constructing
+from torchrepro_lint.resolve.call_sites import call_candidates, paths_constructing
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.search_path import ModuleTree
@@ -104,4 +104,4 @@ def test_rows_of_packages_that_no_file_imports_have_no_words() -> None:
 
 
 def test_a_word_that_nobody_mentions_leads_nowhere() -> None:
-    assert mentions(_names(OTHERS), ["manual_seed"]).paths == ()
+    assert call_candidates(_names(OTHERS), ["manual_seed"]).paths == ()

@@ -20,7 +20,7 @@ from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.seeders import seeding_functions
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.resolve.call_sites import Mentions, mentions
+from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
@@ -310,8 +310,8 @@ class ProgramEffects(Traces):
                 yield from self._seeding_in(path, found.words)
 
     @property
-    def _seeding_files(self) -> Mentions:
-        return self.of_all("seeding", lambda: mentions(self.resolver, self.seeding_words))
+    def _seeding_files(self) -> CallCandidates:
+        return self.of_all("seeding", lambda: call_candidates(self.resolver, self.seeding_words))
 
     def _seeding_in(self, path: str, words: frozenset[str]) -> tuple[str, ...]:
         key = path, words

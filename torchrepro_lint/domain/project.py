@@ -26,7 +26,7 @@ from torchrepro_lint.domain.operations.initialised import initialised_attributes
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
-from torchrepro_lint.resolve.call_sites import mentions
+from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref
 from torchrepro_lint.syntax.visitor import path_of, subexpressions
 
@@ -81,7 +81,7 @@ class Project(LoaderQueries):
         return self.of_all("seeds workers", self._find_whether_workers_are_seeded)
 
     def _find_whether_workers_are_seeded(self) -> bool:
-        seeders = mentions(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))
+        seeders = call_candidates(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
             for path in seeders.paths

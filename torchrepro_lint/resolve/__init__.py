@@ -6,7 +6,7 @@
 - ``Values`` of ``values``: the expressions that a value comes from.
 - ``ClassHierarchy`` of ``symbols``: definitions, base classes, subclasses and methods.
 - ``CallGraph`` of ``call_graph``: the calls of a function, and the arguments that they pass for a parameter.
-- ``CallSiteIndex``, ``mentions``, ``words_in`` of ``call_sites``: call sites by callee, and the files that may call a function.
+- ``CallSiteIndex``, ``call_candidates``, ``identifiers_in`` of ``call_sites``: call sites by callee, and the files that may call a function.
 - ``ImportResolver`` of ``imports``: the file that an import loads, and what a name of a module stands for.
 - ``ModuleTree`` of ``search_path``: the modules of a project, and the folders in which imports find them.
 - ``Definitions``, ``EventCache`` of ``symbols``: the symbols of a file, and the events of its functions.

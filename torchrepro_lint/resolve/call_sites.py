@@ -74,17 +74,17 @@ def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
     subclasses = {each for name in classes for each in names.subclasses(name)}
     words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *subclasses}}
-    return tuple(sorted({*mentions(names, words).paths, *(path_of(name) for name in subclasses)}))
+    return tuple(sorted({*call_candidates(names, words).paths, *(path_of(name) for name in subclasses)}))
 
 
-class Mentions(NamedTuple):
+class CallCandidates(NamedTuple):
     """The files, sorted, that may call a function, and the words that may stand for it."""
 
     paths: tuple[str, ...]
     words: frozenset[str]
 
 
-def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
+def call_candidates(names: Names, wanted: Iterable[str]) -> CallCandidates:
     """The files that may call a function from outside with one of these last words.
 
     They mention such a word, or call a variable or function that may hold or return such a function.
@@ -99,12 +99,12 @@ def mentions(names: Names, wanted: Iterable[str]) -> Mentions:
         more = {path for path, each in summaries.items() if path not in found and _calls(names, path, each, held)}
         if not more:
             names.modules.reads.words.update(("", *words, *held))
-            return Mentions(tuple(sorted(found)), frozenset(words))
+            return CallCandidates(tuple(sorted(found)), frozenset(words))
         found |= more
         words |= held
 
 
-def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
+def may_hold_identifiers(names: Names, wanted: Iterable[str]) -> frozenset[str]:
     """These words, and those of the variables and functions that may hold or return such a function, across files."""
     summaries = [summary for _, summary in names.modules.summaries()]
     words = _holding(summaries, set(wanted))
@@ -113,7 +113,7 @@ def holders(names: Names, wanted: Iterable[str]) -> frozenset[str]:
     return frozenset(words)
 
 
-def mentioned_words(before: ModuleSummary, after: ModuleSummary) -> set[str]:
+def changed_identifiers(before: ModuleSummary, after: ModuleSummary) -> set[str]:
     """The words whose mentions or aliases differ between two summaries of a file."""
     changed = _parts(before) ^ _parts(after)
     return {word for part in changed for word in part[1:]}
@@ -128,7 +128,7 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
     return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
-def words_in(facts: SyntaxTree, words: frozenset[str]) -> frozenset[str]:
+def identifiers_in(facts: SyntaxTree, words: frozenset[str]) -> frozenset[str]:
     """The words by which a file may call such a function, including its variables and attributes that may hold one."""
     summary = facts.summary
     imported = (name.rpartition(".")[2] for name in summary.imports)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, with_tuples
 from torchrepro_lint.resolve.call_sites import (
+    CallCandidates,
     CallPlace,
     CallSiteIndex,
     FileCalls,
-    Mentions,
-    holders,
-    mentioned_words,
-    mentions,
-    words_in,
+    call_candidates,
+    changed_identifiers,
+    identifiers_in,
+    may_hold_identifiers,
 )
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
@@ -190,7 +190,7 @@ class IndexTables:
         self.changed |= changed
         for table in self._tables():
             table.invalidate(changed)
-        self.answers.invalidate(changed, mentioned_words(before, facts.summary))
+        self.answers.invalidate(changed, changed_identifiers(before, facts.summary))
         return True
 
     def _tables(self) -> Iterator[Table]:
@@ -260,7 +260,7 @@ class ProgramIndex:
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
-        meant = words_in(self.files[path], words)
+        meant = identifiers_in(self.files[path], words)
         for each in self._called(path):
             if not meant.isdisjoint(value_identifiers(each.call.func)):
                 yield self.site(path, each)
@@ -344,13 +344,13 @@ class ProgramIndex:
         found: _Answer = self.database.answers.of(name, compute)
         return found
 
-    def mentioning(self, words: frozenset[str]) -> Mentions:
+    def mentioning(self, words: frozenset[str]) -> CallCandidates:
         """The files that may call a function from outside with one of these last words; see ``mentions``."""
-        return self.of_all(f"mentioning {' '.join(sorted(words))}", lambda: mentions(self.resolver, words))
+        return self.of_all(f"mentioning {' '.join(sorted(words))}", lambda: call_candidates(self.resolver, words))
 
     def holding(self, word: str) -> frozenset[str]:
         """A word, and those of the variables and functions that may hold or return such a function; see ``holders``."""
-        return self.of_all(f"holding {word}", lambda: holders(self.resolver, (word,)))
+        return self.of_all(f"holding {word}", lambda: may_hold_identifiers(self.resolver, (word,)))
 
     @property
     def torch_modules(self) -> frozenset[str]:

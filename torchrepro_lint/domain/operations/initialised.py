@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.resolve.call_sites import mentions
+from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Ref
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_norma
 def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
     """The attributes that the project passes to such functions; empty for a variable of a loop over parameters."""
     found: set[str] = set()
-    filling = mentions(project.resolver, _WORDS)
+    filling = call_candidates(project.resolver, _WORDS)
     for path in filling.paths:
         for site in project.calls_by(path, filling.words):
             if any(name.startswith("torch.nn.init.") for name in site.names):

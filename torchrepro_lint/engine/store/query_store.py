@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.domain.program_effects import Database, program_summary
 from torchrepro_lint.engine.store.cache import tool_stamp
-from torchrepro_lint.resolve.call_sites import CallPlace, FileCalls, Mentions
+from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
@@ -65,8 +65,8 @@ def _read_places(of: dict[str, list[Any]]) -> dict[str, tuple[CallPlace, ...]]:
 _CODECS: dict[type, _Codec] = {
     bool: _Codec("bool", bool, bool),
     frozenset: _Codec("frozenset", sorted, frozenset),
-    Mentions: _Codec(
-        "Mentions", lambda it: [it.paths, sorted(it.words)], lambda it: Mentions(tuple(it[0]), frozenset(it[1]))
+    CallCandidates: _Codec(
+        "Mentions", lambda it: [it.paths, sorted(it.words)], lambda it: CallCandidates(tuple(it[0]), frozenset(it[1]))
     ),
     tuple: _Codec("tuple", list, _as_tuples),
 }
