@@ -345,11 +345,11 @@ class ProgramIndex:
         return found
 
     def mentioning(self, words: frozenset[str]) -> CallCandidates:
-        """The files that may call a function from outside with one of these last words; see ``mentions``."""
+        """The files that may call a function from outside with one of these last words; see ``call_candidates``."""
         return self.of_all(f"mentioning {' '.join(sorted(words))}", lambda: call_candidates(self.resolver, words))
 
     def holding(self, word: str) -> frozenset[str]:
-        """A word, and those of the variables and functions that may hold or return such a function; see ``holders``."""
+        """A word, and those of the variables and functions that may hold or return such a function; see ``may_hold_identifiers``."""
         return self.of_all(f"holding {word}", lambda: may_hold_identifiers(self.resolver, (word,)))
 
     @property
