@@ -23,7 +23,6 @@ from torchrepro_lint.trace.library_models import rows_named
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
@@ -107,14 +106,6 @@ def flag_settings_of(
     """The flags and variables that an event of a file sets."""
     yield from flag_settings(names, catalogue, path, event, found)
     yield from environment_settings(names, path, event, found)
-
-
-def generator_effects(effects: RngEffects) -> Iterator[StateEffect]:
-    """The effects of a trace on generators, family by family."""
-    for family, draws in sorted(effects.draws.items()):
-        yield from (StateEffect(DRAW, family, None, None, each.label, each.trace_event, each.order) for each in draws)
-    for family, seeds in sorted(effects.seeds.items()):
-        yield from (StateEffect(SEED, family, None, None, each.label, each.trace_event, each.order) for each in seeds)
 
 
 _RESTORING = re.compile(

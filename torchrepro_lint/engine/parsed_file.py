@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
-if TYPE_CHECKING:
-    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
-
 
 class _CompressedSource(NamedTuple):
     """A source that is no notebook, with its text compressed."""

@@ -1,4 +1,7 @@
-"""Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the identifiers that they name."""
+"""Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
+
+Also here: what a signature and a qualified name (``path:function``) consist of.
+"""
 
 from __future__ import annotations
 
@@ -236,6 +239,10 @@ def _is_decorated(function: Function, name: str) -> bool:
     return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
 
 
+# Interned paths: many thousand answers hold the path of a qualified name.
+_paths: dict[str, str] = {}
+
+
 def path_of(name: str) -> str:
     """The path of a qualified name; a name from outside the project is returned as it is."""
     if ":" not in name:
@@ -250,7 +257,3 @@ def split_name(name: str) -> tuple[str, str, str]:
         return name, "", ""
     path, colon, own = name.rpartition(":")
     return _paths.setdefault(path, path), colon, own
-
-
-# Interned paths: many thousand answers hold the path of a qualified name.
-_paths: dict[str, str] = {}

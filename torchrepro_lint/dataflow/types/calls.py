@@ -15,7 +15,6 @@ from torchrepro_lint.dataflow.types.attributes import return_value
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet
 from torchrepro_lint.dataflow.types.variables import argument_for
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Attribute,
     Call,
     Collection,
@@ -286,17 +285,3 @@ def _of_object(inference: TypeInference, called: AbstractValue, call: Call, poin
         methods = inference.project.resolver.call_methods(f"{called.name}()")
         return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
     return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN
-
-
-def argument_expression(call: Call, position: int, keyword: str) -> Expression | None:
-    """The argument for a parameter by position or keyword; None behind a star."""
-    plain: list[Arg] = []
-    for arg in call.args:
-        if arg.keyword == keyword:
-            return arg.value
-        if arg.star:
-            break
-        if arg.keyword is None:
-            plain.append(arg)
-    keywords = (arg.value for arg in call.args if arg.keyword == keyword)
-    return plain[position].value if 0 <= position < len(plain) else next(keywords, None)

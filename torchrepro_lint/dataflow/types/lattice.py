@@ -226,20 +226,8 @@ def device_type(what: AbstractValue) -> str:
     return what.value.partition(":")[0] if isinstance(what.value, str) else ""
 
 
-INTEGERS = frozenset({"uint8", "int8", "int16", "short", "int32", "int", "int64", "long", "bool"})
-INT32 = frozenset({"int32", "int"})
 # Methods that cast their receiver, and the attribute of torch that names the dtype.
 CASTS = {"long": "long", "int": "int", "short": "short", "char": "int8", "byte": "uint8", "bool": "bool"}
-# Methods whose result has the dtype, kind and gradient of the receiver.
-KEEPS = frozenset(
-    {"to", "cuda", "cpu", "clone", "contiguous", "flatten", "reshape", "view", "squeeze", "unsqueeze", "t"}
-)
-SAME_SHAPE = frozenset({"to", "cuda", "cpu", "clone", "contiguous", "detach", *CASTS})
-INTEGER_RESULTS = frozenset({"argmax", "argmin", "argsort", "nonzero", "eq", "ne", "lt", "le", "gt", "ge", "isnan"})
-INTEGER_FACTORIES = frozenset(
-    {"randint", "randperm", "bincount", "isfinite", "tril_indices", "triu_indices", "bucketize", "searchsorted"}
-)
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 FACTORIES = frozenset(
     {
         "randn",
@@ -256,19 +244,6 @@ FACTORIES = frozenset(
         "randint",
         "randperm",
         "from_numpy",
-    }
-)
-SPARSE = ("torch.sparse", "torch.quantize_per_", "torch._sparse", "torch.nested")
-SPARSE_METHODS = frozenset(
-    {
-        "to_sparse",
-        "to_sparse_csr",
-        "to_sparse_csc",
-        "to_sparse_coo",
-        "to_sparse_bsr",
-        "to_sparse_bsc",
-        "coalesce",
-        "to_mkldnn",
     }
 )
 
