@@ -14,6 +14,23 @@ if TYPE_CHECKING:
     RULES: tuple[Rule, ...]
 
 
+# Why the rules that have no fixer have none: the end of "there is no fix: …".
+_UNFIXED = {
+    "TRL001": "only its author knows what the text should be",
+    "TRL107": "which seed the program should have by default is for its author to choose",
+    "TRL108": "which of the seeds of the program an environment should get is for its author to choose",
+    "TRL109": "where the option should seed is for its author to choose",
+    "TRL111": "what the memory should hold is for its author to choose",
+    "TRL206": "leaving the tuning out costs speed, and only measuring shows how much",
+    "TRL304": "the generator has to reach the dataset, which takes more than one line; a newer torch seeds it by itself",
+    "TRL306": "the right number of workers depends on the machine; write the number that the first run had",
+    "TRL403": "deterministic mode belongs to the program and not to the library that it calls",
+    "TRL406": "which of equal values should win is for the author to choose",
+    "TRL501": "the interpreter has read the variable before the program starts, so it is set outside",
+    "TRL505": "taking results in the order in which they were submitted changes how the program waits for them",
+}
+
+
 def __getattr__(name: str) -> tuple[Rule, ...]:
     if name != "RULES":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -57,40 +74,40 @@ def _table() -> tuple[Rule, ...]:
     from torchrepro_lint.checks.rule import Rule
 
     return (
-        Rule("TRL001", "syntax-error", "error", True, syntax_error.check),
+        Rule("TRL001", "syntax-error", "error", True, syntax_error.check, _UNFIXED["TRL001"]),
         Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
         Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
         Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),
         Rule("TRL104", "seeded-too-late", "warning", True, seeded_too_late.check),
         Rule("TRL105", "nondeterministic-seed", "error", True, entropy.seed),
         Rule("TRL106", "unseeded-generator", "warning", True, entropy.generator),
-        Rule("TRL107", "optional-seed", "note", False, optional_seed.check),
-        Rule("TRL108", "unseeded-environment", "warning", False, environments.check),
-        Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check),
+        Rule("TRL107", "optional-seed", "note", False, optional_seed.check, _UNFIXED["TRL107"]),
+        Rule("TRL108", "unseeded-environment", "warning", False, environments.check, _UNFIXED["TRL108"]),
+        Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check, _UNFIXED["TRL109"]),
         Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
-        Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check),
+        Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check, _UNFIXED["TRL111"]),
         Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
         Rule("TRL202", "cudnn-nondeterministic", "warning", True, cudnn_nondeterministic.check),
         Rule("TRL203", "deterministic-algorithms-not-enabled", "warning", True, not_enabled.check),
         Rule("TRL204", "deterministic-algorithms-misused", "warning", True, deterministic_algorithms.check),
         Rule("TRL205", "cublas-workspace", "error", True, cublas_workspace.check),
-        Rule("TRL206", "autotuned-kernels", "warning", True, autotuned.check),
+        Rule("TRL206", "autotuned-kernels", "warning", True, autotuned.check, _UNFIXED["TRL206"]),
         Rule("TRL301", "dataloader-worker-init", "warning", True, dataloader.worker_init),
         Rule("TRL302", "dataloader-generator", "warning", True, dataloader.generator),
         Rule("TRL303", "random-split-generator", "warning", True, splits.check),
-        Rule("TRL304", "dataset-numpy-rng", "warning", True, dataset_numpy.check),
+        Rule("TRL304", "dataset-numpy-rng", "warning", True, dataset_numpy.check, _UNFIXED["TRL304"]),
         Rule("TRL305", "dataloader-out-of-order", "error", True, worker_count.out_of_order),
-        Rule("TRL306", "machine-dependent-workers", "note", False, worker_count.machine_dependent),
+        Rule("TRL306", "machine-dependent-workers", "note", False, worker_count.machine_dependent, _UNFIXED["TRL306"]),
         Rule("TRL307", "worker-init-reseeds", "error", True, worker_init.check),
         Rule("TRL401", "index-select", "warning", True, index_select.check),
         Rule("TRL402", "no-deterministic-implementation", "error", True, operations.documented),
-        Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check),
+        Rule("TRL403", "needs-deterministic-flag", "note", False, needs_flag.check, _UNFIXED["TRL403"]),
         Rule("TRL404", "undocumented-nondeterminism", "error", True, operations.undocumented),
         Rule("TRL405", "third-party-nondeterminism", "warning", True, third_party.check),
-        Rule("TRL406", "tie-dependent-order", "note", False, ties.check),
-        Rule("TRL501", "pythonhashseed-in-process", "warning", True, hash_seed.check),
+        Rule("TRL406", "tie-dependent-order", "note", False, ties.check, _UNFIXED["TRL406"]),
+        Rule("TRL501", "pythonhashseed-in-process", "warning", True, hash_seed.check, _UNFIXED["TRL501"]),
         Rule("TRL502", "unordered-iteration", "warning", True, unordered_iteration.check),
         Rule("TRL503", "unsorted-directory-listing", "warning", True, directory_listing.check),
         Rule("TRL504", "hash-dependent-value", "warning", True, hash_value.check),
-        Rule("TRL505", "completion-order", "warning", True, completion_order.check),
+        Rule("TRL505", "completion-order", "warning", True, completion_order.check, _UNFIXED["TRL505"]),
     )

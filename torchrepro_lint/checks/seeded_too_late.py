@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
             late = {family: found for family in FAMILIES if (found := _late_seed(context, program, family))}
             for family, (draw, seed) in late.items():
                 fix = fix_late(context.project, program, {each.key: found for each, found in late.items()}, draw)
-                yield _finding(context, program, family, draw, seed)._replace(fix=fix)
+                yield _finding(context, program, family, draw, seed)._replace(remedy=fix)
 
 
 def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:

@@ -17,7 +17,7 @@ from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import suppressions
-from torchrepro_lint.source.text import Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -134,7 +134,7 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
         if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
     ]
     findings = [
-        finding._replace(fix=_fix_within_cell(parsed, finding.fix) if finding.code in checker.fixable else None)
+        finding._replace(remedy=_applicable(checker, parsed, finding))
         for finding in severe
         if not any(
             one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
@@ -144,13 +144,18 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     return CheckResult(_sorted_unique(findings), unfiltered.errors, len(severe) - len(findings))
 
 
-def _fix_within_cell(parsed: ParsedFile, fix: Fix | None) -> Fix | None:
-    """The fix, if the file can take it: an edit of a notebook must stay in one cell."""
-    if fix is None or parsed.source is None or parsed.source.notebook is None:
+def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix | NoFix | None:
+    """The fix, if the settings allow it and the file can take it: an edit of a notebook must stay in one cell."""
+    fix = finding.fix
+    if fix is None:
+        return finding.remedy
+    if finding.code not in checker.fixable:
+        return NoFix(f"the settings leave {finding.code} out of what is fixed")
+    if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells
 
-    return fit_to_cells(parsed.source.notebook, fix)
+    return fit_to_cells(parsed.source.notebook, fix) or NoFix("an edit would reach over the border of two cells")
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -16,6 +16,7 @@ class Diagnostic(NamedTuple):
 
     The offsets of ``span`` and ``fix`` count in ``lines``; ``written`` are the same lines as the file has them, which differ
     in a notebook. ``others`` are the other files that the fix changes: the path in the fix, the absolute path, and the lines.
+    ``unfixed`` says why there is no fix, empty where there is one.
     """
 
     display: str
@@ -32,6 +33,7 @@ class Diagnostic(NamedTuple):
     others: tuple[tuple[str, str, Lines], ...] = ()
     span: Span = Span(0, 0)
     written: Lines = Lines("")
+    unfixed: str = ""
 
 
 class RunOutcome(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.checks.rule import Finding, Rule
+from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
 from torchrepro_lint.engine.baseline import Baseline
@@ -194,6 +194,7 @@ def diagnose(
         tuple((path, _absolute(root, path), others(path)) for path, _ in elsewhere),
         finding.span,
         written,
+        why_unfixed(finding, rule),
     )
 
 

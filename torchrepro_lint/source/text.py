@@ -74,6 +74,12 @@ class Fix(NamedTuple):
     elsewhere: tuple[tuple[str, tuple[Edit, ...]], ...] = ()
 
 
+class NoFix(NamedTuple):
+    """Why a finding has no fix: one plain sentence, which begins with a small letter and has no full stop."""
+
+    reason: str
+
+
 class Lines:
     """The line index of a text, built on demand: most files have nothing to report.
 

@@ -93,6 +93,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "  |\n"
         "  way  train.py:3:7: calls build\n"
         "       model.py:5:12: nn.Linear draws from torch's generator\n"
+        "  fix  none: the settings leave TRL101 out of what is fixed\n"
     )
 
 

@@ -80,14 +80,15 @@ class LanguageFeatures(NamedTuple):
         return action
 
     def hover(self, uri: str, where: types.Position) -> types.Hover | None:
-        """The pages of the rules that report at a position, or whose code is written there."""
+        """Why findings at a position have no fix, and the pages of their rules and of codes that are written there."""
         target = self._target(uri)
         if target is None:
             return None
         at = self._offset(target, uri, where)
-        codes = [one.code for one in target.report.checked.findings if one.span.start <= at <= one.span.end]
-        codes += _codes_in_line(target.report.reading, at)
+        touched = [one for one in target.report.checked.findings if one.span.start <= at <= one.span.end]
+        codes = [*(one.code for one in touched), *_codes_in_line(target.report.reading, at)]
         pages = [page for code in dict.fromkeys(codes) if (page := hovering.rule_page(code))]
+        pages = [*dict.fromkeys(reason for one in touched if (reason := hovering.no_fix(one))), *pages]
         if not pages:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)))

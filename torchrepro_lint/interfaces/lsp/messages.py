@@ -15,11 +15,12 @@ from lsprotocol import types
 
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
-from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.checks.rule import Finding, why_unfixed
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
+from torchrepro_lint.interfaces.report.markdown import escaped
 from torchrepro_lint.source.decoding import Source
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits
@@ -37,6 +38,13 @@ def rule_page(code: str) -> str | None:
         return None
     text = _MARKS.sub(_expected_codes, _FENCE.sub(_fence_opening, found.text.rstrip()))
     return f"{text}\n\n[{found.code} on the web]({url(found.code, found.name)})\n"
+
+
+def no_fix(finding: Finding) -> str:
+    """Why a finding has no fix, as a line of Markdown for hover; empty where it has one."""
+    rule = next((each for each in RULES if each.code == finding.code), None)
+    reason = why_unfixed(finding, rule) if rule else ""
+    return f"{finding.code} has no fix here: {escaped(reason)}\n" if reason else ""
 
 
 def _fence_opening(fence: re.Match[str]) -> str:

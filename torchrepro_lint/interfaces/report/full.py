@@ -28,6 +28,9 @@ def _block(one: Diagnostic, colour: bool) -> Iterator[str]:
         title = f"{one.fix.title}{'' if one.fix.safe else ' (unsafe)'}"
         yield f"  {_paint('fix', _BOLD, colour)}  {without_workflow_commands(terminal_text(title))}"
         yield from _diff(one, colour)
+    elif one.unfixed:
+        reason = without_workflow_commands(terminal_text(one.unfixed))
+        yield f"  {_paint('fix', _BOLD, colour)}  none: {reason}"
 
 
 def _code(one: Diagnostic, colour: bool) -> Iterator[str]:

@@ -35,7 +35,9 @@ def dumps(value: object, *, ordered: bool = True, indent: int | None = 2) -> str
 
 
 def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
-    """A diagnostic with Ruff's keys; ``steps`` (the call path), which Ruff does not have, only where there are any."""
+    """A diagnostic with Ruff's keys, and two that Ruff does not have, each only where there is something to say:
+    ``steps``, the call path, and ``unfixed``, why there is no fix.
+    """
     finding: dict[str, Any] = {
         "cell": one.start.cell or None,
         "code": one.code,
@@ -49,6 +51,8 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
         "severity": one.severity,
         "url": url(one.code, one.name),
     }
+    if one.unfixed:
+        finding["unfixed"] = one.unfixed
     if one.steps:
         finding["steps"] = [
             {"filename": step.path, "location": _place(step.place), "message": step.text, **_cell(step.place)}
