@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.generators import fix_generator, fix_workers
+from torchrepro_lint.checks.fixes.generators import fix_generator
+from torchrepro_lint.checks.fixes.worker_seeding import fix_workers
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
 from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
@@ -14,7 +15,7 @@ from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.source.text import Fix
+    from torchrepro_lint.source.text import Fix, NoFix
 
 _GENERATOR_ADVICE = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
@@ -41,7 +42,7 @@ def worker_init(context: Context) -> Iterator[Finding]:
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
 
 
-def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | None:
+def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | NoFix:
     if owns or before:
         return fix_workers(context.project, context.path, loader, owns=owns)
     return fix_generator(context.project, context.path, loader.site.call)

@@ -12,7 +12,6 @@ from torchrepro_lint.checks.fixes.entropy import (
     fix_reseeding,
     fix_system_random,
     fix_value,
-    seed_text_at,
 )
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.source.text import Fix
+    from torchrepro_lint.source.text import Fix, NoFix
     from torchrepro_lint.syntax.nodes import Expression
 
 # Methods of objects that take a seed.
@@ -55,13 +54,13 @@ def _is_worker_seed(project: Project, path: str, site: CallSite) -> bool:
     )
 
 
-def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | None] | None:
+def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] | None:
     """The fault of a seeding call, and its fix."""
     project, path = context.project, context.path
     for name in site.names:
         if name in _RESEEDING_METHODS:
             message = f"{display_name(name)}() takes its seed from entropy; call manual_seed with a constant"
-            return message, fix_own_generator(context.lines.text, site, seed_text_at(project, path, site.call.start))
+            return message, fix_own_generator(project, path, site)
         seeder = context.catalogue.seeder(without_calls(name)) if ":" not in name else None
         if seeder is not None:
             return _catalogued_seeder_fault(context, site, name, seeder) if seeder.families else None
@@ -76,7 +75,7 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | None] | 
 
 def _catalogued_seeder_fault(
     context: Context, site: CallSite, name: str, seeder: Seeder
-) -> tuple[str, Fix | None] | None:
+) -> tuple[str, Fix | NoFix] | None:
     names, path = context.project.resolver, context.path
     given = passed_seed(seeder, site.call)
     values = [value for _, value in names.values(path, given)] if given is not None else []
@@ -102,7 +101,7 @@ def _given_seed(site: CallSite) -> Expression | None:
         return None
 
 
-def _forwarded_seed_fault(context: Context, site: CallSite, name: str) -> tuple[str, Fix | None] | None:
+def _forwarded_seed_fault(context: Context, site: CallSite, name: str) -> tuple[str, Fix | NoFix] | None:
     """A nondeterministic value that a function of the project passes on to a seeder."""
     for word, value in context.project.seeding_arguments(name, site.call):
         source = _source_of(context, value)

@@ -9,6 +9,7 @@ from torchrepro_lint.checks.dataloader import programs_seed_torch
 from torchrepro_lint.checks.fixes.generators import fix_generator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.splits import splits_without_generator, takes_generator
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -25,5 +26,9 @@ def check(context: Context) -> Iterator[Finding]:
         message = f"{word} {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"
         if seeded:
             message += "; as it is, it repeats only while every earlier draw stays the same"
-        fix = fix_generator(context.project, context.path, site.call) if takes_generator(site) else None
+        fix = (
+            fix_generator(context.project, context.path, site.call)
+            if takes_generator(site)
+            else NoFix("the generator cannot be passed: this sampler takes none")
+        )
         yield Finding(CODE, span(site.call), message, fix, severity="note" if seeded else "")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.source.text import Lines
     from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 class Project(LoaderQueries):
@@ -117,6 +118,16 @@ class Project(LoaderQueries):
         return self.of_all(
             "worker functions", lambda: frozenset(each.function for each in worker_functions(self._with_tracking()))
         )
+
+    def passed_seed(self, trace_event: TraceEvent) -> Expression | None:
+        """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""
+        call = trace_event.event.value
+        if not isinstance(call, Call):
+            return None
+        for name in trace_event.names:
+            if (seeder := self._catalogue.seeder(without_calls(name))) is not None:
+                return passed_seed(seeder, call)
+        return call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
 
     def seeding_arguments(self, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """The arguments of a call of a project function that become seeds, each with the function's last word."""

@@ -51,10 +51,13 @@ class FixFailure(NamedTuple):
 def fixes_to_apply(
     checker: Checker, findings: Mapping[str, tuple[Finding, ...]], unsafe: bool, failures: Mapping[str, FixFailure]
 ) -> list[tuple[str, Finding]]:
-    """The findings whose fix may be applied: safe or asked for, only in files that are linted, and without failure so far."""
+    """The findings whose fix may be applied: safe or asked for, only in files that are linted, and without failure so far.
+
+    Where some seed a program, those that write its seed are left for a later round.
+    """
     given = {path for path, _ in checker.tree.given} - {path for path, each in failures.items() if not each.codes}
     left_out = {(path, code) for path, each in failures.items() for code in each.codes}
-    return [
+    wanted = [
         (path, one)
         for path in sorted(findings)
         for one in findings[path]
@@ -64,6 +67,8 @@ def fixes_to_apply(
         and (path, one.code) not in left_out
         and given.issuperset(changed_files(path, one.fix))
     ]
+    seeding = any(one.fix is not None and one.fix.seeds for _, one in wanted)
+    return [(path, one) for path, one in wanted if not (seeding and one.fix is not None and one.fix.takes_seed)]
 
 
 def parse_failures(

@@ -65,13 +65,16 @@ class Fix(NamedTuple):
     """Edits that belong together: all of them are applied, or none.
 
     ``edits`` are of the file of the finding, ``elsewhere`` those of other files, by path from the project's root.
-    ``safe`` says that they keep the meaning of the program.
+    ``safe`` says that they keep the meaning of the program. A fix that ``takes_seed`` writes the seed of the program, and
+    so waits for those that ``seeds`` a program.
     """
 
     title: str
     edits: tuple[Edit, ...]
     safe: bool
     elsewhere: tuple[tuple[str, tuple[Edit, ...]], ...] = ()
+    seeds: bool = False
+    takes_seed: bool = False
 
 
 class NoFix(NamedTuple):

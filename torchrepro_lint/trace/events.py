@@ -6,17 +6,12 @@ commands of one file share the trace of its top level as a prefix. The memo tabl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, Event, Guard, control_flow_position, in_loop
-from torchrepro_lint.syntax.nodes import Call, Comprehension, FrozenRecord, Statement, fields
-from torchrepro_lint.syntax.visitor import expressions, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.control_flow import Event, Guard
+from torchrepro_lint.syntax.nodes import FrozenRecord, fields
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -102,59 +97,6 @@ class DeferredCall(NamedTuple):
     call_path: tuple[CallFrame, ...]
     step: CallFrame
     targets: list[Target]
-
-
-_REPEATED_FUNCTION = re.compile(
-    r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
-    r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
-)
-# The callers of callers are followed to this depth.
-_MAX_CALLER_DEPTH = 5
-
-
-def runs_often(project: ProgramIndex, path: str, call: Call) -> bool:
-    """Whether a call may run more than once in a trace, judged by loops, function names and callers."""
-    level = control_flow_position(project.files[path], call.start)
-    return level is None or _repeats(project, path, level, call, _MAX_CALLER_DEPTH)
-
-
-def function_runs_often(project: ProgramIndex, path: str, level: ControlFlowPosition) -> bool:
-    """Whether the function around a control-flow position runs more than once in a trace; loops inside it do not count."""
-    return _is_repeated(project, path, level, _MAX_CALLER_DEPTH)
-
-
-def _repeats(project: ProgramIndex, path: str, level: ControlFlowPosition, call: Call, depth: int) -> bool:
-    if in_loop(level) or _in_comprehension(level.spots[-1].statement, call):
-        return True
-    return _is_repeated(project, path, level, depth)
-
-
-def _is_repeated(project: ProgramIndex, path: str, level: ControlFlowPosition, depth: int) -> bool:
-    if level.function is None or depth == 0:
-        return False
-    word = level.function.name.rpartition(".")[2].lstrip(":")
-    if _REPEATED_FUNCTION.fullmatch(word):
-        return True
-    names = [f"{path}{level.function.name}"]
-    if word == "__init__" and level.function.owner:
-        names.append(f"{path}{level.function.owner}")
-    return any(_site_repeats(project, name, depth) for name in names)
-
-
-def _site_repeats(project: ProgramIndex, name: str, depth: int) -> bool:
-    for path, site in project.sites_of(name):
-        level = control_flow_position(project.files[path], site.call.start)
-        if level is not None and _repeats(project, path, level, site.call, depth - 1):
-            return True
-    return False
-
-
-def _in_comprehension(statement: Statement, call: Call) -> bool:
-    return any(
-        isinstance(each, Comprehension) and any(element.start <= call.start < element.end for element in each.elements)
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
-    )
 
 
 class CallEdge(FrozenRecord, frozen=True):

@@ -2,8 +2,10 @@
 
 - ``fix_program``, ``fix_partly`` and ``fix_start`` of ``seeding``; ``fix_late`` of ``late_seeding``: seed a program.
 - ``fix_value`` and others of ``entropy``: replace a nondeterministic seed.
-- ``seed_at`` of ``program_seed``: the program's own seed at a place.
-- ``fix_generator`` and ``fix_workers`` of ``generators``: pass a generator or a worker function to a loader.
+- ``written_seed`` of ``written_seed``: which seed a fix writes; ``own_seed`` of ``program_seed``, ``seed_origins`` of
+  ``seed_origins``: the seed that a program has.
+- ``fix_generator`` of ``generators``, ``fix_workers`` of ``worker_seeding``: pass a generator or a worker function to a
+  loader.
 - ``fix_switch``, ``fix_enabling`` and ``fix_workspace`` of ``switches``: set flags.
 - ``IndexSelectFixes`` of ``index_select``: index instead of calling ``index_select``.
 - ``SortFixes`` and ``fix_walk`` of ``ordering``: sort what has no order.

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.insertions import ensure_import, remove_statement
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at, with_fallback
-from torchrepro_lint.source.text import Edit, Fix, Span
-from torchrepro_lint.syntax.control_flow import comprehension_names, control_flow_position
+from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
+from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Ref, Statement, span
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-from torchrepro_lint.trace.events import runs_often
+from torchrepro_lint.trace.repetition import runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
 
-_WORD = re.compile(r"\w+")
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)
 # The names of a first parameter that is the seed: in Python's random, and elsewhere.
@@ -26,20 +25,7 @@ _OF_RANDOM = (None, "a", "x")
 _PARAMETERS = (None, "seed", "entropy", "key")
 
 
-def seed_text_at(project: Project, path: str, offset: int) -> str:
-    """The seed that can be written at an offset of a file: the program's own, else a constant."""
-    position = control_flow_position(project.files[path], offset)
-    found = seed_at(project, path, position) if position else None
-    if (
-        position is None
-        or found is None
-        or not comprehension_names(position, offset).isdisjoint(_WORD.findall(found.text))
-    ):
-        return FALLBACK
-    return found.text
-
-
-def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | None:
+def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | NoFix:
     """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
@@ -50,15 +36,25 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
             if position
             else None
         )
-        return Fix("drop the seeding from entropy", (edit,), safe=False) if edit else None
-    seed = seed_text_at(project, path, call.start)
+        return (
+            Fix("drop the seeding from entropy", (edit,), safe=False)
+            if edit
+            else NoFix("the call shares its line with other statements, so it cannot be dropped by itself")
+        )
     func = call.func
     word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
-    if word in _SEEDED_FORMS and isinstance(func, Ref) and func.roots == ("torch",):
-        if call.args or not alone:
-            return None  # its result, the seed, is used; manual_seed returns something else
-        return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed})", Span(func.base_end, call.end), seed)
-    return _pass_seed(text, site, seed)
+    of_torch = word in _SEEDED_FORMS and isinstance(func, Ref) and func.roots == ("torch",)
+    if of_torch and (call.args or not alone):
+        return NoFix(f"what {word}() returns is used, and {_SEEDED_FORMS[word]} returns something else")
+    if runs_often(project, path, call):
+        return _REPEATED
+    seed = written_seed(project, path, call.start, but=_passed_variable(site), seeder=True)
+    if isinstance(seed, NoFix):
+        return seed
+    if of_torch and isinstance(func, Ref):
+        return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed.text})", Span(func.base_end, call.end), seed)
+    fix = _pass_seed(text, site, _fitting(site, seed))
+    return fix if isinstance(fix, NoFix) else fix._replace(seeds=True)
 
 
 def _is_entropy_seeding(statement: Statement) -> bool:
@@ -67,7 +63,7 @@ def _is_entropy_seeding(statement: Statement) -> bool:
     return isinstance(value, Call) and not value.args and last_identifier(value.func) in _FROM_ENTROPY
 
 
-def fix_own_generator(text: str, site: CallSite, seed: str) -> Fix | None:
+def fix_own_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
     """``generator.seed()`` becomes ``generator.manual_seed(...)``."""
     call, func = site.call, site.call.func
     if (
@@ -76,11 +72,16 @@ def fix_own_generator(text: str, site: CallSite, seed: str) -> Fix | None:
         or not isinstance(func, Ref)
         or call.args
     ):
-        return None
-    return _replace_with_seed(f".manual_seed({seed})", Span(func.base_end, call.end), seed) if text else None
+        return NoFix("what seed() returns is used, and manual_seed returns something else")
+    if runs_often(project, path, call):
+        return _REPEATED
+    seed = written_seed(project, path, call.start)
+    if isinstance(seed, NoFix):
+        return seed
+    return _replace_with_seed(f".manual_seed({seed.text})", Span(func.base_end, call.end), seed)
 
 
-def fix_value(project: Project, path: str, value: Expression, source: str) -> Fix | None:
+def fix_value(project: Project, path: str, value: Expression, source: str) -> Fix | NoFix:
     """Replace a seed that changes between runs where it is written: in the call, or in the variable's only assignment."""
     text = project.text(path)
     for file, made in project.values(path, value):
@@ -95,47 +96,81 @@ def fix_value(project: Project, path: str, value: Expression, source: str) -> Fi
             return Fix("take a checksum, which is the same in each run", (*imports, edit), safe=False)
     found = list(project.values(path, value))
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
-    if isinstance(place, Ref) or runs_often(project, path, _as_call(place)):
-        return None
-    seed = seed_text_at(project, path, place.start)
+    if isinstance(place, Ref):
+        return NoFix("where the value comes from is not known")
+    if runs_often(project, path, _as_call(place)):
+        return _REPEATED
+    given = written_seed(project, path, place.start, seeder=True)
+    if isinstance(given, NoFix):
+        return given
+    seed = given.below_limit  # the value may reach a generator that takes no more
     start, end = span(place)
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place is not value:
         start, end = start - 1, end + 1
-    return _replace_with_seed(seed, Span(start, end), seed)
+    return _replace_with_seed(seed.text, Span(start, end), seed)
 
 
-def fix_generator(project: Project, path: str, site: CallSite) -> Fix | None:
-    """Seed a generator of NumPy or Python; None where it is created repeatedly."""
+_REPEATED = NoFix("the statement runs many times, and a fixed seed would give the same numbers each time")
+
+
+def fix_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
+    """Seed a generator of NumPy or Python, unless it is created repeatedly."""
     if runs_often(project, path, site.call):
-        return None
-    return _pass_seed(project.text(path), site, seed_text_at(project, path, site.call.start))
+        return _REPEATED
+    seed = written_seed(project, path, site.call.start, but=_passed_variable(site))
+    if isinstance(seed, NoFix):
+        return seed
+    fix = _pass_seed(project.text(path), site, _fitting(site, seed))
+    return fix if isinstance(fix, NoFix) else fix._replace(takes_seed=True)
 
 
-def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | None:
+def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | NoFix:
     """``random.SystemRandom()`` becomes ``random.Random(...)``."""
-    func, seed = site.call.func, seed_text_at(project, path, site.call.start)
-    if runs_often(project, path, site.call) or not isinstance(func, Ref) or func.path != ("SystemRandom",):
-        return None
-    return _replace_with_seed(f".Random({seed})", Span(func.base_end, site.call.end), seed)
+    func = site.call.func
+    if runs_often(project, path, site.call):
+        return _REPEATED
+    if not isinstance(func, Ref) or func.path != ("SystemRandom",):
+        return NoFix("the class is imported by its name, and random.Random needs another import")
+    seed = written_seed(project, path, site.call.start)
+    if isinstance(seed, NoFix):
+        return seed
+    return _replace_with_seed(f".Random({seed.text})", Span(func.base_end, site.call.end), seed)._replace(
+        takes_seed=True
+    )
 
 
-def _pass_seed(text: str, site: CallSite, seed: str) -> Fix | None:
+# Seeders and generators that take 32 bits only.
+_NARROW = re.compile(r"numpy\.random\.(seed|RandomState|mtrand\.RandomState|RandomState\(\)\.seed)")
+
+
+def _fitting(site: CallSite, seed: WrittenSeed) -> WrittenSeed:
+    return seed.below_limit if any(_NARROW.fullmatch(name) for name in site.names) else seed
+
+
+def _passed_variable(site: CallSite) -> str:
+    """The variable that a call passes as its seed, which may be None."""
+    passed = site.call.args[0].value if site.call.args else None
+    return last_identifier(passed) if isinstance(passed, Ref) and not passed.path else ""
+
+
+def _pass_seed(text: str, site: CallSite, seed: WrittenSeed) -> Fix | NoFix:
     """Pass the seed as the first argument, in place of None or of a value that is always None."""
     call = site.call
     parameters = _OF_RANDOM if any(name.startswith("random.") for name in site.names) else _PARAMETERS
     if not call.args:
-        return Fix(f"pass {seed}", (append_argument(call, text, seed),), safe=False)
+        return Fix(f"pass {seed.text}", (*seed.edits, append_argument(call, text, seed.text)), safe=False)
     first: Arg = call.args[0]
     given = isinstance(first.value, Constant) and first.value.value is not None  # a mistake of another sort
     if first.star or len(call.args) > 1 or given or first.keyword not in parameters:
-        return None
+        return NoFix("which of the arguments would be the seed is not clear")
     if isinstance(first.value, Ref):
-        seed = with_fallback(text[first.start : first.end], Constant(0, 0, None))
-    return Fix(f"pass {seed}", (replace_argument(first, seed),), safe=False)
+        own = text[first.start : first.end]
+        seed = seed._replace(text=f"{seed.text} if {own} is None else {own}")
+    return Fix(f"pass {seed.text}", (*seed.edits, replace_argument(first, seed.text)), safe=False)
 
 
-def _replace_with_seed(content: str, place: Span, seed: str) -> Fix:
-    return Fix(f"seed with {seed}", (Edit(place, content),), safe=False)
+def _replace_with_seed(content: str, place: Span, seed: WrittenSeed) -> Fix:
+    return Fix(f"seed with {seed.text}", (*seed.edits, Edit(place, content)), safe=False)
 
 
 def _undoes_seeding(project: Project, site: CallSite, families: tuple[str, ...]) -> bool:

@@ -7,18 +7,22 @@ worker. What several fixes of a file need is computed once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.insertions import ensure_import, free_name, insert_statement, shadowed
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at
+from torchrepro_lint.checks.fixes.written_seed import written_seed
 from torchrepro_lint.domain.loaders.queries import Loader
-from torchrepro_lint.domain.loaders.splits import SPLIT_PARAMETERS, splits_without_generator, unseeded_worker_draws
-from torchrepro_lint.domain.loaders.workers import WORKER_INIT
-from torchrepro_lint.source.text import Edit, Fix, join_insertions
+from torchrepro_lint.domain.loaders.splits import (
+    SPLIT_PARAMETERS,
+    splits_without_generator,
+    takes_generator,
+    unseeded_worker_draws,
+)
+from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
     ControlFlowPosition,
     comprehension_names,
@@ -39,8 +43,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, subexpressions
-from torchrepro_lint.trace.events import function_runs_often
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.trace.repetition import function_runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
@@ -48,22 +52,6 @@ if TYPE_CHECKING:
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"
-
-
-def functions_without_generator(project: Project, path: str) -> frozenset[int]:
-    """The starts of the functions of a file that need a generator and have none."""
-    known = _analysis(project)
-    if path not in known.without_generator:
-        needed = (each for found in _calls_by_function(project, path).values() for each in found)
-        positions = ((start, position_at(project, path, start)) for start in needed)
-        known.without_generator[path] = frozenset(
-            position.function.start
-            for start, position in positions
-            if position is not None
-            and position.function is not None
-            and not visible_generator(project, path, position, comprehension_names(position, start))
-        )
-    return known.without_generator[path]
 
 
 def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
@@ -74,35 +62,26 @@ def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition
     return known[path, offset]
 
 
-def calls_needing_generator(project: Project, path: str, position: ControlFlowPosition) -> list[int]:
-    """The starts of the function's calls that draw from a generator and get none."""
-    function = f"{path}{position.function.name}" if position.function else f"{path}:"
-    return _calls_by_function(project, path).get(function, [])
-
-
-def _calls_by_function(project: Project, path: str) -> dict[str, list[int]]:
+def _calls_needing(project: Project, path: str) -> tuple[int, ...]:
+    """The starts of the calls of a file that draw from a generator and get none."""
     known = _analysis(project).needing
     if path not in known:
-        sites = [loader.site for loader in project.readable_loaders(path) if _needs_generator(project, loader)]
-        sites += [site for site, _ in splits_without_generator(project, path)]
-        found: dict[str, list[int]] = {}
-        for site in sites:
-            if not caller_may_pass_generator(project, path, site.call):
-                found.setdefault(site.function, []).append(site.call.start)
-        known[path] = found
+        calls = [each.site.call for each in project.readable_loaders(path) if _needs_generator(project, each)]
+        calls += [site.call for site, _ in splits_without_generator(project, path) if takes_generator(site)]
+        starts = {each.start for each in calls if not caller_may_pass_generator(project, path, each)}
+        known[path] = tuple(sorted(starts))
     return known[path]
 
 
 class _GeneratorAnalysis(NamedTuple):
     """What the fixes of a file share.
 
-    ``needing``: the calls that need a generator, by function. ``without_generator``: the starts of such functions.
-    ``generators``: whether a value, by identity, is one. ``positions``: positions by offset. ``made``: the variables that
-    a block, by identity, sets to one. ``own``: the module's own.
+    ``needing``: the starts of the calls that need a generator. ``generators``: whether a value, by identity, is one.
+    ``positions``: positions by offset. ``made``: the variables that a block, by identity, sets to one. ``own``: the
+    module's own.
     """
 
-    needing: dict[str, dict[str, list[int]]]
-    without_generator: dict[str, frozenset[int]]
+    needing: dict[str, tuple[int, ...]]
     generators: dict[int, bool]
     positions: dict[tuple[str, int], ControlFlowPosition | None]
     made: dict[int, tuple[tuple[int, str], ...]]
@@ -112,7 +91,7 @@ class _GeneratorAnalysis(NamedTuple):
 def _analysis(project: Project) -> _GeneratorAnalysis:
     found = _ANALYSES.get(project)
     if found is None:
-        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {}, {})
+        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {})
     return found
 
 
@@ -134,9 +113,10 @@ def visible_generator(project: Project, path: str, position: ControlFlowPosition
 
 
 def _visible_generators(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
+    inside = f"{position.function.name}.<locals>." if position.function else ":"
     for block_position in position.spots:
         for at, word in _generators_assigned(project, path, block_position.block):
-            if at < block_position.at:
+            if at < block_position.at and not _is_passed(project, path, f"{inside}{word}"):
                 yield word
     if position.function is None:
         return
@@ -148,8 +128,21 @@ def _visible_generators(project: Project, path: str, position: ControlFlowPositi
     if path not in known:
         known[path] = tuple(_module_generators(project, path))
     for word in known[path]:
-        if not shadowed(project.files[path], word, position.function.name):
+        if not shadowed(project.files[path], word, position.function.name) and not _is_passed(
+            project, path, f":{word}"
+        ):
             yield word
+
+
+def _is_passed(project: Project, path: str, variable: str) -> bool:
+    """Whether a generator is passed to a loader or sampler already: two that share one would disturb each other."""
+    spots = project.uses.spots(path)
+    return any(
+        isinstance(above := here.parent, Call)
+        and any(arg.value is ref and arg.keyword == KEYWORD for arg in above.args)
+        for ref in spots.uses(variable)
+        if not ref.path and (here := spots.of(ref)) is not None
+    )
 
 
 def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
@@ -211,118 +204,130 @@ def _forwards_keywords(function: Function, arg: Arg) -> bool:
     return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
 
 
-def common_position(project: Project, path: str, position: ControlFlowPosition) -> ControlFlowPosition:
-    """The first statement of the innermost block, in no loop, around all calls of the function that need a generator,
-    and around ``position``.
-    """
-    known = _COMMON_POSITIONS.get(project)
-    if known is None:
-        known = _COMMON_POSITIONS[project] = {}
-    key = path, position.function.start if position.function else -1
-    if key not in known:
-        found = (position_at(project, path, start) for start in calls_needing_generator(project, path, position))
-        positions = [each for each in found if each is not None and each.function == position.function]
-        known[key] = _CommonPosition(
-            tuple(positions), frozenset(map(id, positions)), _enclosing_position(positions) if positions else position
-        )
-    place = known[key]
-    return place.position if id(position) in place.known else _enclosing_position((position, *place.positions))
+def outside_loops(position: ControlFlowPosition) -> ControlFlowPosition:
+    """The position of the outermost loop around a place of a function; the place itself where there is none."""
+    depth = next(
+        (number for number, each in enumerate(position.spots) if isinstance(each.parent, Loop)), len(position.spots)
+    )
+    return ControlFlowPosition(position.function, position.spots[:depth])
 
 
-class _CommonPosition(NamedTuple):
-    """The positions of a function's calls that need a generator, also by identity, and the position that encloses them
-    all.
-    """
-
-    positions: tuple[ControlFlowPosition, ...]
-    known: frozenset[int]
-    position: ControlFlowPosition
-
-
-_COMMON_POSITIONS: WeakKeyDictionary[Project, dict[tuple[str, int], _CommonPosition]] = WeakKeyDictionary()
-
-
-def _enclosing_position(positions: Iterable[ControlFlowPosition]) -> ControlFlowPosition:
-    every = tuple(positions)
-    first = min(every, key=lambda each: each.spots[-1].statement.start)
-    depth = 1
-    while depth < min(len(each.spots) for each in every):
-        block_position = first.spots[depth]
-        if isinstance(block_position.parent, Loop) or any(
-            each.spots[depth].block is not block_position.block for each in every
-        ):
-            break
-        depth += 1
-    return ControlFlowPosition(first.function, first.spots[:depth])
-
-
-_PLAIN = re.compile(r"[\w.]+")
 # torch's global generator, which counts as none.
 _DEFAULT_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
-def fix_generator(project: Project, path: str, call: Call) -> Fix | None:
-    """Pass a generator that the function has, or one that is created before the first call that needs it.
+def fix_generator(project: Project, path: str, call: Call) -> Fix | NoFix:
+    """Pass a generator that the function has, or one that is created before the call.
 
-    None in a function that runs for each epoch, batch or sample, where a new generator would repeat the same numbers,
-    and where no statement can stand before the call.
+    There is none in a function that runs for each epoch, batch or sample, where a new generator would repeat the same
+    numbers, and where no statement can stand before the call.
     """
     found = generator_edits(project, path, call)
-    return Fix("pass a seeded generator", found, safe=False) if found else None
+    return found if isinstance(found, NoFix) else Fix("pass a seeded generator", found, safe=False, takes_seed=True)
 
 
-def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]:
+def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...] | NoFix:
     """The edits that create a generator, where there is none, and pass it; the last one passes it."""
     position = position_at(project, path, call.start)
     if position is None or isinstance(position.spots[-1].statement, DefinitionStatement) or _in_lambda(position, call):
-        return ()
+        return NoFix("no statement that creates a generator can stand before the call")
     given = next((arg for arg in call.args if arg.keyword == KEYWORD), None)
     if (
         given is not None
         and isinstance(given.value, Ref)
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
-        return ()  # the generator is created elsewhere
+        return NoFix("the generator that is passed is created elsewhere, and that is where it needs its seed")
     if caller_may_pass_generator(project, path, call):
-        return ()
-    word = visible_generator(project, path, position, comprehension_names(position, call.start))
-    making: tuple[Edit, ...] = ()
-    if not word:
-        word, making = _make_generator(project, path, position)
-        if not making or function_runs_often(project, path, position):
-            return ()
-    return (*making, _pass_generator(project, path, call, word))
+        return NoFix("callers may pass the generator through **, so the seed is theirs to choose")
+    loader = _enclosing_loader(project, path, call)
+    shared = next((arg.value for arg in loader.args if arg.keyword == KEYWORD), None)
+    if isinstance(shared, Ref) and not shared.path and loader is not call:
+        return (_pass_generator(project, path, call, last_identifier(shared)),)
+    if word := visible_generator(project, path, position, comprehension_names(position, call.start)):
+        return (_pass_generator(project, path, call, word),)
+    made = _make_generator(project, path, position, loader)
+    return made if isinstance(made, NoFix) else (*made.edits, _pass_generator(project, path, call, made.word))
 
 
-def _make_generator(project: Project, path: str, position: ControlFlowPosition) -> tuple[str, tuple[Edit, ...]]:
-    """The statement that creates a generator, before the first statement of the function's body that needs one."""
+def _enclosing_loader(project: Project, path: str, call: Call) -> Call:
+    """The loader that a sampler is written in the arguments of: both draw from one generator. Else the call itself."""
+    spots, above = project.uses.spots(path), project.uses.spots(path).of(call)
+    while above is not None and above.parent is not None:
+        if isinstance(above.parent, Call) and (
+            above.parent.start in _calls_needing(project, path)
+            or any(arg.keyword == KEYWORD for arg in above.parent.args)
+        ):
+            return above.parent
+        above = spots.of(above.parent)
+    return call
+
+
+def _make_generator(project: Project, path: str, position: ControlFlowPosition, call: Call) -> _MadeGenerator | NoFix:
+    """The statement that creates a generator for one call, before its statement and outside all loops."""
     tree, text = project.files[path], project.text(path)
-    outer = common_position(project, path, position)
+    outer = outside_loops(position)
     statement_of = outer.spots[-1].statement
     if is_elif(text, statement_of) or isinstance(statement_of, DefinitionStatement):
-        return "", ()
+        return NoFix("no statement that creates a generator can stand before the call")
+    if function_runs_often(project, path, position):
+        return NoFix(
+            "its function runs many times, and a generator with a fixed seed would repeat its numbers each time"
+        )
+    seed = written_seed(project, path, statement_of.start)
+    if isinstance(seed, NoFix):
+        return seed
     inside = position.function.name if position.function else ""
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement_of.start)
-    word = free_name(tree, KEYWORD, inside)
-    seed = seed_at(project, path, outer)
-    value = _distinct_seed(seed.text if seed else str(FALLBACK), _generators_above(project, path, position))
+    word = _unused_name(project, path, position, call)
+    value = seed.plus(_generators_above(project, path, call)).text
     statement = f"{word} = {torch}.Generator().manual_seed({value})"
-    return word, join_insertions((*imports, insert_statement(text, statement_of.start, statement, below_heading=True)))
+    made = insert_statement(text, statement_of.start, statement, below_heading=True)
+    return _MadeGenerator(word, join_insertions(dict.fromkeys((*imports, *seed.edits, made))))
 
 
-def _generators_above(project: Project, path: str, position: ControlFlowPosition) -> int:
-    """The number of functions above that need a generator, too: with the same seed, their loaders would draw alike."""
-    own = position.function.start if position.function else -1
-    return sum(start < own for start in functions_without_generator(project, path)) if position.function else 0
+class _MadeGenerator(NamedTuple):
+    """A new generator: its name, and the edits that create it."""
+
+    word: str
+    edits: tuple[Edit, ...]
 
 
-def _distinct_seed(seed: str, number: int) -> str:
-    """The seed of the second, third, … generator of a file: ``0`` and ``1``, ``args.seed`` and ``args.seed + 1``."""
-    if number == 0:
-        return seed
-    if seed.isdecimal():
-        return str(int(seed) + number)
-    return f"{seed} + {number}" if _PLAIN.fullmatch(seed) else f"({seed}) + {number}"
+_LOADER_NAME = re.compile(r"(?i)_*(data)?_*(loaders?|dl|sampler|iter(ator)?)$")
+
+
+def _unused_name(project: Project, path: str, position: ControlFlowPosition, call: Call) -> str:
+    """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
+    word, above = _generator_name(position.spots[-1].statement), 0
+    for start in _calls_needing(project, path):
+        other = position_at(project, path, start) if start < call.start else None
+        if other is not None and other.function == position.function:
+            above += _generator_name(other.spots[-1].statement) == word
+    numbered = (f"{word}_{number + 1}" if number else word for number in count(above))
+    inside = position.function.name if position.function else ""
+    return next(each for each in numbered if free_name(project.files[path], each, inside) == each)
+
+
+def _generator_name(statement: Statement) -> str:
+    """``train_generator`` for what ``train_loader`` is assigned, ``split_generator`` for a split; else ``generator``."""
+    value = statement.value if isinstance(statement, Assign) else None
+    if isinstance(value, Call) and last_identifier(value.func) == "random_split":
+        return f"split_{KEYWORD}"
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    if len(targets) == 1 and isinstance(targets[0], Ref):
+        word = last_identifier(targets[0])
+        prefix = _LOADER_NAME.sub("", word).strip("_").lower()
+        if prefix and prefix != word.lower():
+            return f"{prefix}_{KEYWORD}"
+    return KEYWORD
+
+
+def _generators_above(project: Project, path: str, call: Call) -> int:
+    """The number of generators that are, or will be, created above a call: each has a seed of its own."""
+    made = (
+        site.call.start for site in project.calls(path) if "torch.Generator" in site.names and site.call.args[:1] == ()
+    )
+    return len({*made, *_calls_needing(project, path)} & set(range(call.start)))
 
 
 def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:
@@ -342,83 +347,3 @@ def _in_lambda(position: ControlFlowPosition, call: Call) -> bool:
         for expression in expressions(position.spots[-1].statement)
         for each in subexpressions(expression)
     )
-
-
-_TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
-
-SEED_WORKER = Helper(
-    "seed_worker",
-    '''\
-def seed_worker(worker_id):
-    """Seed NumPy and Python's random from the seed that torch gives each worker."""
-    seed = torch.initial_seed() % 2**32
-    np.random.seed(seed)
-    random.seed(seed)''',
-    modules=(_RANDOM, _NUMPY, _TORCH),
-)
-# For each generator that a dataset may own: the expression that recreates it, and its module.
-_REMADE = {
-    "numpy.random.default_rng()": ("np.random.default_rng(torch.initial_seed())", _NUMPY),
-    "numpy.random.RandomState()": ("np.random.RandomState(torch.initial_seed() % 2**32)", _NUMPY),
-    "random.Random()": ("random.Random(torch.initial_seed())", _RANDOM),
-}
-
-
-def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> Fix | None:
-    """Pass a function that seeds each worker, and a seeded generator, from which the workers get their seeds."""
-    call, text = loader.site.call, project.text(path)
-    helper = _dataset_helper(project, loader) if owns else SEED_WORKER
-    if helper is None:
-        return None
-    given = provide_helper(project, path, text, helper, _first_caller(project, path, call.start))
-    if given is None:
-        return None
-    word, function = given
-    generator = () if loader.passes("generator") else generator_edits(project, path, call)
-    if not generator and not loader.passes("generator"):
-        return None
-    named = next((arg for arg in call.args if arg.keyword == WORKER_INIT), None)
-    init = replace_argument(named, word) if named else append_argument(call, text, f"{WORKER_INIT}={word}")
-    return Fix("seed each worker", _joined_edits((*function, *generator[:-1], init, *generator[-1:])), safe=False)
-
-
-def _joined_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits, joined where they insert at one place; an import that two need is written once."""
-    kept: list[Edit] = []
-    for edit in edits:
-        if not any(edit.span == each.span and _lines(edit) <= _lines(each) for each in kept):
-            kept.append(edit)
-    return join_insertions(kept)
-
-
-def _lines(edit: Edit) -> set[str]:
-    return set(edit.text.splitlines())
-
-
-def _dataset_helper(project: Project, loader: Loader) -> Helper | None:
-    """The helper for the one generator that the dataset itself owns."""
-    found: set[tuple[str, str]] = set()
-    for each in loader.values("dataset"):
-        for name in project.names(each.path, each.value):
-            if ":" not in name or not name.endswith("()"):
-                return None
-            for owner in project.resolver.ancestry(name[:-2]):
-                for word, values in project.resolver.instance_attributes(owner).items() if ":" in owner else ():
-                    for _, method, value in values:
-                        kinds = project.names(path_of(method), value)
-                        found.update((word, kind) for kind in kinds if kind in _REMADE)
-    if len(found) != 1:
-        return None
-    word, kind = found.pop()
-    made, module = _REMADE[kind]
-    source = f'''\
-def seed_worker(worker_id):
-    """Give the dataset of each worker a generator that is seeded from torch's."""
-    torch.utils.data.get_worker_info().dataset.{word} = {made}'''
-    return Helper("seed_worker", source, modules=(module, _TORCH))
-
-
-def _first_caller(project: Project, path: str, offset: int) -> int:
-    """The start of the first top-level statement that may call the function."""
-    position = control_flow_position(project.files[path], offset)
-    return position.spots[0].statement.start if position and position.function is None else len(project.text(path))

@@ -151,6 +151,13 @@ def shadowed(tree: SyntaxTree, word: str, inside: str | None = None) -> bool:
     return any(inside is None or inside == scope or inside.startswith(f"{scope}.") for scope in scopes)
 
 
+def binding_function(tree: SyntaxTree, word: str, inside: str) -> str | None:
+    """The innermost of the functions around a place (``inside`` and those that contain it) that binds a name."""
+    scopes = _BOUND_NAMES.of(tree).scopes.get(word, ())
+    around = (each for each in scopes if inside == each or inside.startswith(f"{each}."))
+    return max(around, key=len, default=None)
+
+
 class _BoundNames(NamedTuple):
     """The names that a file exports, and by name the functions that bind it locally and those whose comprehensions do;
     each function by its name, empty for the top level.
@@ -237,11 +244,25 @@ def insert_function(tree: SyntaxTree, text: str, source: str, before: int) -> Ed
     ``source`` is its text, indented by four spaces, without the last line end; ``before`` is the start of the first
     top-level statement that may call it. None where the two share a line.
     """
+    place = _below_imports(tree, text, before)
     source = source.replace("    ", indent_unit(tree, text))
+    return write_lines(text, place, source, 2) if place <= before or before >= len(text) else None
+
+
+def insert_constant(tree: SyntaxTree, text: str, source: str, before: int) -> Edit | None:
+    """Write an assignment of the top level below the imports above ``before``, with a blank line on each side.
+
+    None where the imports share a line with the statement at ``before``.
+    """
+    place = _below_imports(tree, text, before)
+    return write_lines(text, place, source, 1) if place <= before else None
+
+
+def _below_imports(tree: SyntaxTree, text: str, before: int) -> int:
+    """The end of the last import above an offset, with its comments; without any, the place below the docstring."""
     ends = [each.end for each in tree.body if isinstance(each, Import) and each.end <= before]
     at = tree.imports_end if tree.imports_end <= before else max(ends, default=0)
-    place = below_comments(text, line_end(text, at)) if at else below_docstring(text)
-    return write_lines(text, place, source, 2) if place <= before or before >= len(text) else None
+    return below_comments(text, line_end(text, at)) if at else below_docstring(text)
 
 
 def remove_statement(text: str, block_position: BlockPosition, others: bool = False) -> Edit | None:

@@ -105,7 +105,7 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
         return _seed_at_start(project, program, {family: each for family, each in late.items() if each[0] not in moves})
     first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
     edits = (Edit(Span(first.place, first.place), first.lines), Edit(first.cut, ""))
-    return Fix(f"seed before {draw.label} draws", edits, safe=False)
+    return Fix(f"seed before {draw.label} draws", edits, safe=False, seeds=True)
 
 
 def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | None:

@@ -21,7 +21,6 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,
     Expression,
-    ExpressionStatement,
     If,
     Import,
     Operation,
@@ -226,14 +225,12 @@ SEED_LIMIT = 2**32
 
 
 class BlockSeeds(NamedTuple):
-    """The bindings and seeds of a block, by the indices of its statements: the statements that bind each variable;
-    those that assign a variable that is or may hold a seed, with its root and name; and the first that seeds with a
-    literal, with the literal.
+    """The bindings and seeds of a block, by the indices of its statements: the statements that bind each variable, and
+    those that assign a variable that is or may hold a seed, with its root and name.
     """
 
     bound: dict[str, list[int]]
     variables: tuple[tuple[int, str, str], ...]
-    literal: tuple[int, str] | None
 
 
 def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
@@ -242,8 +239,7 @@ def block_seeds(project: Project, path: str, position: ControlFlowPosition, bloc
     if known is None:
         known = _BLOCK_SEEDS[project] = {}
     if id(block) not in known:  # the project keeps the block alive
-        literal = next(_literal_seeds(project, path, block), None)
-        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)), literal)
+        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
     return known[id(block)]
 
 
@@ -313,17 +309,6 @@ def _seed_variables(
                 yield at, root, word
 
 
-def _literal_seeds(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
-    """The calls that only seed, with a literal number."""
-    for at, statement in enumerate(block):
-        match statement:
-            case ExpressionStatement(value=Call(args=(first, *_)) as call) if isinstance(
-                first.value, Constant
-            ) and is_integer(first.value):
-                if project.only_seeds(path, call):
-                    yield at, str(first.value.value)
-
-
 # The object under construction.
 _UNFINISHED_OBJECTS = (".__init__.<locals>.self", ".__new__.<locals>.cls")
 
@@ -335,25 +320,10 @@ class SeedValue(NamedTuple):
     after: Statement | None
 
 
-def seed_at(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
-    """The program's own seed, as a statement at ``position`` can write it; None where it has none."""
-    own = own_seed(project, path, position) or module_constant(project, path, position)
-    return own or _literal_seed(project, path, position)
-
-
 def own_seed(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """An option, a field, a parameter or a variable: the one that is bound first."""
     found = [*_parameter_seeds(project, path, position), *_variable_seeds(project, path, position)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
-
-
-def _literal_seed(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
-    """The 7 of ``torch.manual_seed(7)`` or ``seed_all(7)``, if the function has called that before."""
-    for block_position in position.spots:
-        found = block_seeds(project, path, position, block_position.block).literal
-        if found is not None and found[0] < block_position.at:
-            return SeedValue(found[1], block_position.block[found[0]])
-    return None
 
 
 def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:

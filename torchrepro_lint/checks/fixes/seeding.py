@@ -25,6 +25,7 @@ from torchrepro_lint.checks.fixes.program_seed import (
     module_constant,
     own_seed,
 )
+from torchrepro_lint.checks.fixes.seed_origins import seed_constant
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects, Seed
 from torchrepro_lint.source.text import Edit, Fix, join_insertions
@@ -92,14 +93,14 @@ class SeedingLines(NamedTuple):
 def seeding_lines(
     tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int
 ) -> SeedingLines:
-    """How to seed families at an offset inside a function (empty: at the top level). A conditional seed is first bound
-    to a name.
+    """How to seed families at an offset inside a function (empty: at the top level). For several families, a constant or
+    conditional seed is first bound to a name.
     """
     lines: list[str] = []
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
-    if len(families) > 1 and " if " in seed:
-        variable = free_name(tree, "seed", inside)
+    if len(families) > 1 and (" if " in seed or seed == FALLBACK):
+        variable = free_name(tree, "seed" if inside or seed != FALLBACK else "SEED", inside)
         lines, seed = [f"{variable} = {seed}"], variable
     for family, (module, short, call) in _SEED_CALLS.items():
         if family in families:
@@ -176,7 +177,8 @@ def _is_incidental(trace_event: TraceEvent, draw: TraceEvent) -> bool:
 
 def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
     """An unsafe fix with edits of one file, which may not be the finding's ``own``."""
-    return Fix(title, edits, safe=False) if path == own else Fix(title, (), safe=False, elsewhere=((path, edits),))
+    here, elsewhere = (edits, ()) if path == own else ((), ((path, edits),))
+    return Fix(title, here, safe=False, elsewhere=elsewhere)
 
 
 def _is_repeatable(part: Expression) -> bool:
@@ -227,7 +229,10 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     home = _main_position(positions)
     if home is None:
         return None
-    return SeedPlace(home, module_constant(project, program.entry.path, home) or SeedValue(FALLBACK, None))
+    if (known := module_constant(project, program.entry.path, home)) is not None:
+        return SeedPlace(home, known)
+    constant = seed_constant(project, program.effects)
+    return SeedPlace(home, SeedValue(FALLBACK if constant is None else str(constant), None))
 
 
 def entry_positions(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
@@ -367,7 +372,9 @@ def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | None:
     if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
         return None
     edit = Edit(span(drawn), FALLBACK)
-    return fix_in(draw.trace_event.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))
+    return fix_in(draw.trace_event.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))._replace(
+        seeds=True
+    )
 
 
 def _drawn_part(value: Expression, call: Expression) -> Expression | None:
@@ -403,7 +410,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     found = seed_beside(project, seed, families) if seed else None
     if seed and found:
         title = f"seed {family_names(families)} beside {seed.label}"
-        return fix_in(found[0], program.entry.path, title, found[1])
+        return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
     place = entry_place(project, program, first.trace_event)
     return fix_start(project, program.entry.path, place, families) if place else None
 
@@ -412,14 +419,14 @@ def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[
     """Seed families where a program starts."""
     where = place.position.function.name[1:] if place.position.function else "the program"
     edits = _start_edits(project, path, place, families)
-    return Fix(f"seed {family_names(families)} at the start of {where}", edits, safe=False)
+    return Fix(f"seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
 
 
 def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | None:
     """Seed the missing family beside the seed that a function has."""
     found = seed_beside(project, partly.seed, (partly.family.key,))
     title = f"seed {family_names((partly.family.key,))} beside {partly.seed.label}"
-    return fix_in(found[0], own, title, found[1]) if found else None
+    return fix_in(found[0], own, title, found[1])._replace(seeds=True) if found else None
 
 
 def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> tuple[Edit, ...]:

@@ -1,0 +1,99 @@
+"""Repetition: whether a call or a function may run more than once in one run of a program.
+
+It is judged by loops and comprehensions, by the names of functions (``forward``, ``__getitem__``), by callers, and by
+calls that run the function that they are given for each item (``pool.map``, ``submit``, ``df.apply``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+
+
+_REPEATED_FUNCTION = re.compile(
+    r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
+    r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
+)
+# The callers of callers are followed to this depth.
+_MAX_CALLER_DEPTH = 5
+# Callees that call the function that they are given for each item, row or job.
+_MAPS = re.compile(
+    r"(?i)\w*map\w*|imap\w*|starmap\w*|submit|apply\w*|filter|filterfalse|delayed|transform|agg|aggregate|pipe|"
+    r"run_in_executor|to_thread|takewhile|dropwhile|reduce|accumulate|sorted|defaultdict"
+)
+# Parameters for such functions.
+_CALLED_FOR_EACH = re.compile(r"(?i)(\w*_)?(transforms?|collate_fn|key|default_factory|augment\w*|map_fn)")
+
+
+def runs_often(project: ValueFlow, path: str, call: Call) -> bool:
+    """Whether a call may run more than once."""
+    level = control_flow_position(project.files[path], call.start)
+    return level is None or _repeats(project, path, level, call, _MAX_CALLER_DEPTH)
+
+
+def function_runs_often(project: ValueFlow, path: str, level: ControlFlowPosition) -> bool:
+    """Whether the function around a control-flow position may run more than once; loops inside it do not count."""
+    return _is_repeated(project, path, level, _MAX_CALLER_DEPTH)
+
+
+def _repeats(project: ValueFlow, path: str, level: ControlFlowPosition, call: Call, depth: int) -> bool:
+    if in_loop(level) or _in_inner_scope(level.spots[-1].statement, call):
+        return True
+    return _is_repeated(project, path, level, depth)
+
+
+def _is_repeated(project: ValueFlow, path: str, level: ControlFlowPosition, depth: int) -> bool:
+    if level.function is None or depth == 0:
+        return False
+    word = level.function.name.rpartition(".")[2].lstrip(":")
+    if _REPEATED_FUNCTION.fullmatch(word):
+        return True
+    names = [level.function.name]
+    if word == "__init__" and level.function.owner:
+        names.append(level.function.owner)
+    return any(_is_mapped(project, path, name) or _site_repeats(project, f"{path}{name}", depth) for name in names)
+
+
+def _site_repeats(project: ValueFlow, name: str, depth: int) -> bool:
+    for path, site in project.sites_of(name):
+        level = control_flow_position(project.files[path], site.call.start)
+        if level is not None and _repeats(project, path, level, site.call, depth - 1):
+            return True
+    return False
+
+
+def _is_mapped(project: ValueFlow, path: str, function: str) -> bool:
+    """Whether a function is given to a call that runs it for each item: ``pool.map(function, items)``."""
+    for file, ref, further in project.uses.of_definition(path, function):
+        here = None if further else project.uses.spots(file).of(ref)
+        if here is not None and isinstance(here.parent, Call) and here.parent.func is not ref:
+            named = next((arg.keyword for arg in here.parent.args if arg.value is ref), None)
+            by_name = named is not None and _CALLED_FOR_EACH.fullmatch(named)
+            if by_name or _MAPS.fullmatch(last_identifier(here.parent.func)):
+                return True
+    return False
+
+
+def _in_inner_scope(statement: Statement, call: Call) -> bool:
+    """Whether a call stands in the element of a comprehension or in a lambda."""
+    return any(
+        any(part.start <= call.start < part.end for part in _repeated_parts(each))
+        for expression in expressions(statement)
+        for each in subexpressions(expression)
+    )
+
+
+def _repeated_parts(expression: Expression) -> tuple[Expression, ...]:
+    match expression:
+        case Comprehension(elements=elements):
+            return elements
+        case Lambda():
+            return (expression,)
+    return ()
