@@ -18,6 +18,7 @@ from torchrepro_lint.domain.devices import names_accelerator
 from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
 from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
+from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
@@ -245,9 +246,10 @@ class ProgramEffects(Traces):
     # --- effects -----------------------------------------------------------------------------------------------------
 
     def _effects(self, run: Trace) -> RngEffects:
-        return RngEffects(
+        found = RngEffects(
             run, self.resolver, self._catalogue, dict(self._settings.seeders), self.database.callee_effects
         )
+        return without_identifier_draws(self, found)
 
     def worker_trace(self, functions: Sequence[str]) -> WorkerTrace:
         """The trace and effects of functions that a loader's workers run."""

@@ -1,0 +1,161 @@
+"""Identifier draws: random numbers that only become a port, a URL, a temporary name or another identifier.
+
+They change no result, and a fixed one would make two jobs collide, so they count as no draws.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Subscript,
+)
+from torchrepro_lint.syntax.visitor import last_identifier
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.domain.rng.effects import RngEffects
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
+
+
+_SCALAR_DRAWS = re.compile(
+    r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
+    r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|rand)"
+)
+# Names that say what a value is for.
+_IDENTIFIERS = re.compile(
+    r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
+    r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
+    r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
+)
+# Functions that make such a value, by their last word.
+_MAKERS = re.compile(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
+# Calls whose result still is the number or its text.
+_PASSES_ON = re.compile(
+    r"builtins\.(str|int|hex|oct|repr|format|bytes|chr)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
+    r"'str'\.\w+|builtins\.str\(\)\.\w+"
+)
+_TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
+# Calls that use a value as an identifier, or show it.
+_USES = re.compile(
+    r"builtins\.(open|print)|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs)|"
+    r"(shutil|tempfile|socket|subprocess|logging|wandb|mlflow|neptune|comet_ml|clearml)\..*|"
+    r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
+    r"torch\.utils\.tensorboard\..*|tensorboardX\..*|loguru\..*"
+)
+_DEEPEST = 6
+
+
+def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
+    """The effects of a trace, less the draws that only make an identifier."""
+    known: dict[int, bool] = {}
+    for family, draws in list(effects.draws.items()):
+        kept = []
+        for draw in draws:
+            call = draw.trace_event.event.value
+            if isinstance(call, Call) and any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names)):
+                if id(call) not in known:
+                    known[id(call)] = only_identifies(project, draw.trace_event.path, call)
+                if known[id(call)]:
+                    continue
+            kept.append(draw)
+        if kept:
+            effects.draws[family] = kept
+        else:
+            del effects.draws[family]
+    return effects
+
+
+def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
+    """Whether all uses of a drawn number make it a port, a URL, a name or another identifier."""
+    return _IdentifierUses(project).only(path, drawn, _DEEPEST)
+
+
+class _IdentifierUses:
+    """A forward search over the uses of a value."""
+
+    def __init__(self, project: ValueFlow) -> None:
+        self._project = project
+
+    def only(self, path: str, value: Expression, depth: int) -> bool:
+        """Whether a value where it stands only becomes an identifier."""
+        here = self._project.uses.spots(path).of(value)
+        if here is None or depth == 0:
+            return False
+        match here.parent:
+            case None:
+                return self._statement(path, here, depth)
+            case Call(func=func) as call if func is not value:
+                return self._argument(path, value, call, depth)
+            case Attribute(name=name) as method if name in _TEXT_METHODS:
+                above = self._project.uses.spots(path).of(method)
+                return above is not None and isinstance(above.parent, Call) and self.only(path, above.parent, depth - 1)
+            case Operation(op="f" | "+" | "-" | "%" | "*" | "//" | "if" | "or") as whole:
+                return self.only(path, whole, depth - 1)
+            case Comprehension(elements=elements) as whole if any(each is value for each in elements):
+                return self.only(path, whole, depth - 1)
+            case Subscript(value=held) as whole if held is value:
+                return self.only(path, whole, depth - 1)
+        return False
+
+    def _argument(self, path: str, value: Expression, call: Call, depth: int) -> bool:
+        arg = next((each for each in call.args if each.value is value), None)
+        if arg is None or arg.star:
+            return False
+        if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
+            return True
+        names = self._project.names(path, call.func)
+        if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
+            return self.only(path, call, depth - 1)
+        if names and all(map(_USES.fullmatch, names)):
+            return True
+        if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
+            return arg is call.args["torch.save" in names : 1 + ("torch.save" in names)][0]
+        return any(self._parameter(name, call, arg.value) for name in names if ":" in name)
+
+    def _parameter(self, name: str, call: Call, value: Expression) -> bool:
+        """Whether the parameter of a function of the project that gets the value is named for an identifier."""
+        positions = [number for number, each in enumerate(call.args) if each.value is value and not each.keyword]
+        for function in self._project.resolver.functions(name):
+            params = function.params[bool(function.owner) :]
+            if positions and positions[0] < len(params) and _IDENTIFIERS.fullmatch(params[positions[0]].name):
+                return True
+        return False
+
+    def _statement(self, path: str, here: ExpressionPosition, depth: int) -> bool:
+        match here.statement:
+            case Assign(op="=" | ":", targets=targets):
+                return all(self._target(path, each, here, depth) for each in targets)
+            case SimpleStatement(kind="return"):
+                return self._returned(path, here.function, depth)
+        return False
+
+    def _target(self, path: str, target: Expression, here: ExpressionPosition, depth: int) -> bool:
+        match target:
+            case Ref() | Attribute() if _IDENTIFIERS.fullmatch(last_identifier(target)):
+                return True
+            case Subscript(indices=(Constant(value=str(key)),)):
+                return _IDENTIFIERS.fullmatch(key) is not None
+            case Ref(path=()):
+                reads = list(self._project.uses.of_variable(path, target, here, here.statement.end))
+                return bool(reads) and all(
+                    not words and file == path and self.only(file, ref, depth - 1) for file, ref, words in reads
+                )
+        return False
+
+    def _returned(self, path: str, function: str, depth: int) -> bool:
+        word = function.rpartition(".")[2].lstrip(":")
+        if _MAKERS.fullmatch(word):
+            return True
+        calls = self._project.uses.of_result(f"{path}{function}") if function != ":" else []
+        return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
