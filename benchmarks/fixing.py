@@ -1,4 +1,7 @@
-"""``python -m benchmarks.fixing PATH...``: fixes copies of real code, and checks that nothing else has changed."""
+"""``python -m benchmarks.fixing PATH...``: fixes copies of real code, and checks that nothing else has changed.
+
+``python -m benchmarks.fixing --public FOLDER``: copies of the public repositories, whose clones are in that folder.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,27 @@ import tempfile
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import flaking, hunks
+from benchmarks.hunks import Causes, Hunk
+from benchmarks.repositories import REPOSITORIES, clone, moved
 from benchmarks.untouched import compare
-from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.discovery import ProjectTree, plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings
 from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.read_project import read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare
-from torchrepro_lint.engine.writing import write_all
-from torchrepro_lint.interfaces.report import diff
+from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.source.text import Edit, apply_edits
 
 
 class Row(NamedTuple):
     """What became of one directory: its files, those that were fixed, findings that were settled by code, tokens outside
-    the edits, and a line on each thing that is wrong.
+    the edits, a line on each thing that is wrong, and the hunks of the diff.
     """
 
     name: str
@@ -37,53 +42,95 @@ class Row(NamedTuple):
     settled: tuple[str, ...]
     tokens: int
     wrong: tuple[str, ...]
+    hunks: tuple[Hunk, ...]
 
 
 def main() -> None:
-    """Print a table, and what is wrong; status 1 if anything is."""
+    """Print a table, and what is wrong; status 1 if anything is, or a public repository is not there."""
     options = _options()
-    rows = [_row(path, options.select, options.diffs) for path in options.path]
-    print(_render(rows))
-    sys.exit(1 if any(row.wrong for row in rows) else 0)
+    unlike: list[str] = []
+    if options.public is not None:
+        options.select = options.select or "ALL"
+        unlike = _unlike(options.public, options.clone)
+        options.path += [place for each in REPOSITORIES if (place := options.public / each.name).is_dir()]
+    rows = [_row(path, options.select) for path in options.path]
+    if options.diffs is not None:
+        hunks.write(options.diffs, {row.name: row.hunks for row in rows})
+    print("\n".join([_render(rows), *unlike]))
+    sys.exit(1 if unlike or any(row.wrong for row in rows) else 0)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fixing", description=__doc__)
-    parser.add_argument("path", nargs="+", type=Path, help="a directory, which is copied and taken for one project")
+    parser.add_argument("path", nargs="*", type=Path, help="a directory, which is copied and fixed by itself")
+    parser.add_argument(
+        "--public", type=Path, metavar="FOLDER", help="the repositories of benchmarks/repositories.py there"
+    )
+    parser.add_argument("--clone", action="store_true", help="with --public: get those that are missing")
     parser.add_argument("--select", metavar="RULES", help="the rules to fix, as the command line has it; ALL for all")
-    parser.add_argument("--diffs", type=Path, metavar="FOLDER", help="write the diff of each directory there")
-    return parser.parse_args()
+    parser.add_argument("--diffs", type=Path, metavar="FOLDER", help="write the diffs there, by directory and by rule")
+    options = parser.parse_args()
+    if not options.path and options.public is None:
+        parser.error("a directory, or --public")
+    return options
 
 
-def _row(path: Path, select: str | None, diffs: Path | None) -> Row:
+def _unlike(folder: Path, wanted: bool) -> list[str]:
+    """A line on each public repository that is not in a folder, even after an attempt to get it, or is at another commit."""
+    found = []
+    for each in REPOSITORIES:
+        there = (folder / each.name).is_dir()
+        why = moved(each, folder) if there else clone(each, folder) if wanted else "not there"
+        found += [f"{each.slug} at {each.commit}: {why}"] if why else []
+    return found
+
+
+def _row(path: Path, select: str | None) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, path.resolve().name)
         shutil.copytree(path, folder, ignore=shutil.ignore_patterns(".git"), symlinks=True)
         sound = {each for each in folder.rglob("*.py") if _compiles(each)}
-        fixed = _fix(folder, select)
-        if diffs is not None:
-            _keep(diffs / f"{folder.name}.diff", folder, fixed)
-        wrong = [*fixed.errors, *write_all(fixed.changes.values()).errors]
-        outside, strayed = _strayed(fixed)
-        wrong += strayed
+        causes = Causes()
+        wrong, files, outside, settled = [], 0, 0, []
+        changes: list[FileChange] = []
+        found: list[Hunk] = []
+        for tree, each in _fix(folder, select, causes):
+            tokens, strayed = _strayed(each)
+            files += len(tree.given)
+            outside += tokens
+            settled += each.settled
+            wrong += [*each.errors, *strayed]
+            changes += each.changes.values()
+            for own, change in each.changes.items():
+                found += hunks.of(change, causes.of(own, each.rounds))
+        wrong += write_all(changes).errors
         wrong += [f"{each}: does not compile any more" for each in sorted(sound) if not _compiles(each)]
-        again = _fix(folder, select)
-        wrong += [f"{each}: a second run changes it again" for each in again.changes]
-        shown = tuple(each.replace(f"{folder}{os.sep}", "") for each in wrong)
-        return Row(folder.name, len(fixed.files), len(fixed.changes), fixed.settled, outside, shown)
+        wrong += flaking.added({each.given.display: (each.before.program, each.after.program) for each in changes})
+        again = [change.given.display for _, each in _fix(folder, select, causes) for change in each.changes.values()]
+        wrong += [f"{each}: a second run changes it again" for each in again]
+        start = f"{folder}{os.sep}"
+        return Row(
+            folder.name,
+            files,
+            len(changes),
+            tuple(settled),
+            outside,
+            tuple(each.replace(start, "") for each in wrong),
+            tuple(each._replace(file=each.file.removeprefix(start)) for each in found),
+        )
 
 
-def _fix(folder: Path, select: str | None) -> FixResult:
-    """What ``--fix --unsafe-fixes`` does to the project in a directory, not yet written."""
+def _fix(folder: Path, select: str | None, causes: Causes) -> Iterator[tuple[ProjectTree, FixResult]]:
+    """What ``--fix --unsafe-fixes`` does to each project in a directory, not yet written."""
 
     def overrides(settings: Settings) -> Settings:
         chosen = Selection(tuple(select.split(",")) if select else None)
         return settings._replace(unsafe_fixes=True, selections=(*settings.selections, chosen))
 
-    (tree,) = plan([str(folder)], ConfigOptions(overrides=overrides)).trees
-    checker, _ = prepare(tree, honour_comments=True)
-    with gc_disabled():
-        return fix_tree(checker, read_tree(tree).files, unsafe=True)
+    for tree in plan([str(folder)], ConfigOptions(overrides=overrides)).trees:
+        checker, _ = prepare(tree, honour_comments=True)
+        with gc_disabled():
+            yield tree, fix_tree(checker, read_tree(tree).files, unsafe=True, reported=causes.note)
 
 
 def _strayed(fixed: FixResult) -> tuple[int, list[str]]:
@@ -114,12 +161,6 @@ def _compiles(path: Path) -> bool:
     except (SyntaxError, ValueError):
         return False
     return True
-
-
-def _keep(file: Path, folder: Path, fixed: FixResult) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(diff.render(each) for each in fixed.changes.values())
-    file.write_text(text.replace(f"{folder}{os.sep}", ""), encoding="utf-8")
 
 
 def _render(rows: list[Row]) -> str:
