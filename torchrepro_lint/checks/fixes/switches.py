@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.comments import outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
     insert_below,
@@ -52,6 +53,10 @@ def fix_switch(
         own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
         if len(own) < len(statement.targets):
             edits = _split_assignment(text, statement, own, value)
+    elif write.event.kind == "set" and isinstance(statement, Assign):
+        edits += outdated_comments(text, span(statement))
+    else:
+        edits += outdated_comment_behind(text, given.end)
     return Fix(f"set it to {value}", edits, safe=False) if edits else None
 
 
