@@ -28,17 +28,27 @@ USE = "import random\n\nrandom.seed({})\nprint(random.random())\n"
         ("import os, time\nprint(os)\n", "time.time()", "import os\nprint(os)\n"),
         ("import time, os\nprint(os)\n", "time.time()", "import os\nprint(os)\n"),
         ("import sys, time, os\nprint(os, sys)\n", "time.time()", "import sys, os\nprint(os, sys)\n"),
-        ("from time import (\n    sleep,\n    time,\n)\nsleep(1)\n", "time()", "from time import (\n    sleep,\n)\nsleep(1)\n"),
-        ("from time import (\n    time,\n    sleep,\n)\nsleep(1)\n", "time()", "from time import (\n    sleep,\n)\nsleep(1)\n"),
+        (
+            "from time import (\n    sleep,\n    time,\n)\nsleep(1)\n",
+            "time()",
+            "from time import (\n    sleep,\n)\nsleep(1)\n",
+        ),
+        (
+            "from time import (\n    time,\n    sleep,\n)\nsleep(1)\n",
+            "time()",
+            "from time import (\n    sleep,\n)\nsleep(1)\n",
+        ),
         ("import sys\n\nimport time\n\nprint(sys)\n", "time.time()", "import sys\n\nprint(sys)\n"),
         ("import os\n# The clock.\nimport time\n\nprint(os)\n", "time.time()", "import os\n\nprint(os)\n"),
         ("print('time:')\nimport time\n", "time.time()", "print('time:')\n"),
-        ("import time\nx = dict(time=1)\nx['time'].time = 3\n", "time.time()", "x = dict(time=1)\nx['time'].time = 3\n"),
+        (
+            "import time\nx = dict(time=1)\nx['time'].time = 3\n",
+            "time.time()",
+            "x = dict(time=1)\nx['time'].time = 3\n",
+        ),
     ],
 )
-def test_an_import_goes_with_its_last_use(
-    project: Maker, lint: Lint, imported: str, value: str, left: str
-) -> None:
+def test_an_import_goes_with_its_last_use(project: Maker, lint: Lint, imported: str, value: str, left: str) -> None:
     root = project({"run.py": imported + USE.format(value)})
     lint(str(root), *FIX)
     assert (root / "run.py").read_text() == left + USE.format(0)
@@ -100,7 +110,12 @@ def test_a_fix_that_needs_the_import_keeps_it(project: Maker, lint: Lint) -> Non
 
 def test_an_import_of_another_cell_goes_unless_a_magic_uses_it(project: Maker, lint: Lint) -> None:
     body = USE.format("time.time()")
-    root = project({"a.ipynb": notebook("import os\nimport time", body), "b.ipynb": notebook("import time", body, "%timeit time.time()")})
+    root = project(
+        {
+            "a.ipynb": notebook("import os\nimport time", body),
+            "b.ipynb": notebook("import time", body, "%timeit time.time()"),
+        }
+    )
     lint(str(root), *FIX)
     assert "time" not in (root / "a.ipynb").read_text()
     assert "import time" in (root / "b.ipynb").read_text()

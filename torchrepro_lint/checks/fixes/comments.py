@@ -16,7 +16,9 @@ _INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
 # The borders of cells in a script: of editors and jupytext, of nbconvert, of Databricks.
 _CELL_BORDER = re.compile(r"# ?%%|# \+(\s|$)|# In ?\[|# <codecell>|# COMMAND -")
 # Comments that other tools read.
-_DIRECTIVE = re.compile(r"#\s*(noqa|type:|pylint:|fmt:|isort:|ruff:|mypy:|flake8:|pragma:|yapf:|torchrepro:)", re.IGNORECASE)
+_DIRECTIVE = re.compile(
+    r"#\s*(noqa|type:|pylint:|fmt:|isort:|ruff:|mypy:|flake8:|pragma:|yapf:|torchrepro:)", re.IGNORECASE
+)
 _SPEED = re.compile(
     r"\b(fast\w*|speed\w*|quick\w*|slow\w*|accelerat\w+|perform(ance|s)?|optimi[sz]\w+|(auto-?)?tun(e[sd]?|ing|er)"
     r"|benchmark\w*|efficien\w+|throughput|boost\w*|best algorithm\w*|find\w* the (best|optimal)\b.*)",

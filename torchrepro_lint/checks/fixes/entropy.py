@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.insertions import ensure_import, remove_statement
+from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, seed_at, with_fallback
+from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.source.text import Edit, Fix, Span
 from torchrepro_lint.syntax.control_flow import comprehension_names, control_flow_position
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Ref, Statement, span

@@ -1,4 +1,4 @@
-"""Edits that insert or remove statements, functions and imports, with the file's own line ends, indentation and blank lines.
+"""Edits that insert statements, functions and imports, with the file's own line ends, indentation and blank lines.
 
 An import is added once, under a name that is free in the file, beside imports of its kind. Also here: fresh names, which nothing in
 a file or function binds, and whether a builtin's name still means the builtin where a fix writes it.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading, own_comments
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.syntax.control_flow import BlockPosition, StaticContext, constant_truth
+from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth
 from torchrepro_lint.syntax.nodes import Function, If, Import, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.visitor import statements
 
@@ -219,25 +219,6 @@ def insert_function(tree: SyntaxTree, text: str, source: str, before: int) -> Ed
     at = tree.imports_end if tree.imports_end <= before else max(ends, default=0)
     place = below_comments(text, line_end(text, at)) if at else below_docstring(text)
     return write_lines(text, place, source, 2) if place <= before or before >= len(text) else None
-
-
-def remove_statement(
-    text: str, block_position: BlockPosition, others: bool = False, about: re.Pattern[str] | None = None
-) -> Edit | None:
-    """Remove a statement with its line and its own comments; ``pass`` stays where the block would be empty.
-
-    ``others`` says that other fixes may remove all other statements of the block; ``about`` finds the subject of the
-    statement in a comment. None where it shares its line.
-    """
-    statement = block_position.statement
-    start, end = lines_of(text).start_of_line(statement.start), line_end(text, statement.end)
-    rest = text[statement.end : end].strip()
-    if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
-        return None
-    above = own_comments(text, Span(statement.start, end), about)
-    if len(block_position.block) == 1 or (others and block_position.at == 0):
-        return Edit(Span(above, end), f"{text[start : statement.start]}pass")
-    return Edit(Span(above, end + len(line_break(text, end))), "")
 
 
 # Packages whose imports form one group, above those of the project.

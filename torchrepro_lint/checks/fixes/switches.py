@@ -20,9 +20,9 @@ from torchrepro_lint.checks.fixes.insertions import (
     insert_paragraph,
     insert_statement,
     newline,
-    remove_statement,
 )
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
+from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation
 from torchrepro_lint.source.files import release
@@ -146,9 +146,7 @@ def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
     )
 
 
-def _below_imports(
-    project: Project, program: Program, tree: SyntaxTree, text: str, comment: str
-) -> tuple[Edit, ...]:
+def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
     """The setting, under a comment, below the import block of the entry file; none where that computes on CUDA, or there is
     no block.
 
@@ -172,9 +170,11 @@ def _first_computation(project: Project, program: Program) -> int:
     found = first_accelerator_computation(project, program)
     path = program.entry.path
     if found is not None:
-        for step in (*found[1].call_path, found[1]):
-            if step.path == path:
-                return step.event.statement.start
+        event = found[1]
+        places = [(step.path, step.event) for step in event.call_path] + [(event.path, event.event)]
+        for where, each in places:
+            if where == path:
+                return each.statement.start
     return len(project.text(path))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
+from torchrepro_lint.checks.fixes.removals import with_gap
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
@@ -158,9 +159,7 @@ def _drop_names(places: list[tuple[str, Span]], gone: list[int]) -> list[Edit]:
     edits = []
     for at in gone:
         own = places[at][1]
-        place = (
-            Span(own.start, places[at + 1][1].start) if at < kept[0] else Span(places[at - 1][1].end, own.end)
-        )
+        place = Span(own.start, places[at + 1][1].start) if at < kept[0] else Span(places[at - 1][1].end, own.end)
         edits.append(Edit(place, ""))
     return edits
 
@@ -179,9 +178,11 @@ def _drop_statement(text: str, spot: BlockPosition, edits: tuple[Edit, ...]) -> 
     if any(each.span.end > above and each.span.start <= end for each in other):
         return edits
     if follows:
-        content = follows[0].text.lstrip("\r\n") if _is_gap(lines, above) else follows[0].text[len(line_break(text, end)) :]
+        content = (
+            follows[0].text.lstrip("\r\n") if _is_gap(lines, above) else follows[0].text[len(line_break(text, end)) :]
+        )
         return tuple(sorted((*other, Edit(Span(above, end), content))))
-    place = _with_gap(text, lines, Span(above, end + len(line_break(text, end))))
+    place = with_gap(text, Span(above, end + len(line_break(text, end))))
     if any(_overlap(each.span, place) for each in edits):
         place = Span(above, end + len(line_break(text, end)))
     return tuple(sorted((*edits, Edit(place, ""))))
@@ -191,19 +192,6 @@ def _is_gap(lines: Lines, offset: int) -> bool:
     """Whether a line follows a blank one or opens the file."""
     row = lines.position(offset).row
     return row == 1 or not lines.line(row - 1).strip()
-
-
-def _with_gap(text: str, lines: Lines, place: Span) -> Span:
-    """Whole lines with the fewer of the blank lines around them, so that no gap grows; at the start of a file those below."""
-    first, following = lines.position(place.start).row, lines.position(place.end).row
-    above, below = first, following
-    while above > 1 and not lines.line(above - 1).strip():
-        above -= 1
-    while below <= len(lines) and lines.offset(below) < len(text) and not lines.line(below).strip():
-        below += 1
-    if above == 1 or below - following < first - above:
-        return Span(place.start, lines.offset(below))
-    return Span(lines.offset(above), place.end) if below > following else place
 
 
 def _overlap(one: Span, other: Span) -> bool:
